@@ -1,0 +1,1 @@
+"""moviola: video moment search. Text in, a ranked list of moments (video, start, end, score) out."""

@@ -1,0 +1,1 @@
+"""Commands of this group; see the modules that it imports."""

@@ -1,0 +1,82 @@
+"""One exception tree.
+
+Every message names the input, the value that was wrong and the remedy, for instance
+``clip.mp4: no video stream (audio only); give a file with pictures``.
+The command line turns a :class:`MoviolaError` into one line and the documented exit code; anything
+else is a defect of moviola and shows its traceback.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "EncoderMismatch",
+    "InvalidValue",
+    "LibraryError",
+    "LibraryLocked",
+    "MediaError",
+    "MissingDependency",
+    "MissingModel",
+    "MoviolaError",
+    "NoVideoStream",
+    "NotFound",
+    "SegmentIndexError",
+    "UnreadableMedia",
+]
+
+
+class MoviolaError(Exception):
+    """Root of everything that moviola raises on purpose."""
+
+
+class InvalidValue(MoviolaError, ValueError):
+    """An argument or an option is outside what it may be."""
+
+
+class NotFound(MoviolaError, LookupError):
+    """A video, a file, a query or a library that was named does not exist."""
+
+
+class MissingDependency(MoviolaError, ImportError):
+    """An optional package is needed; the message says which extra installs it."""
+
+
+class MissingModel(MoviolaError):
+    """A checkpoint is not on this machine; the message says how to get it."""
+
+
+class MediaError(MoviolaError):
+    """A media file cannot be used. ``path`` is the file, ``reason`` says why, without the path."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = str(path)
+        self.reason = reason
+
+
+class UnreadableMedia(MediaError):
+    """The file is empty, is no media file, or yields no frame at all."""
+
+
+class NoVideoStream(MediaError):
+    """The file is sound or text only; cover art does not count as video."""
+
+
+class DataError(MoviolaError, ValueError):
+    """A data file is malformed; the message names the file, the line and the field."""
+
+
+class LibraryError(MoviolaError):
+    """A library folder is missing, damaged or of another format version."""
+
+
+class LibraryLocked(LibraryError):
+    """Another process is writing to the library."""
+
+
+class EncoderMismatch(LibraryError):
+    """The library was built with another encoder, revision or segment length."""
+
+
+class SegmentIndexError(MoviolaError):
+    """A segment index is damaged or was asked for something that it cannot do."""

@@ -1,0 +1,164 @@
+"""The values that everybody passes round.
+
+Conventions: times are seconds as ``float``, taken from presentation time stamps; a span is half-open,
+``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
+All values are frozen. Columnar collections (many moments at once) live where they are used, see
+``moviola.measures`` for :class:`~moviola.measures.Qrels` and :class:`~moviola.measures.Run`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from moviola.errors import InvalidValue
+
+__all__ = ["Cue", "FrameSize", "Hit", "Moment", "Proposal", "Query", "Segment", "Span", "Video"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of time ``[start, end)`` in seconds, ``0 <= start < end``, both finite.
+
+    Raises:
+        InvalidValue: a bound is NaN or infinite, ``start`` is negative or ``end <= start``.
+    """
+
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start) and math.isfinite(self.end)):
+            raise InvalidValue(f"span [{self.start}, {self.end}): both bounds must be finite seconds")
+        if self.start < 0:
+            raise InvalidValue(f"span [{self.start}, {self.end}): the start must not be negative")
+        if self.end <= self.start:
+            raise InvalidValue(f"span [{self.start}, {self.end}): the end must come after the start")
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds, > 0."""
+        return self.end - self.start
+
+    def intersection(self, other: Span) -> float:
+        """Seconds that both spans share, >= 0."""
+        return max(0.0, min(self.end, other.end) - max(self.start, other.start))
+
+    def iou(self, other: Span) -> float:
+        """Temporal intersection over union, in [0, 1]; symmetric; 0 for disjoint spans."""
+        shared = self.intersection(other)
+        return shared / (self.duration + other.duration - shared)
+
+    def padded(self, before: float, after: float, duration: float) -> Span:
+        """This span with context in seconds on both sides, clipped to a video of ``duration`` seconds."""
+        return Span(max(0.0, self.start - before), min(duration, self.end + after))
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A video: an id that is unique in its library or data set, and its duration in seconds, > 0."""
+
+    video_id: str
+    duration: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.duration) and self.duration > 0):
+            raise InvalidValue(f"{self.video_id}: duration {self.duration} must be finite seconds > 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The ``position``-th piece of fixed length of a video: the unit that is indexed (SPR, section 3.1).
+
+    The last segment of a video may be shorter; its ``span`` is clipped to the duration.
+    """
+
+    video_id: str
+    position: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A text query with the id under which runs and judgements speak of it."""
+
+    query_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A segment that the index returned for a query, with its similarity."""
+
+    segment: Segment
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Neighbouring hits of one video merged into a coarse moment (SPR, section 3.2).
+
+    ``rank`` is the best rank among its hits, starting at 1; ``score`` that hit's similarity.
+    """
+
+    video_id: str
+    span: Span
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A span of a video that answers a query: one line of a ranked result.
+
+    ``source`` says which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``;
+    ``snippet`` is the subtitle text when that is why, else empty.
+    """
+
+    video_id: str
+    start: float
+    end: float
+    score: float
+    rank: int
+    source: str = "visual"
+    snippet: str = ""
+
+    @property
+    def span(self) -> Span:
+        """The moment's time as a :class:`Span`."""
+        return Span(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """One subtitle: what is said or shown as text from ``start`` to ``end`` seconds, ``end > start``."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSize:
+    """How a displayed frame becomes an encoder's input, decided once and used by training, indexing, search.
+
+    ``fit="crop"`` scales the shorter side to ``shortest_edge`` pixels and cuts ``height`` x ``width`` out of
+    the middle (CLIP); ``fit="stretch"`` scales to ``height`` x ``width`` whatever the aspect ratio (SigLIP).
+    ``shortest_edge`` is read only by ``"crop"`` and is at least ``max(height, width)``.
+    """
+
+    height: int
+    width: int
+    fit: Literal["crop", "stretch"] = "crop"
+    shortest_edge: int = 0
+    interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bicubic"
+
+    def __post_init__(self) -> None:
+        if self.height < 1 or self.width < 1:
+            raise InvalidValue(f"frame size {self.width}x{self.height}: both sides must be at least 1 pixel")
+        if self.fit == "crop" and self.shortest_edge < max(self.height, self.width):
+            raise InvalidValue(
+                f"frame size {self.width}x{self.height}: shortest_edge {self.shortest_edge} is smaller than "
+                f"the crop; give at least {max(self.height, self.width)}"
+            )
