@@ -1,0 +1,128 @@
+"""Where a checkpoint lies on this machine, and which state of it that is.
+
+A name is the built-in model, a local folder, or a hub id that is already in the hub's cache; nothing is
+fetched here. The revision is the hub's commit hash, or for a folder a fingerprint of its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import DataError, MissingModel
+
+__all__ = ["DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "looks_like_hub_id", "read_json"]
+
+DEMO = "demo"
+"""Name of the tiny CLIP that the package carries."""
+
+DEMO_FOLDER = Path(__file__).parent / "demo_clip"
+
+# Files up to this size enter a fingerprint whole; of larger ones, this many bytes in evenly spaced blocks.
+_WHOLE = 16 << 20
+_BLOCK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint on this machine.
+
+    ``id`` is the name under which a library records it (``"demo"``, a hub id, or the folder's absolute
+    path), ``folder`` holds its files, ``revision`` changes whenever its weights or settings change.
+    """
+
+    id: str
+    folder: Path
+    revision: str
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The object in the JSON file ``name``, or an empty one if the checkpoint has no such file.
+
+        Raises:
+            DataError: the file is there but is no JSON object.
+        """
+        return read_json(self.folder / name) if (self.folder / name).is_file() else {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        DataError: not JSON, or not an object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path}: not valid JSON ({error}); fetch the checkpoint again") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: holds a {type(value).__name__}, not an object; fetch the checkpoint again")
+    return value
+
+
+def looks_like_hub_id(name: str) -> bool:
+    """Whether a name has the form of a hub id, ``organisation/model`` or ``model``."""
+    parts = name.split("/")
+    return len(parts) <= 2 and all(part and part.strip(".") for part in parts) and "\\" not in name
+
+
+def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: str) -> Checkpoint:
+    """Find a checkpoint by name.
+
+    Args:
+        name: a key of ``builtin``, a folder that holds ``config.json``, or a hub id in the hub's cache.
+        builtin: names of packaged checkpoints with their folders (None: not installed).
+        instead: what works without this model, for the error message.
+
+    Raises:
+        MissingModel: nothing of this name is on this machine; the message says how to get it.
+    """
+    if name in builtin:
+        folder = builtin[name]
+        if folder is None or not (folder / "config.json").is_file():
+            raise MissingModel(f"{name}: the packaged model is not installed; {instead}")
+        return Checkpoint(name, folder, fingerprint(folder))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise MissingModel(
+                f"{name}: this folder holds no config.json; name a checkpoint folder, {instead}"
+            )
+        return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))
+    cached = _in_hub_cache(name) if looks_like_hub_id(name) else None
+    if cached is None:
+        how = f"fetch it with `moviola models pull {name}`" if looks_like_hub_id(name) else "no such folder"
+        raise MissingModel(f"{name}: not on this machine; {how}, {instead}")
+    return Checkpoint(name, cached, cached.name)
+
+
+def _in_hub_cache(name: str) -> Path | None:
+    """The snapshot folder of the hub's main branch, whose name is its commit hash."""
+    from moviola.encoders.hub import hub_library
+
+    config = hub_library().try_to_load_from_cache(name, "config.json")
+    return Path(config).parent if isinstance(config, str) else None
+
+
+def fingerprint(folder: Path) -> str:
+    """16 hex digits that change when a checkpoint folder's settings or weights change.
+
+    Covers the names, sizes and contents of its JSON, text and weight files; of a file over 16 MiB, 64 evenly
+    spaced blocks stand for the whole (training touches every tensor), so that opening a library stays fast.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    kinds = {".json", ".txt", ".model", ".safetensors", ".bin"}
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in kinds and p.is_file()):
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            if size <= _WHOLE:
+                digest.update(file.read())
+                continue
+            for block in range(64):
+                file.seek(block * (size - _BLOCK) // 63)
+                digest.update(file.read(_BLOCK))
+    return digest.hexdigest()

@@ -1,0 +1,330 @@
+"""CLIP, SigLIP and SigLIP 2: frames and texts into one space.
+
+Everything that differs from checkpoint to checkpoint is read from its own files (``config.json``,
+``preprocessor_config.json``, the tokenizer's); what differs from family to family is in :data:`FAMILIES`.
+Frames arrive decoded, resized and cropped by ``moviola.media`` to the encoder's :class:`FrameSize`; here they
+are only normalised. transformers' image processors are not used: they need torchvision.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts, in_batches, load_pretrained
+from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
+from moviola.encoders.towers import ACTIVATIONS, Tower, clip_text, siglip_text
+from moviola.encoders.weights import Weights
+from moviola.errors import DataError, InvalidValue, MissingDependency
+from moviola.types import FrameSize
+
+__all__ = ["FAMILIES", "ClipEncoder", "Family", "load_encoder", "read_frame_size"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What all checkpoints of one ``model_type`` share.
+
+    The mappings hold the values of transformers' configuration classes that a checkpoint's file may leave
+    out because they are the defaults.
+    """
+
+    module: str
+    model_class: str
+    tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
+    tower: Tower
+    text_defaults: Mapping[str, Any]
+    preprocessor_defaults: Mapping[str, Any]
+
+
+FAMILIES: dict[str, Family] = {
+    "clip": Family(
+        module="transformers.models.clip.modeling_clip",
+        model_class="CLIPModel",
+        tokenizer=clip_tokenizer,
+        tower=clip_text,
+        text_defaults={
+            "hidden_size": 512,
+            "num_hidden_layers": 12,
+            "num_attention_heads": 8,
+            "max_position_embeddings": 77,
+            "hidden_act": "quick_gelu",
+            "layer_norm_eps": 1e-5,
+            "eos_token_id": 49407,
+        },
+        preprocessor_defaults={
+            "size": {"shortest_edge": 224},
+            "crop_size": {"height": 224, "width": 224},
+            "do_center_crop": True,
+            "resample": 3,
+            "image_mean": [0.48145466, 0.4578275, 0.40821073],
+            "image_std": [0.26862954, 0.26130258, 0.27577711],
+            "rescale_factor": 1 / 255,
+        },
+    ),
+    "siglip": Family(
+        module="transformers.models.siglip.modeling_siglip",
+        model_class="SiglipModel",
+        tokenizer=siglip_tokenizer,
+        tower=siglip_text,
+        text_defaults={
+            "hidden_size": 768,
+            "num_hidden_layers": 12,
+            "num_attention_heads": 12,
+            "max_position_embeddings": 64,
+            "hidden_act": "gelu_pytorch_tanh",
+            "layer_norm_eps": 1e-6,
+        },
+        preprocessor_defaults={
+            "size": {"height": 224, "width": 224},
+            "do_center_crop": False,
+            "resample": 3,
+            "image_mean": [0.5, 0.5, 0.5],
+            "image_std": [0.5, 0.5, 0.5],
+            "rescale_factor": 1 / 255,
+        },
+    ),
+}
+"""Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
+
+_RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
+
+
+class ClipEncoder:
+    """A frozen encoder of frames and texts; made by :func:`load_encoder`.
+
+    Attributes:
+        id: the name under which a library records the encoder.
+        revision: changes whenever the weights or settings change.
+        dim: length of a feature vector.
+        frame_size: how ``moviola.media`` has to make the frames.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        config = checkpoint.json("config.json")
+        self._checkpoint = checkpoint
+        self._choice = choice
+        self._family = _family(checkpoint, config)
+        self._text_config = {**self._family.text_defaults, **(config.get("text_config") or {})}
+        preprocessor = checkpoint.json("preprocessor_config.json") or checkpoint.json(
+            "processor_config.json"
+        ).get("image_processor", {})
+        self._preprocessor = {
+            **self._family.preprocessor_defaults,
+            **{key: value for key, value in preprocessor.items() if value is not None},
+        }
+        self.id = checkpoint.id
+        self.revision = checkpoint.revision
+        self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
+        self._config = config
+        trained_for = (config.get("vision_config") or {}).get("image_size", 224)
+        if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):
+            raise DataError(
+                f"{checkpoint.folder}: config.json is for {trained_for} pixels, preprocessor_config.json for "
+                f"{self.frame_size.width}x{self.frame_size.height}; correct the one that is wrong"
+            )
+
+    def __repr__(self) -> str:
+        return f"ClipEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
+
+    @property
+    def device(self) -> str:
+        """Where frames and many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    @property
+    def precision(self) -> str:
+        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are float32 all the same."""
+        return self._choice.precision
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+        weights = self._weights
+        for name in ("text_projection.weight", "text_model.head.weight"):
+            if weights is not None and name in weights:
+                return weights.shape(name)[0]
+        if "projection_dim" in self._config:
+            return int(self._config["projection_dim"])
+        return int(self._text_config.get("projection_size") or self._text_config["hidden_size"])
+
+    def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Features of frames, projected into the common space, not normalised.
+
+        Args:
+            images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
+
+        Returns:
+            (n, dim) float32.
+
+        Raises:
+            InvalidValue: another shape or dtype.
+        """
+        size = self.frame_size
+        wanted = (size.height, size.width, 3)
+        if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[1:] != wanted:
+            what = (
+                f"{images.dtype} {images.shape}" if isinstance(images, np.ndarray) else type(images).__name__
+            )
+            raise InvalidValue(
+                f"frames: {what}; {self.id} takes uint8 (n, {size.height}, {size.width}, 3), "
+                "as moviola.media makes them for its frame_size"
+            )
+        features = np.empty((len(images), self.dim), dtype=np.float32)
+        step = self._choice.batch_size
+        for start in range(0, len(images), step):
+            features[start : start + step] = self._frames_by_torch(images[start : start + step])
+        return features
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Features of texts, projected into the common space, not normalised; too long texts are cut.
+
+        Args:
+            texts: n strings.
+
+        Returns:
+            (n, dim) float32.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        texts = check_texts(texts)
+        rows = self._tokenize(texts) if texts else []
+        if len(rows) <= FEW_TEXTS and self._tower_weights is not None:
+            weights, tower = self._tower_weights, self._family.tower
+            return in_batches(
+                rows, FEW_TEXTS, self.dim, lambda ids, present: tower(weights, self._text_config, ids)
+            )
+        return in_batches(rows, self._choice.batch_size, self.dim, self._texts_by_torch)
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        return self._family.tokenizer(self._checkpoint, self._text_config)
+
+    @cached_property
+    def _weights(self) -> Weights | None:
+        return Weights.of(self._checkpoint.folder)
+
+    @property
+    def _tower_weights(self) -> Weights | None:
+        """The weights if the NumPy tower can compute this checkpoint, else None."""
+        return self._weights if self._text_config["hidden_act"] in ACTIVATIONS else None
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            module = importlib.import_module(self._family.module)
+        except ImportError as error:
+            raise MissingDependency(
+                f"{self.id}: encoding frames needs transformers; pip install 'moviola[clip]' ({error})"
+            ) from error
+        loader = getattr(module, self._family.model_class).from_pretrained
+        return load_pretrained(loader, self._checkpoint.folder, self._choice)
+
+    @cached_property
+    def _scale_and_shift(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """``pixel * scale + shift`` is ``(pixel * rescale_factor - mean) / std``."""
+        given = self._preprocessor
+        mean, std = np.array(given["image_mean"], np.float64), np.array(given["image_std"], np.float64)
+        if not given.get("do_normalize", True):
+            mean, std = np.zeros(3), np.ones(3)
+        factor = given["rescale_factor"] if given.get("do_rescale", True) else 1.0
+        return (factor / std).astype(np.float32), (-mean / std).astype(np.float32)
+
+    def _frames_by_torch(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        import torch
+
+        model, device = self._model, self.device
+        with torch.inference_mode():
+            scale, shift = (
+                torch.from_numpy(part).to(device).view(1, 3, 1, 1) for part in self._scale_and_shift
+            )
+            pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device).permute(0, 3, 1, 2)
+            normalised = (pixels.float() * scale + shift).to(self._choice.dtype)
+            return _to_numpy(model.get_image_features(pixel_values=normalised))
+
+    def _texts_by_torch(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+        import torch
+
+        with torch.inference_mode():
+            # No attention mask: CLIP is causal up to the token that is read, SigLIP attends to its padding.
+            return _to_numpy(self._model.get_text_features(input_ids=torch.from_numpy(ids).to(self.device)))
+
+
+def load_encoder(
+    name: str, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+) -> ClipEncoder:
+    """Open a CLIP, SigLIP or SigLIP 2 checkpoint; weights are read when first needed.
+
+    Args:
+        name: ``"demo"``, a checkpoint folder, or a hub id that was pulled or cached before.
+        device: ``"auto"`` (cuda, mps, cpu), or one of them.
+        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        batch_size: frames or texts at once; by default what suits the device.
+
+    Raises:
+        MissingModel: not on this machine; the message says how to get it.
+        InvalidValue: a checkpoint of another kind, or an option outside its range.
+        DataError: the checkpoint's files contradict each other or cannot be read.
+    """
+    choice = DeviceChoice(device, precision, batch_size)
+    checkpoint = find_checkpoint(
+        name,
+        builtin={DEMO: DEMO_FOLDER},
+        instead=f"or use the built-in encoder {DEMO!r}, which needs no download",
+    )
+    return ClipEncoder(checkpoint, choice)
+
+
+def read_frame_size(preprocessor: Mapping[str, Any], where: str) -> FrameSize:
+    """The frame size that a ``preprocessor_config.json`` (completed by defaults) asks for.
+
+    Raises:
+        DataError: it asks for something that gives no fixed size, or for an unknown interpolation.
+    """
+    size = preprocessor["size"]
+    size = {"shortest_edge": size} if isinstance(size, int) else size
+    crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
+    crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
+    if preprocessor["resample"] not in _RESAMPLE:
+        raise DataError(
+            f"{where}: resample {preprocessor['resample']!r} in its preprocessor settings; "
+            f"moviola knows {', '.join(f'{code} ({name})' for code, name in _RESAMPLE.items())}"
+        )
+    interpolation: Any = _RESAMPLE[preprocessor["resample"]]
+    if crop and "shortest_edge" in size:
+        return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
+    if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
+        return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
+    raise DataError(
+        f"{where}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
+        "take a checkpoint of fixed resolution"
+    )
+
+
+def _family(checkpoint: Checkpoint, config: Mapping[str, Any]) -> Family:
+    kind = config.get("model_type")
+    if kind == "siglip2":
+        raise InvalidValue(
+            f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "
+            "of fixed resolution, such as google/siglip2-base-patch16-224"
+        )
+    if kind not in FAMILIES:
+        raise InvalidValue(
+            f"{checkpoint.id}: model type {kind!r} is no frame-and-text encoder that moviola knows; "
+            f"it knows {', '.join(FAMILIES)}"
+        )
+    return FAMILIES[kind]
+
+
+def _to_numpy(output: Any) -> NDArray[np.float32]:
+    features = getattr(output, "pooler_output", output)
+    array: NDArray[np.float32] = features.float().cpu().numpy()
+    return array

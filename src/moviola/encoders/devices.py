@@ -1,0 +1,138 @@
+"""Where a model runs and in which precision, chosen sensibly and settable; and how texts become batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue, MissingDependency
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["FEW_TEXTS", "DeviceChoice", "check_texts", "in_batches", "load_pretrained"]
+
+FEW_TEXTS = 16
+"""Up to this many texts are encoded by the NumPy towers; more are worth loading torch."""
+
+PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+class DeviceChoice:
+    """A device and a precision, either named or ``"auto"``; resolved when asked for, which needs torch.
+
+    auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU.
+
+    Raises:
+        InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.
+    """
+
+    def __init__(self, device: str, precision: str, batch_size: int | None) -> None:
+        if precision not in {"auto", *PRECISIONS}:
+            raise InvalidValue(f"precision {precision!r}: choose auto, {', '.join(PRECISIONS)}")
+        if device != "auto" and device.split(":", 1)[0] not in {"cpu", "cuda", "mps"}:
+            raise InvalidValue(f"device {device!r}: choose auto, cpu, cuda, cuda:N or mps")
+        if batch_size is not None and batch_size < 1:
+            raise InvalidValue(f"batch size {batch_size}: must be at least 1")
+        self._device = device
+        self._precision = precision
+        self._batch_size = batch_size
+
+    @property
+    def device(self) -> str:
+        """``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``."""
+        import torch
+
+        if self._device == "auto":
+            if torch.cuda.is_available():
+                self._device = "cuda"
+            else:
+                self._device = "mps" if torch.backends.mps.is_available() else "cpu"
+        kind = self._device.split(":")[0]
+        there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        if not there[kind]:
+            raise InvalidValue(f"device {self._device!r}: this machine has none; choose auto or cpu")
+        return self._device
+
+    @property
+    def precision(self) -> str:
+        """``"fp32"``, ``"fp16"`` or ``"bf16"``."""
+        import torch
+
+        if self._precision == "auto":
+            bf16 = self.device.startswith("cuda") and torch.cuda.is_bf16_supported()
+            self._precision = "fp32" if self.device == "cpu" else "bf16" if bf16 else "fp16"
+        return self._precision
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The torch type of :attr:`precision`."""
+        import torch
+
+        dtype: torch.dtype = getattr(torch, PRECISIONS[self.precision])
+        return dtype
+
+    @property
+    def batch_size(self) -> int:
+        """Frames or texts that go through the model at once."""
+        return self._batch_size or (16 if self.device == "cpu" else 256)
+
+
+def load_pretrained(loader: Callable[..., Any], folder: object, choice: DeviceChoice) -> Any:
+    """A transformers model in inference mode on its device; pickled weights are read as weights only.
+
+    ``loader`` is a class's ``from_pretrained``, which prefers safetensors.
+    """
+    from transformers.utils import logging
+
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        model = loader(folder, dtype=choice.dtype, local_files_only=True)
+    except ImportError as error:
+        raise MissingDependency(f"{folder}: loading it needs another package: {error}") from error
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+    return model.to(choice.device).eval()
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        InvalidValue: one string in place of a list, or something that is no string.
+    """
+    if isinstance(texts, str):
+        raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidValue(f"texts[{position}]: {type(text).__name__} {text!r} is no string")
+    return list(texts)
+
+
+def in_batches(
+    rows: list[list[int]],
+    batch_size: int,
+    dim: int,
+    encode: Callable[[NDArray[np.int64], NDArray[np.bool_]], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Encode token rows of any lengths, rows of similar length together.
+
+    ``encode`` gets ids (b, n), filled up with zeros, and where they are real (b, n); it returns (b, dim).
+    """
+    features = np.empty((len(rows), dim), dtype=np.float32)
+    by_length = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    for start in range(0, len(rows), batch_size):
+        chosen = by_length[start : start + batch_size]
+        longest = max(len(rows[i]) for i in chosen)
+        ids = np.zeros((len(chosen), longest), dtype=np.int64)
+        present = np.zeros(ids.shape, dtype=bool)
+        for line, i in enumerate(chosen):
+            ids[line, : len(rows[i])] = rows[i]
+            present[line, : len(rows[i])] = True
+        features[chosen] = encode(ids, present)
+    return features

