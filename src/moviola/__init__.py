@@ -1,1 +1,22 @@
 """moviola: video moment search. Text in, a ranked list of moments (video, start, end, score) out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moviola.errors import MoviolaError
+from moviola.types import Moment, Query, Segment, Span, Video
+
+if TYPE_CHECKING:
+    from moviola.search import Library
+
+__all__ = ["Library", "Moment", "MoviolaError", "Query", "Segment", "Span", "Video"]
+
+
+def __getattr__(name: str) -> Any:
+    """``moviola.Library`` on first use, so that ``import moviola`` stays quick."""
+    if name == "Library":
+        from moviola.search import Library
+
+        return Library
+    raise AttributeError(f"module 'moviola' has no attribute {name!r}")

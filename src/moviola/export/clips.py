@@ -1,0 +1,50 @@
+"""Moments as files that any browser plays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from moviola.errors import MediaError
+from moviola.media import cut, probe
+from moviola.types import Moment
+
+__all__ = ["export_clips"]
+
+# What a browser plays as it is, so that a cut needs no new encoding.
+_COPYABLE = {"h264"}
+
+
+def export_clips(
+    moments: Sequence[Moment], sources: Mapping[str, str], folder: Path
+) -> tuple[list[Path], dict[str, str]]:
+    """Cut each moment into an MP4 of its own, named by rank, video and time.
+
+    Args:
+        moments: what to cut.
+        sources: path of each video by id.
+        folder: where the clips go; made when missing.
+
+    Returns:
+        the clips that were written, in the order of the moments, and for those that could not be, the reason
+        by file name. H.264 is cut without encoding it again.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written, failed = [], {}
+    for moment in moments:
+        source = Path(sources[moment.video_id])
+        out = folder / _name(moment)
+        try:
+            codec = probe(source).video_codec
+            cut(source, moment.span, out, mode="copy" if codec in _COPYABLE else "encode")
+        except (MediaError, OSError) as error:
+            failed[out.name] = str(error)
+            continue
+        written.append(out)
+    return written, failed
+
+
+def _name(moment: Moment) -> str:
+    video = re.sub(r"[^\w.-]+", "_", moment.video_id).strip("._") or "video"
+    return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"

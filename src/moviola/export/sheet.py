@@ -1,0 +1,60 @@
+"""A contact sheet of ranked moments: what was found, at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import MediaError
+from moviola.export.times import clock
+from moviola.media import contact_sheet, frame_at
+from moviola.types import Moment
+
+__all__ = ["export_sheet"]
+
+_WIDTH = 320
+# Shown in place of a picture that cannot be read any more.
+_GREY = np.full((_WIDTH * 9 // 16, _WIDTH, 3), 200, np.uint8)
+
+
+def export_sheet(
+    moments: Sequence[Moment],
+    sources: Mapping[str, str],
+    out: Path,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    columns: int = 5,
+) -> dict[str, str]:
+    """Write one PNG with the middle frame of each moment, its rank, video, time and score.
+
+    Args:
+        moments: what to show, in order.
+        sources: path of each video by id.
+        out: the PNG file.
+        title: a line above the pictures.
+        notes: one more line of caption a moment, or none.
+        columns: pictures in a row.
+
+    Returns:
+        reasons by video id for pictures that could not be read (they are grey).
+    """
+    failed: dict[str, str] = {}
+    cells: list[tuple[NDArray[np.uint8], list[str]]] = []
+    for place, moment in enumerate(moments):
+        try:
+            image = frame_at(Path(sources[moment.video_id]), (moment.start + moment.end) / 2, width=_WIDTH)
+        except (MediaError, OSError) as error:
+            failed[moment.video_id] = str(error)
+            image = _GREY
+        lines = [
+            f"{moment.rank}. {moment.video_id}",
+            f"{clock(moment.start)} – {clock(moment.end)}   {moment.score:.3f}",
+            *notes[place : place + 1],
+        ]
+        cells.append((image, lines))
+    contact_sheet(cells, out, columns=columns, title=title)
+    return failed

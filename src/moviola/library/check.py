@@ -1,0 +1,127 @@
+"""Is a library sound, and if not, what can be put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from moviola.errors import LibraryError, SegmentIndexError
+from moviola.index import BACKENDS, load_index
+from moviola.library.catalogue import Extent, VideoRow
+from moviola.library.features import FeatureStore
+from moviola.library.lock import writing
+from moviola.library.segments import pack_ids
+from moviola.library.store import LibraryStore
+
+__all__ = ["Problem", "compact", "repair", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. ``video_id`` is empty when it concerns the library as a whole.
+
+    ``repairable`` problems are put right by :func:`repair`; the others need the person (a file that is gone).
+    """
+
+    video_id: str
+    message: str
+    repairable: bool
+
+
+def verify(store: LibraryStore) -> list[Problem]:
+    """Look at everything: catalogue, every feature byte, indexes, source files. Changes nothing."""
+    damage = store.catalogue.integrity_problem()
+    if damage:
+        return [Problem("", f"catalogue.sqlite: {damage}; restore it from a copy", False)]
+    videos = [video for video in store.catalogue.videos() if video.state != "refused"]
+    problems = [problem for video in videos for problem in _video_problems(store, video)]
+    damaged = {problem.video_id for problem in problems if problem.repairable}
+    sound = {video.row: video for video in videos if video.video_id not in damaged}
+    return problems + list(_index_problems(store, sound))
+
+
+def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
+    if video.frames is not None and not store.frame_features.intact(video.frames):
+        yield Problem(video.video_id, "frame features are damaged; index the video again", True)
+    if video.cues is not None and not store.cue_features.intact(video.cues):
+        yield Problem(video.video_id, "subtitle features are damaged; index the video again", True)
+    stored = len(store.catalogue.cues(video.row))
+    if video.cues is not None and video.cues.count != stored:
+        yield Problem(video.video_id, f"{stored} cues but {video.cues.count} features; index again", True)
+    source = Path(video.path)
+    if not source.exists():
+        yield Problem(
+            video.video_id, f"{video.path}: the file is gone; index where it is now, or remove it", False
+        )
+    elif source.stat().st_size != video.size:
+        yield Problem(video.video_id, f"{video.path}: the file has changed; index it again", False)
+
+
+def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator[Problem]:
+    """Compare each published index with what the features say it should hold."""
+    expected = {"segments": store.segment_vectors, "cues": store.cue_vectors}
+    for name, vectors_of in expected.items():
+        try:
+            loaded = load_index(store.folder / "index", name, BACKENDS)
+        except SegmentIndexError as error:
+            yield Problem("", f"{error} (it is made anew from the features)", True)
+            continue
+        if loaded is None:
+            continue
+        index, _ = loaded
+        wanted = [pack_ids(row, len(vectors_of(video))) for row, video in sound.items()]
+        ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
+        if not np.array_equal(np.sort(index.ids()), ids):
+            yield Problem("", f"index {name}: {len(index)} vectors, the features give {len(ids)}", True)
+
+
+def repair(store: LibraryStore) -> list[Problem]:
+    """Take damaged videos out (indexing brings them back), rebuild what is stale; gives what was repaired."""
+    problems = [problem for problem in verify(store) if problem.repairable]
+    store.remove({problem.video_id for problem in problems if problem.video_id})
+    return problems
+
+
+def compact(store: LibraryStore) -> int:
+    """Copy live features into new shards and drop the old ones; gives the bytes that were freed.
+
+    Readers that have the old shards open keep them; the catalogue changes over in one transaction.
+    """
+    with writing(store.folder):
+        videos = store.catalogue.videos()
+        before = _bytes(store)
+        frames = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
+        cues = _copied(store.cue_features, {v.row: v.cues for v in videos if v.cues})
+        with store.catalogue.transaction():
+            for video in videos:
+                store.catalogue.relocate(video.row, frames.get(video.row), cues.get(video.row))
+            for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
+                last = max(extents.values(), key=lambda e: (e.shard, e.offset), default=None)
+                if last is not None:
+                    store.catalogue.set_feature_end(features.kind, last.shard, last.offset + last.count)
+        for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
+            live = {extent.shard for extent in extents.values()}
+            for number, path in features.shards().items():
+                if extents and number not in live:
+                    path.unlink()
+        return before - _bytes(store)
+
+
+def _copied(features: FeatureStore, extents: dict[int, Extent]) -> dict[int, Extent]:
+    """The same rows in shards whose numbers follow the old ones."""
+    end = (next(n for n in count() if n > max(features.shards(), default=0)), 0)
+    copies = {}
+    for row, extent in extents.items():
+        if not features.intact(extent):
+            raise LibraryError(f"{features.kind}: damaged features; run `moviola verify --repair` first")
+        copy = features.append(np.asarray(features.read(extent), np.float32), end)
+        copies[row], end = copy, (copy.shard, copy.offset + copy.count)
+    return copies
+
+
+def _bytes(store: LibraryStore) -> int:
+    return sum(path.stat().st_size for path in (store.folder / "features").glob("*.f16"))

@@ -1,0 +1,211 @@
+"""Videos into features: one thread decodes ahead while the encoder works; a video is committed whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from queue import Empty, Full, Queue
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import MediaError
+from moviola.library.scan import FoundFile
+from moviola.media import embedded_subtitles, probe, read_subtitles, sample_frames, sidecars
+from moviola.types import Cue, FrameSize
+
+if TYPE_CHECKING:
+    from moviola.media import MediaInfo
+
+__all__ = ["Encoded", "FrameEncoder", "Refused", "encode_videos", "read_cues"]
+
+_BATCH = 32
+# Decoded batches that may wait for the encoder: enough to keep it busy, a few MB of pictures.
+_AHEAD = 4
+
+
+class FrameEncoder(Protocol):
+    """What ingest needs of an encoder (``moviola.encoders``)."""
+
+    @property
+    def frame_size(self) -> FrameSize: ...
+    @property
+    def dim(self) -> int: ...
+    def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A video that was read: features (n, d) float32 or None without a visual encoder."""
+
+    file: FoundFile
+    info: MediaInfo
+    duration: float
+    broken_at: float | None
+    frames: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A file that cannot be used, and why."""
+
+    file: FoundFile
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    file: FoundFile
+    info: MediaInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    images: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    duration: float
+    broken_at: float | None
+
+
+_Step = _Opened | _Pictures | _Closed | Refused
+
+
+def encode_videos(
+    files: Sequence[FoundFile],
+    encoder: FrameEncoder | None,
+    rate: float,
+    on_frames: Callable[[FoundFile, float], None],
+) -> Iterator[Encoded | Refused]:
+    """Decode and encode files one after another.
+
+    Args:
+        files: what to read.
+        encoder: the visual encoder; without one, files are probed for their duration only.
+        rate: frames a second.
+        on_frames: called with the file and the seconds of it that are encoded, as work goes on.
+    """
+    if encoder is None:
+        for file in files:
+            yield _probed(file)
+        return
+    with closing(_ahead(_decode(files, encoder.frame_size, rate))) as steps:
+        opened: _Opened | None = None
+        batches: list[NDArray[np.float32]] = []
+        for step in steps:
+            match step:
+                case _Opened():
+                    opened, batches = step, []
+                case _Pictures(images):
+                    assert opened is not None
+                    batches.append(encoder.encode_frames(images))
+                    on_frames(opened.file, sum(map(len, batches)) / rate)
+                case _Closed(duration, broken_at):
+                    assert opened is not None
+                    yield Encoded(opened.file, opened.info, duration, broken_at, np.concatenate(batches))
+                case Refused():
+                    yield step
+
+
+def _probed(file: FoundFile) -> Encoded | Refused:
+    """Without a visual encoder a file still needs to be a video, and its duration known."""
+    try:
+        info = probe(file.path)
+        if info.duration:
+            return Encoded(file, info, info.duration, None, None)
+        tiny = FrameSize(16, 16, fit="stretch")
+        with sample_frames(file.path, rate=1.0, size=tiny) as stream:
+            for _ in stream:
+                pass
+        return Encoded(file, info, stream.duration, stream.broken_at, None)
+    except MediaError as error:
+        return Refused(file, error.reason)
+
+
+def _decode(files: Sequence[FoundFile], size: FrameSize, rate: float) -> Iterator[_Step]:
+    for file in files:
+        try:
+            yield _Opened(file, probe(file.path))
+            with sample_frames(file.path, rate=rate, size=size) as stream:
+                batch: list[NDArray[np.uint8]] = []
+                for frame in stream:
+                    batch.append(frame.image)
+                    if len(batch) == _BATCH:
+                        yield _Pictures(np.stack(batch))
+                        batch = []
+                if batch:
+                    yield _Pictures(np.stack(batch))
+            yield _Closed(stream.duration, stream.broken_at)
+        except MediaError as error:
+            yield Refused(file, error.reason)
+
+
+def _ahead(steps: Iterator[_Step]) -> Generator[_Step, None, None]:
+    """Run an iterator in a thread, a few steps ahead; closing this generator ends the thread."""
+    queue: Queue[_Step | BaseException | None] = Queue(_AHEAD)
+    stop = threading.Event()
+
+    def put(item: _Step | BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                queue.put(item, timeout=0.1)
+                return
+            except Full:
+                continue
+
+    def work() -> None:
+        try:
+            for step in steps:
+                put(step)
+                if stop.is_set():
+                    return
+            put(None)
+        except BaseException as error:  # handed to the reader, who raises it
+            put(error)
+
+    thread = threading.Thread(target=work, name="decode-ahead", daemon=True)
+    thread.start()
+    try:
+        while (item := queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        while thread.is_alive():
+            try:
+                queue.get_nowait()
+            except Empty:
+                thread.join(timeout=0.05)
+
+
+def read_cues(file: FoundFile, info: MediaInfo) -> tuple[list[Cue], list[str]]:
+    """Subtitles of a video: files beside it, else text streams inside it. Damage is told, not fatal.
+
+    Files beside a video are what somebody put there on purpose, so they stand in for the embedded ones.
+
+    Returns:
+        cues in order of time, and what could not be read.
+    """
+    cues: list[Cue] = []
+    problems: list[str] = []
+    for path in sidecars(file.path):
+        try:
+            found = read_subtitles(path)
+        except MediaError as error:
+            problems.append(str(error))
+            continue
+        cues.extend(found.cues)
+        if found.skipped:
+            problems.append(f"{path.name}: {found.skipped} damaged cues skipped")
+    if not cues and any(stream.text for stream in info.subtitle_streams):
+        try:
+            cues.extend(embedded_subtitles(file.path).cues)
+        except MediaError as error:
+            problems.append(str(error))
+    return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems

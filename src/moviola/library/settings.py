@@ -1,0 +1,95 @@
+"""``moviola.toml``: what a library was built with. Opening it with anything else is refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from moviola.errors import EncoderMismatch, LibraryError
+
+__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
+
+FORMAT_VERSION = 1
+SETTINGS_FILE = "moviola.toml"
+
+
+class Settings(BaseModel):
+    """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: int = FORMAT_VERSION
+    encoder: str = ""
+    encoder_revision: str = ""
+    encoder_dim: int = Field(default=0, ge=0)
+    sentence_encoder: str = ""
+    sentence_revision: str = ""
+    sentence_dim: int = Field(default=0, ge=0)
+    frame_rate: float = Field(default=1.0, gt=0)
+    segment_seconds: float = Field(default=4.0, gt=0)
+    index: str = "flat"
+
+    @model_validator(mode="after")
+    def _whole_frames(self) -> Settings:
+        frames = self.frame_rate * self.segment_seconds
+        if abs(frames - round(frames)) > 1e-9 or frames < 1:
+            raise ValueError(
+                f"{self.segment_seconds} s at {self.frame_rate} frames/s is {frames} frames: "
+                "a segment must hold a whole number of frames"
+            )
+        return self
+
+    @property
+    def frames_per_segment(self) -> int:
+        """T of SPR, section 3.1.1."""
+        return round(self.frame_rate * self.segment_seconds)
+
+    def write(self, folder: Path) -> None:
+        """Write ``moviola.toml``, beside and renamed."""
+        # A JSON scalar is a TOML scalar for the strings, integers and floats that stand here.
+        lines = [f"{key} = {json.dumps(value)}" for key, value in self.model_dump().items()]
+        draft = folder / (SETTINGS_FILE + ".tmp")
+        head = "# What this library was built with; moviola refuses to open it with anything else."
+        draft.write_text("\n".join([head, *lines]) + "\n")
+        draft.replace(folder / SETTINGS_FILE)
+
+    @classmethod
+    def read(cls, folder: Path) -> Settings:
+        """Read and validate ``moviola.toml``.
+
+        Raises:
+            LibraryError: the file is damaged, has an unknown field or another format version.
+        """
+        path = folder / SETTINGS_FILE
+        try:
+            values = tomllib.loads(path.read_text())
+            version = values.get("format_version")
+            if version != FORMAT_VERSION:
+                raise LibraryError(
+                    f"{path}: format version {version}, but this moviola reads {FORMAT_VERSION}; "
+                    "index the videos into a new library, or install the version that wrote this one"
+                )
+            return cls(**values)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise LibraryError(f"{path}: not valid TOML ({error}); restore it from a copy") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise LibraryError(f"{path}: {field}: {first['msg']}; restore it from a copy") from error
+
+    def require_same(self, folder: Path, wanted: dict[str, object]) -> None:
+        """Refuse values that differ from what the library was built with.
+
+        Raises:
+            EncoderMismatch: naming the first field that differs with both values.
+        """
+        for key, value in wanted.items():
+            stored = getattr(self, key)
+            if stored != value:
+                raise EncoderMismatch(
+                    f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
+                    "open it with the former, or index the videos into a new library"
+                )

@@ -1,0 +1,192 @@
+"""What every index backend must do. A new backend joins by its name in ``BACKENDS``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue, SegmentIndexError
+from moviola.index import BACKENDS, Index, load_index, save_index
+
+DIM = 16
+
+
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
+    return unit(np.random.default_rng(seed).normal(size=(count, DIM)))
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def index(backend: str) -> Index:
+    return BACKENDS[backend](DIM)
+
+
+def test_an_empty_index_answers_with_nothing(index: Index) -> None:
+    scores, ids = index.search(vectors(2), 5)
+    assert scores.shape == ids.shape == (2, 0)
+    assert len(index) == 0
+
+
+def test_answers_are_the_nearest_in_falling_order(index: Index) -> None:
+    stored, queries = vectors(300), vectors(7, seed=1)
+    ids = np.random.default_rng(2).permutation(10_000)[:300].astype(np.int64)
+    index.add(ids, stored)
+    scores, found = index.search(queries, 20)
+    exact = queries @ stored.T
+    assert np.all(np.diff(scores, axis=1) <= 0)
+    np.testing.assert_allclose(scores, -np.sort(-exact, axis=1)[:, :20], atol=1e-5)
+    np.testing.assert_array_equal(found[:, 0], ids[exact.argmax(axis=1)])
+
+
+def test_a_vector_finds_itself(index: Index) -> None:
+    stored = vectors(50)
+    index.add(np.arange(50, dtype=np.int64), stored)
+    scores, found = index.search(stored, 1)
+    np.testing.assert_array_equal(found[:, 0], np.arange(50))
+    np.testing.assert_allclose(scores, 1, atol=1e-5)
+
+
+def test_depth_beyond_the_content_gives_what_is_there(index: Index) -> None:
+    index.add(np.array([3, 1], np.int64), vectors(2))
+    assert index.search(vectors(1), 10)[1].shape == (1, 2)
+
+
+def test_removed_vectors_are_not_found_and_may_come_back(index: Index) -> None:
+    stored = vectors(20)
+    index.add(np.arange(20, dtype=np.int64), stored)
+    assert index.remove(np.array([4, 5, 99], np.int64)) == 2
+    assert len(index) == 18
+    assert not np.isin([4, 5], index.search(stored[4:6], 20)[1]).any()
+    index.add(np.array([4], np.int64), stored[4:5])
+    assert index.search(stored[4:5], 1)[1][0, 0] == 4
+
+
+def test_only_allowed_ids_are_searched(index: Index) -> None:
+    stored = vectors(40)
+    index.add(np.arange(40, dtype=np.int64), stored)
+    allowed = np.array([2, 17, 30, 777], np.int64)
+    scores, found = index.search(stored[:3], 10, allowed=allowed)
+    assert found.shape == (3, 3)
+    assert set(found.ravel().tolist()) == {2, 17, 30}
+    assert found[2, 0] == 2
+    assert scores[2, 0] == pytest.approx(1, abs=1e-5)
+
+
+def test_nothing_allowed_finds_nothing(index: Index) -> None:
+    index.add(np.arange(4, dtype=np.int64), vectors(4))
+    assert index.search(vectors(1), 3, allowed=np.empty(0, np.int64))[1].shape == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("ids", "rows", "message"),
+    [
+        (np.array([0, 1]), vectors(3), "one id a vector"),
+        (np.array([-1]), vectors(1), "negative"),
+        (np.array([7]), vectors(1), "present already"),
+        (np.array([8, 8]), vectors(2), "given twice"),
+        (np.array([9]), vectors(1)[:, :5], "this index holds"),
+        (np.array([9]), vectors(1) * 2, "normalise"),
+        (np.array([9]), np.full((1, DIM), np.nan, np.float32), "normalise"),
+    ],
+)
+def test_bad_vectors_are_refused_and_nothing_is_added(
+    index: Index, ids: NDArray[np.int64], rows: NDArray[np.float32], message: str
+) -> None:
+    index.add(np.array([7], np.int64), vectors(1, seed=5))
+    with pytest.raises(InvalidValue, match=message):
+        index.add(ids, rows)
+    assert len(index) == 1
+
+
+def test_depth_below_one_is_refused(index: Index) -> None:
+    with pytest.raises(InvalidValue, match="at least one"):
+        index.search(vectors(1), 0)
+
+
+def test_saved_and_loaded_it_answers_the_same(index: Index, backend: str, tmp_path: Path) -> None:
+    index.add(np.arange(60, dtype=np.int64), vectors(60))
+    save_index(index, tmp_path, "segments", backend=backend, tag="recipe")
+    loaded = load_index(tmp_path, "segments", BACKENDS)
+    assert loaded is not None
+    again, tag = loaded
+    assert tag == "recipe"
+    for mine, theirs in zip(index.search(vectors(5, 1), 9), again.search(vectors(5, 1), 9), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    again.add(np.array([100], np.int64), vectors(1, 3))
+    assert again.remove(np.array([0], np.int64)) == 1
+
+
+def test_saving_again_leaves_one_vector_file(index: Index, backend: str, tmp_path: Path) -> None:
+    index.add(np.arange(5, dtype=np.int64), vectors(5))
+    save_index(index, tmp_path, "segments", backend=backend, tag="")
+    index.remove(np.array([0], np.int64))
+    save_index(index, tmp_path, "segments", backend=backend, tag="")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_no_index_yet(tmp_path: Path) -> None:
+    assert load_index(tmp_path, "segments", BACKENDS) is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255), cut=st.booleans())
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_any_damage_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, name: str, place: float, flip: int, cut: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    index = BACKENDS[name](DIM)
+    index.add(np.arange(10, dtype=np.int64), vectors(10))
+    save_index(index, folder, "segments", backend=name, tag="")
+    (path,) = folder.glob("*.faiss")
+    data = bytearray(path.read_bytes())
+    at = int(place * len(data))
+    data[at] ^= flip
+    path.write_bytes(data[:at] if cut else data)
+    with pytest.raises(SegmentIndexError, match="rebuild"):
+        load_index(folder, "segments", BACKENDS)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"backend": "nosuch", "file": "x", "sha256": "", "tag": ""}']
+)
+def test_a_damaged_manifest_is_noticed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "segments.json").write_text(text)
+    with pytest.raises(SegmentIndexError, match="rebuild"):
+        load_index(tmp_path, "segments", BACKENDS)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=arrays(np.float64, (12, DIM), elements=st.floats(-1, 1)).filter(
+        lambda a: bool((np.linalg.norm(a, axis=1) > 1e-2).all())
+    ),
+    gone=st.sets(st.integers(0, 11)),
+    k=st.integers(1, 15),
+)
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_any_content_after_any_removal(name: str, rows: NDArray[np.float64], gone: set[int], k: int) -> None:
+    stored = unit(rows)
+    index = BACKENDS[name](DIM)
+    index.add(np.arange(12, dtype=np.int64), stored)
+    index.remove(np.array(sorted(gone), np.int64))
+    left = [i for i in range(12) if i not in gone]
+    scores, ids = index.search(stored[:1], k)
+    assert ids.shape == (1, min(k, len(left)))
+    expected = np.sort((stored[:1] @ stored[left].T)[0])[::-1][:k] if left else np.empty(0)
+    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
+    assert set(ids[0].tolist()) <= set(left)
