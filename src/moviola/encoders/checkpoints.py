@@ -15,7 +15,15 @@ from typing import Any
 
 from moviola.errors import DataError, MissingModel
 
-__all__ = ["DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "looks_like_hub_id", "read_json"]
+__all__ = [
+    "DEMO",
+    "Checkpoint",
+    "find_checkpoint",
+    "fingerprint",
+    "hub_snapshot",
+    "looks_like_hub_id",
+    "read_json",
+]
 
 DEMO = "demo"
 """Name of the tiny CLIP that the package carries."""
@@ -82,29 +90,35 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: s
     """
     if name in builtin:
         folder = builtin[name]
-        if folder is None or not (folder / "config.json").is_file():
+        if folder is None or _lacks(folder):
             raise MissingModel(f"{name}: the packaged model is not installed; {instead}")
         return Checkpoint(name, folder, fingerprint(folder))
     folder = Path(name).expanduser()
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise MissingModel(
-                f"{name}: this folder holds no config.json; name a checkpoint folder, {instead}"
-            )
+        if lacks := _lacks(folder):
+            raise MissingModel(f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}")
         return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))
-    cached = _in_hub_cache(name) if looks_like_hub_id(name) else None
+    cached = hub_snapshot(name) if looks_like_hub_id(name) else None
     if cached is None:
         how = f"fetch it with `moviola models pull {name}`" if looks_like_hub_id(name) else "no such folder"
         raise MissingModel(f"{name}: not on this machine; {how}, {instead}")
     return Checkpoint(name, cached, cached.name)
 
 
-def _in_hub_cache(name: str) -> Path | None:
-    """The snapshot folder of the hub's main branch, whose name is its commit hash."""
+def hub_snapshot(name: str) -> Path | None:
+    """The cached snapshot of the hub's main branch, named by its commit hash; None if absent or unfinished."""
     from moviola.encoders.hub import hub_library
 
     config = hub_library().try_to_load_from_cache(name, "config.json")
-    return Path(config).parent if isinstance(config, str) else None
+    return Path(config).parent if isinstance(config, str) and not _lacks(Path(config).parent) else None
+
+
+def _lacks(folder: Path) -> str:
+    """What keeps a folder from being a checkpoint, empty if nothing does."""
+    if not (folder / "config.json").is_file():
+        return "config.json"
+    weights = any(path.suffix in (".safetensors", ".bin") for path in folder.iterdir())
+    return "" if weights else "weights (safetensors or bin)"
 
 
 def fingerprint(folder: Path) -> str:

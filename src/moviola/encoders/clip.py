@@ -25,7 +25,7 @@ from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 from moviola.types import FrameSize
 
-__all__ = ["FAMILIES", "ClipEncoder", "Family", "load_encoder", "read_frame_size"]
+__all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "load_encoder", "read_frame_size"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ClipEncoder:
         config = checkpoint.json("config.json")
         self._checkpoint = checkpoint
         self._choice = choice
-        self._family = _family(checkpoint, config)
+        self._family = family_of(checkpoint)
         self._text_config = {**self._family.text_defaults, **(config.get("text_config") or {})}
         preprocessor = checkpoint.json("preprocessor_config.json") or checkpoint.json(
             "processor_config.json"
@@ -309,8 +309,13 @@ def read_frame_size(preprocessor: Mapping[str, Any], where: str) -> FrameSize:
     )
 
 
-def _family(checkpoint: Checkpoint, config: Mapping[str, Any]) -> Family:
-    kind = config.get("model_type")
+def family_of(checkpoint: Checkpoint) -> Family:
+    """The family of a checkpoint by the ``model_type`` in its ``config.json``.
+
+    Raises:
+        InvalidValue: none of :data:`FAMILIES`.
+    """
+    kind = checkpoint.json("config.json").get("model_type")
     if kind == "siglip2":
         raise InvalidValue(
             f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, looks_like_hub_id
+from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "hub_library", "pull_model"]
@@ -74,7 +74,8 @@ def pull_model(name: str) -> Path:
         The snapshot folder.
 
     Raises:
-        InvalidValue: a built-in model, or no hub id.
+        InvalidValue: a built-in model, no hub id, or a model of a kind that does not run here (seen from its
+            settings, before the weights are fetched).
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
     from moviola.encoders.sentences import MINILM
@@ -91,6 +92,7 @@ def pull_model(name: str) -> Path:
             f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
         )
     try:
+        _refuse_unusable(Path(hub.snapshot_download(name, allow_patterns=list(FILES))), name)
         folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
         if not any(folder.glob("model*.safetensors")):
             folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_PICKLED]))
@@ -108,6 +110,18 @@ def pull_model(name: str) -> Path:
     return folder
 
 
+def _refuse_unusable(folder: Path, name: str) -> None:
+    """Open a checkpoint of which only the settings are there, so that its kind is checked."""
+    from moviola.encoders.clip import family_of
+    from moviola.encoders.sentences import read_chain
+
+    checkpoint = Checkpoint(name, folder, folder.name)
+    if (folder / "modules.json").is_file():
+        read_chain(checkpoint)
+    else:
+        family_of(checkpoint)
+
+
 def hub_library() -> Any:
     """The module ``huggingface_hub``.
 
@@ -116,6 +130,7 @@ def hub_library() -> Any:
     """
     try:
         import huggingface_hub
+        import huggingface_hub.constants
         import huggingface_hub.errors
     except ImportError as error:
         raise MissingDependency(
@@ -130,14 +145,9 @@ def _cached_snapshots() -> list[tuple[str, Path]]:
         hub = hub_library()
     except MissingDependency:
         return []
-    cache = Path(hub.constants.HF_HUB_CACHE)
-    found = []
-    for folder in cache.glob("models--*"):
-        name = folder.name.removeprefix("models--").replace("--", "/")
-        config = hub.try_to_load_from_cache(name, "config.json")
-        if isinstance(config, str):
-            found.append((name, Path(config).parent))
-    return found
+    folders = Path(hub.constants.HF_HUB_CACHE).glob("models--*")
+    names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
+    return [(name, folder) for name in names if (folder := hub_snapshot(name)) is not None]
 
 
 def _model_type(folder: Path) -> str:

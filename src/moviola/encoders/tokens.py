@@ -55,13 +55,17 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     lower = settings.get("do_lower_case", True)
     sentencepiece = str(settings.get("tokenizer_class", "")).startswith("SiglipTokenizer")
     left = settings.get("padding_side", "right") == "left"
+    close = [end] if sentencepiece or settings.get("add_eos_token", False) else []
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
         if lower:
             texts = [text.lower() for text in texts]
         if sentencepiece:
             texts = [re.sub(r"\s+", " ", text.translate(_NO_PUNCTUATION)).strip() for text in texts]
-        rows = [ids if end in ids[-1:] else [*ids[: longest - 1], end] for ids in tokenizer.encode(texts)]
+        rows = [
+            ids if ids[-1:] == close else ids[: longest - len(close)] + close
+            for ids in tokenizer.encode(texts)
+        ]
         fills = [[pad] * (longest - len(ids)) for ids in rows]
         return [fill + ids if left else ids + fill for ids, fill in zip(rows, fills, strict=True)]
 

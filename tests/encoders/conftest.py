@@ -1,0 +1,206 @@
+"""Tiny random checkpoints of every family, made by transformers itself and loaded by the code under test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+WORDS = ("a the red blue green robot picks up key ball box in room opens door zebra crossing street").split()  # noqa: SIM905
+SPECIAL = {"clip": ["<|startoftext|>", "<|endoftext|>"], "siglip": ["<pad>", "<eos>", "<bos>", "<unk>"]}
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value))
+
+
+def bpe_vocabulary(special: list[str], suffix: str, alphabet: list[str]) -> tuple[dict[str, int], list[Any]]:
+    """Vocabulary and merges of a byte-pair encoding of WORDS."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=special,
+        initial_alphabet=alphabet,
+        end_of_word_suffix=suffix,
+        min_frequency=1,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(WORDS, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+
+
+def clip_checkpoint(
+    folder: Path, *, legacy: bool = False, act: str = "quick_gelu", dtype: Any = None
+) -> Path:
+    """A CLIP; ``legacy`` puts the end token last and says 2 in the configuration, as OpenAI's do."""
+    from tokenizers import pre_tokenizers
+    from transformers import CLIPConfig
+    from transformers.models.clip.modeling_clip import CLIPModel
+    from transformers.models.clip.tokenization_clip import CLIPTokenizer
+
+    vocab, merges = bpe_vocabulary(SPECIAL["clip"], "</w>", pre_tokenizers.ByteLevel.alphabet())
+    if legacy:
+        last = max(vocab, key=lambda token: vocab[token])
+        vocab[last], vocab["<|endoftext|>"] = vocab["<|endoftext|>"], vocab[last]
+    tokenizer = CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=20)
+    tokenizer.save_pretrained(folder)
+    text = {
+        "vocab_size": len(vocab),
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 20,
+        "hidden_act": act,
+        "eos_token_id": 2 if legacy else vocab["<|endoftext|>"],
+    }
+    vision = {
+        "hidden_size": 24,
+        "intermediate_size": 40,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "image_size": 32,
+        "patch_size": 8,
+    }
+    model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=16))
+    model.to(dtype).save_pretrained(folder)
+    write_json(
+        folder / "preprocessor_config.json",
+        {
+            "size": 40,
+            "crop_size": 32,
+            "do_center_crop": True,
+            "resample": 3,
+            "image_mean": [0.4, 0.5, 0.6],
+            "image_std": [0.2, 0.25, 0.3],
+        },
+    )
+    return folder
+
+
+def siglip_checkpoint(folder: Path, *, padding_side: str = "right", shards: bool = False) -> Path:
+    """A SigLIP 2 of fixed resolution: SigLIP's architecture with a lower-casing Gemma-like tokenizer."""
+    from transformers import SiglipConfig
+    from transformers.models.siglip.modeling_siglip import SiglipModel
+    from transformers.models.siglip2.tokenization_siglip2 import Siglip2Tokenizer
+
+    byte_tokens = [f"<0x{byte:02X}>" for byte in range(256)]
+    vocab, merges = bpe_vocabulary([*SPECIAL["siglip"], *byte_tokens], "", ["▁"])
+    tokenizer = Siglip2Tokenizer(
+        vocab=vocab, merges=merges, padding_side=padding_side, add_bos_token=False, add_eos_token=True
+    )
+    tokenizer.save_pretrained(folder)
+    text = {
+        "vocab_size": len(vocab),
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 12,
+        "projection_size": 24,
+    }
+    vision = {
+        "hidden_size": 24,
+        "intermediate_size": 40,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "image_size": 32,
+        "patch_size": 16,
+    }
+    model = SiglipModel(SiglipConfig(text_config=text, vision_config=vision))
+    model.save_pretrained(folder, **({"max_shard_size": "40KB"} if shards else {}))
+    write_json(
+        folder / "preprocessor_config.json",
+        {
+            "size": {"height": 32, "width": 32},
+            "resample": 2,
+            "image_mean": [0.5] * 3,
+            "image_std": [0.5] * 3,
+            "rescale_factor": 1 / 255,
+        },
+    )
+    return folder
+
+
+def bert_checkpoint(folder: Path, *, pooling: str = "mean_tokens", normalise: bool = True) -> Path:
+    """A sentence encoder in sentence-transformers' layout."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    vocab = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.enable_padding(length=30)  # must not matter
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=24,
+    )
+    BertModel(config).save_pretrained(folder)
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]
+    if normalise:
+        normalize = "sentence_transformers.models.Normalize"
+        modules.append({"idx": 2, "name": "2", "path": "2_Normalize", "type": normalize})
+    write_json(folder / "modules.json", modules)
+    (folder / "1_Pooling").mkdir()
+    modes = {"mean_tokens": False, "cls_token": False, "max_tokens": False} | {pooling: True}
+    write_json(
+        folder / "1_Pooling" / "config.json",
+        {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": on for mode, on in modes.items()}},
+    )
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 10})
+    return folder
+
+
+KINDS: dict[str, Callable[[Path], Path]] = {
+    "clip": clip_checkpoint,
+    "clip-legacy-gelu": lambda folder: clip_checkpoint(folder, legacy=True, act="gelu"),
+    "clip-bf16": lambda folder: clip_checkpoint(folder, dtype=torch.bfloat16),
+    "siglip2": siglip_checkpoint,
+    "siglip2-left-sharded": lambda folder: siglip_checkpoint(folder, padding_side="left", shards=True),
+}
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One checkpoint folder of each kind in turn."""
+    torch.manual_seed(0)
+    return KINDS[request.param](tmp_path_factory.mktemp("checkpoint"))
+
+
+@pytest.fixture
+def make_clip(tmp_path: Path) -> Callable[..., Path]:
+    """A function that writes a tiny CLIP checkpoint into this test's folder."""
+    torch.manual_seed(0)
+    return lambda **options: clip_checkpoint(tmp_path, **options)
+
+
+@pytest.fixture
+def make_siglip(tmp_path: Path) -> Callable[..., Path]:
+    """A function that writes a tiny SigLIP 2 checkpoint into this test's folder."""
+    torch.manual_seed(0)
+    return lambda **options: siglip_checkpoint(tmp_path, **options)
+
+
+@pytest.fixture
+def make_bert(tmp_path: Path) -> Callable[..., Path]:
+    """A function that writes a tiny sentence encoder into this test's folder."""
+    torch.manual_seed(0)
+    return lambda **options: bert_checkpoint(tmp_path, **options)

@@ -1,0 +1,291 @@
+"""One contract for every frame-and-text encoder: the numbers are those of transformers itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from moviola.encoders import load_encoder
+from moviola.encoders.checkpoints import Checkpoint
+from moviola.encoders.devices import FEW_TEXTS
+from moviola.encoders.tokens import siglip_tokenizer
+from moviola.errors import DataError, InvalidValue, MissingModel
+from moviola.types import FrameSize
+
+TEXTS = [
+    "a red robot picks up the key",
+    "Blue BALL, in the room!",
+    "zebra",
+    "",
+    "a box " * 30,
+    "漢字 ünïcode",
+]
+
+
+def reference_text(folder: Path, texts: list[str]) -> NDArray[np.float32]:
+    """Text features by transformers' own tokenizer and model, one text at a time."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    longest = model.config.text_config.max_position_embeddings
+    siglip = model.config.model_type == "siglip"
+    rows = []
+    for text in texts:
+        ids = tokenizer(
+            text,
+            padding="max_length" if siglip else False,
+            truncation=True,
+            max_length=longest,
+            return_tensors="pt",
+            return_attention_mask=False,
+        )["input_ids"]
+        with torch.inference_mode():
+            rows.append(model.get_text_features(input_ids=ids).pooler_output[0].numpy())
+    return np.stack(rows)
+
+
+def reference_frames(folder: Path, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Frame features by transformers' model, normalised by the formula in the processor's documentation."""
+    from transformers import AutoModel
+
+    given = json.loads((folder / "preprocessor_config.json").read_text())
+    mean, std = np.array(given["image_mean"]), np.array(given["image_std"])
+    pixels = torch.from_numpy(((images / 255 - mean) / std).transpose(0, 3, 1, 2)).float()
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.inference_mode():
+        features: NDArray[np.float32] = model.get_image_features(pixel_values=pixels).pooler_output.numpy()
+    return features
+
+
+def random_frames(n: int, size: FrameSize) -> NDArray[np.uint8]:
+    return np.random.default_rng(0).integers(0, 256, (n, size.height, size.width, 3), dtype=np.uint8)
+
+
+def test_text_features_are_those_of_transformers(checkpoint: Path) -> None:
+    encoder = load_encoder(str(checkpoint), device="cpu")
+    got = encoder.encode_text(TEXTS)
+    assert got.dtype == np.float32
+    assert got.shape == (len(TEXTS), encoder.dim)
+    np.testing.assert_allclose(got, reference_text(checkpoint, TEXTS), atol=2e-5)
+
+
+def test_many_texts_give_the_same_features_as_few(checkpoint: Path) -> None:
+    """Few texts go through the NumPy tower, many through torch: nobody may see a difference."""
+    encoder = load_encoder(str(checkpoint), device="cpu", precision="fp32", batch_size=5)
+    few = encoder.encode_text(TEXTS)
+    many = encoder.encode_text(TEXTS * FEW_TEXTS)
+    np.testing.assert_allclose(
+        many.reshape(FEW_TEXTS, *few.shape), np.tile(few, (FEW_TEXTS, 1, 1)), atol=2e-5
+    )
+
+
+def test_frame_features_are_those_of_transformers(checkpoint: Path) -> None:
+    encoder = load_encoder(str(checkpoint), device="cpu")
+    images = random_frames(7, encoder.frame_size)
+    got = encoder.encode_frames(images)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, reference_frames(checkpoint, images), atol=2e-5)
+
+
+def test_batches_do_not_change_features(checkpoint: Path) -> None:
+    images = random_frames(7, load_encoder(str(checkpoint)).frame_size)
+    all_at_once, by_two = (
+        load_encoder(str(checkpoint), device="cpu", batch_size=size).encode_frames(images) for size in (7, 2)
+    )
+    np.testing.assert_allclose(all_at_once, by_two, atol=1e-5)
+
+
+def test_nothing_gives_nothing(checkpoint: Path) -> None:
+    encoder = load_encoder(str(checkpoint), device="cpu")
+    assert encoder.encode_text([]).shape == (0, encoder.dim)
+    assert encoder.encode_frames(random_frames(0, encoder.frame_size)).shape == (0, encoder.dim)
+
+
+def test_non_contiguous_frames_are_taken(checkpoint: Path) -> None:
+    encoder = load_encoder(str(checkpoint), device="cpu")
+    images = random_frames(4, encoder.frame_size)
+    np.testing.assert_allclose(
+        encoder.encode_frames(images[::2]), encoder.encode_frames(images[::2].copy()), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        np.zeros((2, 16, 32, 3), np.uint8),
+        np.zeros((2, 3, 32, 32), np.uint8),
+        np.zeros((32, 32, 3), np.uint8),
+        np.zeros((2, 32, 32, 3), np.float32),
+        [[0]],
+    ],
+    ids=["size", "channels first", "single frame", "dtype", "list"],
+)
+def test_wrong_frames_are_refused(checkpoint: Path, images: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"takes uint8 \(n, 32, 32, 3\)"):
+        load_encoder(str(checkpoint)).encode_frames(images)
+
+
+@pytest.mark.parametrize("texts", ["one string", [b"bytes"], [None]])
+def test_wrong_texts_are_refused(checkpoint: Path, texts: Any) -> None:
+    with pytest.raises(InvalidValue, match="string"):
+        load_encoder(str(checkpoint)).encode_text(texts)
+
+
+def test_half_precision_is_close(checkpoint: Path) -> None:
+    exact = load_encoder(str(checkpoint), device="cpu", precision="fp32")
+    half = load_encoder(str(checkpoint), device="cpu", precision="bf16")
+    images = random_frames(3, exact.frame_size)
+    a, b = exact.encode_frames(images), half.encode_frames(images)
+    assert half.precision == "bf16"
+    assert b.dtype == np.float32
+    assert not np.array_equal(a, b)
+    assert np.linalg.norm(a - b) < 0.05 * np.linalg.norm(a)
+
+
+def test_constants_come_from_the_checkpoint(make_clip: Callable[..., Path]) -> None:
+    """Other means shift the features exactly as a shift of the pixels does."""
+    folder = make_clip()
+    encoder = load_encoder(str(folder), device="cpu")
+    assert encoder.frame_size == FrameSize(32, 32, "crop", 40, "bicubic")
+    images = np.full((1, 32, 32, 3), 100, np.uint8)
+    settings = json.loads((folder / "preprocessor_config.json").read_text())
+    settings["image_mean"] = [mean + 50 / 255 for mean in settings["image_mean"]]
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    moved = load_encoder(str(folder), device="cpu")
+    np.testing.assert_allclose(moved.encode_frames(images + 50), encoder.encode_frames(images), atol=1e-5)
+    assert not np.allclose(moved.encode_frames(images), encoder.encode_frames(images), atol=1e-3)
+    assert moved.revision != encoder.revision
+
+
+def test_siglip_stretches(make_siglip: Callable[..., Path]) -> None:
+    assert load_encoder(str(make_siglip())).frame_size == FrameSize(32, 32, "stretch", 0, "bilinear")
+
+
+def test_settings_of_a_processor_file_are_read(make_clip: Callable[..., Path]) -> None:
+    """Newer checkpoints keep the same settings inside processor_config.json."""
+    folder = make_clip()
+    before = load_encoder(str(folder)).frame_size
+    settings = json.loads((folder / "preprocessor_config.json").read_text())
+    (folder / "preprocessor_config.json").unlink()
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": settings}))
+    assert load_encoder(str(folder)).frame_size == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"resample": 0}, "resample 0"),
+        ({"do_center_crop": False}, "no fixed size"),
+        ({"crop_size": 24}, "config.json is for 32 pixels"),
+    ],
+)
+def test_settings_that_cannot_be_met_are_refused(
+    make_clip: Callable[..., Path], change: dict[str, Any], message: str
+) -> None:
+    folder = make_clip()
+    settings = json.loads((folder / "preprocessor_config.json").read_text())
+    (folder / "preprocessor_config.json").write_text(json.dumps({**settings, **change}))
+    with pytest.raises(DataError, match=message):
+        load_encoder(str(folder))
+
+
+@pytest.mark.parametrize(("kind", "message"), [("siglip2", "NaFlex"), ("llama", "it knows clip, siglip")])
+def test_other_models_are_refused(make_clip: Callable[..., Path], kind: str, message: str) -> None:
+    folder = make_clip()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": kind}))
+    with pytest.raises(InvalidValue, match=message):
+        load_encoder(str(folder))
+
+
+def test_damaged_files_are_named(make_clip: Callable[..., Path]) -> None:
+    folder = make_clip()
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(DataError, match=r"model\.safetensors: not a readable safetensors file"):
+        load_encoder(str(folder)).encode_text(["a"])
+    (folder / "config.json").write_text("{")
+    with pytest.raises(DataError, match=r"config\.json: not valid JSON"):
+        load_encoder(str(folder))
+
+
+def test_pickled_weights_are_read(make_clip: Callable[..., Path]) -> None:
+    """A checkpoint that only has pytorch_model.bin gives the same features, text included."""
+    from safetensors.torch import load_file
+
+    folder = make_clip()
+    images = random_frames(2, FrameSize(32, 32, "stretch"))
+    before = load_encoder(str(folder), device="cpu")
+    frames, texts = before.encode_frames(images), before.encode_text(TEXTS)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    after = load_encoder(str(folder), device="cpu")
+    np.testing.assert_allclose(after.encode_frames(images), frames, atol=1e-6)
+    np.testing.assert_allclose(after.encode_text(TEXTS), texts, atol=2e-5)
+    assert after.dim == before.dim
+    assert after.revision != before.revision
+
+
+def test_revision_is_stable_and_follows_the_weights(make_clip: Callable[..., Path]) -> None:
+    folder = make_clip()
+    first = load_encoder(str(folder)).revision
+    assert load_encoder(str(folder)).revision == first
+    weights = bytearray((folder / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(weights)
+    assert load_encoder(str(folder)).revision != first
+
+
+def test_siglip_text_is_made_canonical(make_siglip: Callable[..., Path]) -> None:
+    """SigLIP (1): lower case, no punctuation, one space between words; then the end token and padding."""
+    folder = make_siglip()
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings |= {"tokenizer_class": "SiglipTokenizer", "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    tokenize = siglip_tokenizer(Checkpoint("x", folder, ""), {"max_position_embeddings": 12})
+    plain, decorated, long = tokenize(["a red ball", "  A Red,  ball! ", "box " * 40])
+    assert plain == decorated
+    assert [len(plain), len(long)] == [12, 12]
+    assert plain[-1] == 0
+    assert long[-1] == 1
+
+
+def test_missing_models_say_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(MissingModel, match=r"`moviola models pull nobody/nothing`.*'demo'"):
+        load_encoder("nobody/nothing")
+    with pytest.raises(MissingModel, match="holds no config"):
+        load_encoder(str(tmp_path))
+    with pytest.raises(MissingModel, match="no such folder"):
+        load_encoder("/nowhere/at/all")
+    (tmp_path / "config.json").write_text('{"model_type": "clip"}')
+    with pytest.raises(MissingModel, match="holds no weights"):
+        load_encoder(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "tpu"}, {"precision": "int8"}, {"batch_size": 0}, {"device": "cuda:99"}]
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        _ = load_encoder("demo", **options).device
+
+
+def test_a_query_needs_no_torch() -> None:
+    """The cold start of a search: text features without importing torch or transformers."""
+    program = (
+        "import sys; from moviola.encoders import load_encoder; "
+        "print(load_encoder('demo').encode_text(['a red robot']).shape[0]); "
+        "print(*sorted({'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"]

