@@ -1,0 +1,136 @@
+"""Opening media files, and saying plainly why one cannot be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import av
+import av.container
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+from moviola.errors import NoVideoStream, UnreadableMedia
+
+__all__ = ["DAMAGE", "VIDEO_SUFFIXES", "find_videos", "open_container", "open_video", "video_stream"]
+
+VIDEO_SUFFIXES = frozenset(
+    {
+        ".3g2", ".3gp", ".asf", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m2v", ".m4v", ".mkv",
+        ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf", ".ogm", ".ogv", ".rm", ".rmvb", ".ts", ".vob",
+        ".webm", ".wmv",
+    }
+)  # fmt: skip
+"""Suffixes, in lower case with the dot, by which a file in a folder counts as a video."""
+
+# What libav raises on data that it cannot read: its own errors, and Python's where it maps them to a class
+# of ours to catch (ValueError for odd sizes and formats, OverflowError for time stamps out of range).
+DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError)
+
+# A playlist that calls itself film.mp4 must not make us read other files or the network.
+_OPTIONS = {"protocol_whitelist": "file"}
+
+
+def find_videos(folder: Path) -> list[Path]:
+    """All files below a folder whose suffix is in :data:`VIDEO_SUFFIXES`, sorted; no hidden ones."""
+    found: list[Path] = []
+    for directory, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found.extend(
+            Path(directory) / name
+            for name in names
+            if not name.startswith(".") and Path(name).suffix.lower() in VIDEO_SUFFIXES
+        )
+    return sorted(found)
+
+
+@contextmanager
+def open_container(path: Path) -> Iterator[av.container.InputContainer]:
+    """Open a media file for reading.
+
+    Raises:
+        UnreadableMedia: no such file, nothing in it, or nothing that libav knows.
+    """
+    # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
+    absolute = Path(path).absolute()
+    if not absolute.is_file():
+        raise UnreadableMedia(path, "no such file")
+    if absolute.stat().st_size == 0:
+        raise UnreadableMedia(path, "the file is empty (0 bytes)")
+    try:
+        container = av.open(str(absolute), options=_OPTIONS, metadata_errors="replace")
+    except DAMAGE as error:
+        raise UnreadableMedia(path, _why_unreadable(absolute, error)) from error
+    with container:
+        yield container
+
+
+@contextmanager
+def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
+    """Open a media file and its video stream; all other streams are discarded while reading.
+
+    Raises:
+        UnreadableMedia: no such file, nothing in it, or nothing that libav knows.
+        NoVideoStream: there is no moving picture in it; cover art does not count.
+    """
+    with open_container(path) as container:
+        stream = video_stream(container, path)
+        for other in container.streams:
+            if other is not stream:
+                other.discard = av.stream.Discard.all
+        yield container, stream
+
+
+def video_stream(container: av.container.InputContainer, path: Path) -> VideoStream:
+    """The stream that is shown: the default one, else the first, among those that are no cover art."""
+    pictures = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+    usable = [s for s in pictures if s.codec_context is not None and s.time_base]
+    if not usable:
+        if pictures:
+            raise UnreadableMedia(path, "the video stream has a codec that is not known here")
+        kinds = sorted({s.type for s in container.streams if s.type != "video"})
+        held = " and ".join(kinds) or "nothing"
+        cover = " with cover art" if container.streams.video else ""
+        raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
+    return next((s for s in usable if s.disposition & Disposition.default), usable[0])
+
+
+def _why_unreadable(path: Path, error: Exception) -> str:
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") and not _has_box(path, b"moov"):
+        return "MP4 without its index (moov): the recording was cut short or never finished"
+    if not any(head):
+        return "the file holds only zeros; copy it again from its source"
+    if _is_text(head):
+        return f"a text file, not a video, whatever its name says ({path.suffix or 'no suffix'})"
+    return f"not a media file that can be read ({getattr(error, 'strerror', None) or error})"
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = head.decode("utf-8", errors="strict") if len(head) < 4096 else head[:-4].decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return all(character.isprintable() or character in "\r\n\t\f" for character in text)
+
+
+def _has_box(path: Path, wanted: bytes) -> bool:
+    """Whether an MP4 file has a top-level box of that type that begins inside the file."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        position = 0
+        while position + 8 <= size:
+            file.seek(position)
+            header = file.read(16)
+            length, kind = int.from_bytes(header[:4], "big"), header[4:8]
+            if kind == wanted:
+                return True
+            if length == 1:
+                length = int.from_bytes(header[8:16], "big")
+            if length < 8:
+                return False
+            position += length
+    return False

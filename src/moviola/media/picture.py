@@ -1,0 +1,138 @@
+"""From a decoded picture to an RGB array of the wanted size: one pass of swscale, then turning and cropping.
+
+Training, indexing and search all come through here, so that an encoder always sees the same pixels for the
+same picture. Alpha is dropped, HDR is not tone-mapped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, cast
+
+import numpy as np
+from av.sidedata.sidedata import SideDataContainer
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from moviola.types import FrameSize
+
+__all__ = ["Fitter", "Orientation", "Widener", "displayed_size", "pixel_aspect"]
+
+_INTERPOLATION = {
+    "bilinear": Interpolation.BILINEAR,
+    "bicubic": Interpolation.BICUBIC,
+    "lanczos": Interpolation.LANCZOS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Orientation:
+    """How stored pictures are turned for display: swap the axes, then mirror along x and y."""
+
+    transpose: bool = False
+    flip_x: bool = False
+    flip_y: bool = False
+
+    @classmethod
+    def of(cls, frame: VideoFrame) -> Self:
+        """Read the display matrix that travels with a picture (ISO/IEC 14496-12, 6.2.2), if any.
+
+        Only multiples of 90 degrees and mirroring are applied; others are rounded to the nearest.
+        """
+        try:
+            data = cast(SideDataContainer, frame.side_data)["DISPLAYMATRIX"]
+        except KeyError:
+            return cls()
+        matrix = np.frombuffer(bytes(data), dtype=np.int32)
+        # (x, y) is shown at (a x + c y, b x + d y).
+        a, b, c, d = (int(matrix[i]) for i in (0, 1, 3, 4))
+        if abs(a) + abs(d) >= abs(b) + abs(c):
+            return cls(False, a < 0, d < 0)
+        return cls(True, c < 0, b < 0)
+
+    @property
+    def rotation(self) -> int:
+        """Degrees clockwise, 0, 90, 180 or 270; a mirrored picture has the rotation without the mirroring."""
+        if self.transpose:
+            return 90 if self.flip_x else 270
+        return 180 if self.flip_y else 0
+
+    def apply(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Turn a stored image (h, w, 3) for display; a view."""
+        if self.transpose:
+            image = image.swapaxes(0, 1)
+        return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
+
+
+def pixel_aspect(stream: VideoStream) -> Fraction:
+    """Width of a stored pixel over its height, 1 when the stream does not say."""
+    ratio = stream.sample_aspect_ratio
+    return Fraction(ratio) if ratio and Fraction(1, 32) <= ratio <= 32 else Fraction(1)
+
+
+def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
+    """Width and height in pixels at which a picture is meant to be seen."""
+    width, height = max(1, round(frame.width * aspect)), frame.height
+    return (height, width) if orientation.transpose else (width, height)
+
+
+class _Scaler:
+    """One swscale context, kept from picture to picture."""
+
+    def __init__(self, interpolation: Interpolation) -> None:
+        self._reformatter = VideoReformatter()
+        self._interpolation = interpolation
+
+    def scale(
+        self, frame: VideoFrame, orientation: Orientation, width: int, height: int
+    ) -> NDArray[np.uint8]:
+        """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view."""
+        if orientation.transpose:
+            width, height = height, width
+        scaled = self._reformatter.reformat(
+            frame, width, height, "rgb24", interpolation=self._interpolation, threads=1
+        )
+        return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
+
+
+class Fitter:
+    """Pictures of a stream into an encoder's input size (:class:`~moviola.types.FrameSize`)."""
+
+    def __init__(self, size: FrameSize, aspect: Fraction) -> None:
+        self._size = size
+        self._aspect = aspect
+        self._scaler = _Scaler(_INTERPOLATION[size.interpolation])
+
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """(height, width, 3) uint8 RGB."""
+        size = self._size
+        orientation = Orientation.of(frame)
+        width, height = size.width, size.height
+        if size.fit == "crop":
+            # The longer side is rounded down, as the CLIP image processor of transformers does.
+            shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
+            short = min(shown_width, shown_height)
+            width = size.shortest_edge * shown_width // short
+            height = size.shortest_edge * shown_height // short
+        image = self._scaler.scale(frame, orientation, width, height)
+        top, left = (height - size.height) // 2, (width - size.width) // 2
+        return np.ascontiguousarray(image[top : top + size.height, left : left + size.width])
+
+
+class Widener:
+    """Pictures of a stream at a given displayed width, the height following from the aspect ratio."""
+
+    def __init__(self, width: int, aspect: Fraction) -> None:
+        self._width = width
+        self._aspect = aspect
+        self._scaler = _Scaler(Interpolation.BICUBIC)
+
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """(height, width, 3) uint8 RGB."""
+        orientation = Orientation.of(frame)
+        shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
+        height = max(1, round(self._width * shown_height / shown_width))
+        return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))

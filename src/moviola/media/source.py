@@ -1,0 +1,127 @@
+"""A video stream as packets with sound time stamps, and the account of what was found damaged on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import av.container
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from moviola.media.container import DAMAGE
+
+__all__ = ["Source"]
+
+# Time stamps that run back by more are a new recording joined on (concatenated transport streams).
+_BACKWARD = Fraction(1, 2)
+# A picture that stands for longer than this is a damaged time stamp.
+_LONGEST_STILL = 3600
+# Reading goes on after an error while packets keep coming; this many errors in a row end it.
+_ERRORS_IN_A_ROW = 8
+
+
+class Source:
+    """Packets and pictures of one video stream.
+
+    Time stamps are ticks of the stream's time base, moved where the file joins recordings so that they
+    never run back. Damage is noted, not raised.
+
+    Attributes:
+        tick: seconds a tick lasts, exact.
+        zero: the tick that counts as time 0, None until the first picture when the header does not say.
+        step: ticks that a picture is shown when nothing else says it.
+        decoded: pictures that came out of the decoder.
+        lost: moments asked for whose picture did not decode, so that the one before stood in.
+        end: tick at which the last picture met so far leaves the screen.
+        broken_at: tick at which the first damage was met, None if there was none.
+    """
+
+    def __init__(self, container: av.container.InputContainer, stream: VideoStream) -> None:
+        assert stream.time_base is not None
+        self.container = container
+        self.stream = stream
+        self.tick = Fraction(stream.time_base)
+        # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
+        self.numbered = container.format.name == "avi"
+        self.zero = None if self.numbered else stream.start_time
+        rate = stream.average_rate or stream.guessed_rate
+        self.step = (
+            max(1, round(1 / (rate * self.tick))) if rate else max(1, round(Fraction(1, 25) / self.tick))
+        )
+        self.decoded = 0
+        self.lost = 0
+        self.end: int | None = None
+        self.broken_at: int | None = None
+        self._codec = stream.codec_context
+        self._offset = 0
+        self._last: int | None = None
+
+    def packets(self) -> Iterator[Packet[VideoStream]]:
+        """Packets of the stream in file order, until the end or until nothing more can be read."""
+        errors = 0
+        while errors < _ERRORS_IN_A_ROW:
+            try:
+                for packet in self.container.demux(self.stream):
+                    if packet.size:
+                        errors = 0
+                        yield self._repaired(packet)
+                return
+            except EOFError:
+                self.note_damage(self._last)
+                return
+            except DAMAGE:
+                errors += 1
+                self.note_damage(self._last)
+
+    def decode(self, packet: Packet[VideoStream] | None, *, reference_only: bool = False) -> list[VideoFrame]:
+        """Pictures that come out when a packet goes in; None drains the decoder.
+
+        Args:
+            packet: what goes in.
+            reference_only: leave out the picture if no other refers to it.
+
+        Raises:
+            av.FFmpegError: the packet does not decode; the next one may.
+        """
+        self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
+        frames = self.stream.decode(packet)
+        self.decoded += len(frames)
+        return frames
+
+    def restart(self) -> list[VideoFrame]:
+        """Drain the decoder and make it forget everything, as needed before decoding on from a key frame."""
+        frames = self.decode(None)
+        self._codec.flush_buffers()
+        return frames
+
+    def seconds(self, ticks: int) -> float:
+        """Time of a tick, in seconds from the stream's zero."""
+        return float((ticks - (self.zero or 0)) * self.tick)
+
+    def note_damage(self, at: int | None) -> None:
+        """Remember where the file first proved damaged."""
+        if self.broken_at is None:
+            self.broken_at = at if at is not None else (self.zero or 0)
+
+    def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
+        """Move time stamps on where they jump."""
+        if packet.is_corrupt:
+            self.note_damage(packet.pts if packet.pts is not None else self._last)
+        stamp = packet.dts if packet.dts is not None else packet.pts
+        if stamp is None:
+            return packet
+        if self._last is not None:
+            jump = (stamp + self._offset - self._last) * self.tick
+            if jump < -_BACKWARD or jump > _LONGEST_STILL:
+                if jump > 0:
+                    self.note_damage(self._last)
+                self._offset = self._last + (packet.duration or self.step) - stamp
+        self._last = stamp + self._offset
+        if self._offset:
+            if packet.dts is not None:
+                packet.dts += self._offset
+            if packet.pts is not None:
+                packet.pts += self._offset
+        return packet

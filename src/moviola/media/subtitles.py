@@ -1,0 +1,196 @@
+"""Subtitles as timed text: from files beside a video and from streams inside it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pysubs2
+from av.packet import Packet
+from av.subtitles.stream import SubtitleStream
+from av.subtitles.subtitle import AssSubtitle
+
+from moviola.errors import UnreadableMedia
+from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, video_stream
+from moviola.media.probe import TEXT_SUBTITLES
+from moviola.types import Cue
+
+__all__ = ["SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitles", "sidecars"]
+
+SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
+"""Suffixes of subtitle files, in lower case with the dot."""
+
+# Between the stem and the suffix: a language, or what kind of subtitles these are (`film.en.srt`,
+# `film.pt-BR.forced.srt`).
+_TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
+_INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
+_ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
+_ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
+
+
+@dataclass(frozen=True, slots=True)
+class Subtitles:
+    """Cues in order of time, and how many were ``skipped`` since they are damaged."""
+
+    cues: tuple[Cue, ...]
+    skipped: int = 0
+
+
+def sidecars(path: Path) -> tuple[Path, ...]:
+    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted."""
+    path = Path(path)
+    siblings = sorted(path.parent.iterdir())
+    videos = {other.stem for other in siblings if other.suffix.lower() in VIDEO_SUFFIXES}
+    return tuple(
+        other
+        for other in siblings
+        if other.suffix.lower() in SUBTITLE_SUFFIXES
+        and (
+            other.stem == path.stem
+            or (
+                other.stem.startswith(path.stem)
+                and _TAGS.fullmatch(other.stem[len(path.stem) :])
+                and other.stem not in videos
+            )
+        )
+    )
+
+
+def read_subtitles(path: Path) -> Subtitles:
+    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
+
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Latin-1. Tags are stripped.
+    Each cue is parsed by itself, so that a damaged one takes no other with it.
+
+    Raises:
+        UnreadableMedia: no such file, another suffix, or not one cue in it that can be read.
+    """
+    path = Path(path)
+    parse = _PARSERS.get(path.suffix.lower())
+    if parse is None:
+        raise UnreadableMedia(path, f"no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+    try:
+        text = _decoded(path.read_bytes())
+    except OSError as error:
+        raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
+    subtitles = _gathered(parse(text))
+    if not subtitles.cues:
+        raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
+    return subtitles
+
+
+def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
+    """Text subtitles inside a video file, on the time line of its pictures.
+
+    Args:
+        path: a video file.
+        index: which stream of the container, as in :class:`~moviola.media.SubtitleStream`; None for the
+            first one that is text.
+
+    Returns:
+        no cues when there is no such stream or it carries pictures of text.
+
+    Raises:
+        UnreadableMedia, NoVideoStream: as for :func:`~moviola.media.probe`.
+    """
+    with open_container(path) as container:
+        video = video_stream(container, path)
+        assert video.time_base is not None
+        zero = float((video.start_time or 0) * video.time_base)
+        chosen = [
+            stream
+            for stream in container.streams.subtitles
+            if stream.codec_context is not None
+            and stream.codec_context.codec.canonical_name in TEXT_SUBTITLES
+            and index in (None, stream.index)
+        ]
+        if not chosen:
+            return Subtitles(())
+        found: list[Cue | None] = []
+        try:
+            for packet in container.demux(chosen[0]):
+                found.extend(_embedded(packet, zero))
+        except DAMAGE:
+            found.append(None)
+        return _gathered(found)
+
+
+def _embedded(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | None]:
+    """Cues in a packet. Players show text while its packet lasts, so the times are the packet's."""
+    if packet.pts is None or not packet.size:
+        return
+    start = float(packet.pts * packet.time_base) - zero
+    end = start + float((packet.duration or 0) * packet.time_base)
+    try:
+        shown = packet.decode()
+    except DAMAGE:
+        yield None
+        return
+    for subtitle in shown:
+        if isinstance(subtitle, AssSubtitle):
+            event = pysubs2.SSAEvent(text=subtitle.dialogue.decode("utf-8", errors="replace"))
+            if not event.is_drawing and (text := _plain(event.plaintext)):
+                yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
+
+
+def _gathered(found: Iterable[Cue | None]) -> Subtitles:
+    found = list(found)
+    cues = sorted((cue for cue in found if cue is not None), key=lambda cue: (cue.start, cue.end))
+    return Subtitles(tuple(cues), sum(cue is None for cue in found))
+
+
+def _decoded(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
+    """Cues of SubRip and WebVTT: paragraphs that hold a line of times. Others (notes, styles) are none."""
+    for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
+        lines = block.strip("\n").split("\n")
+        for position, line in enumerate(lines[:2]):
+            if "-->" in line:
+                header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
+                yield from _one(header + "\n".join(lines[position:]) + "\n", kind)
+                break
+
+
+def _ass(text: str) -> Iterator[Cue | None]:
+    format_line = _ASS_FORMAT
+    for line in text.splitlines():
+        if line.startswith("Format:") and "Text" in line:
+            format_line = line
+        elif line.startswith("Dialogue:"):
+            yield from _one(f"{_ASS_EVENTS}{format_line}\n{line}\n", "ass")
+
+
+def _one(text: str, kind: str) -> Iterator[Cue | None]:
+    """The cue of a document that holds one, None if it is damaged, nothing if it shows no text."""
+    try:
+        events = list(pysubs2.SSAFile.from_string(text, format_=kind))
+    except (ValueError, IndexError, KeyError, pysubs2.exceptions.Pysubs2Error):
+        events = []
+    if not events or events[0].end <= events[0].start or events[0].start < 0:
+        yield None
+    elif not events[0].is_drawing and (text := _plain(events[0].plaintext)):
+        yield Cue(events[0].start / 1000, events[0].end / 1000, text)
+
+
+def _plain(text: str) -> str:
+    """Text without entities, time tags and needless white space, its lines kept."""
+    lines = html.unescape(_INLINE_TIME.sub("", text)).splitlines()
+    return "\n".join(stripped for line in lines if (stripped := " ".join(line.split())))
+
+
+_PARSERS = {
+    ".srt": lambda text: _blocks(text, "srt"),
+    ".vtt": lambda text: _blocks(text, "vtt"),
+    ".ass": _ass,
+}
