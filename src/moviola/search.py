@@ -279,8 +279,8 @@ class _Chance:
 
     def score(self, cosine: float) -> float:
         """In (0, 1)."""
-        z = (cosine - self.mean) / self.deviation
-        return 1 / (1 + math.exp(-2 * (z - self.lucky)))
+        above = (cosine - self.mean) / self.deviation - self.lucky
+        return 1 / (1 + math.exp(-2 * min(max(above, -300.0), 300.0)))
 
 
 def _pieces_of(index: Index, rows: set[int]) -> NDArray[np.int64]:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moviola.errors import MediaError
 from moviola.export.times import clock
-from moviola.media import contact_sheet, frame_at
+from moviola.media import SheetCell, contact_sheet, frame_at
 from moviola.types import Moment
 
 __all__ = ["export_sheet"]
@@ -43,18 +42,19 @@ def export_sheet(
         reasons by video id for pictures that could not be read (they are grey).
     """
     failed: dict[str, str] = {}
-    cells: list[tuple[NDArray[np.uint8], list[str]]] = []
+    cells: list[SheetCell] = []
     for place, moment in enumerate(moments):
         try:
             image = frame_at(Path(sources[moment.video_id]), (moment.start + moment.end) / 2, width=_WIDTH)
         except (MediaError, OSError) as error:
             failed[moment.video_id] = str(error)
             image = _GREY
-        lines = [
+        caption = (
             f"{moment.rank}. {moment.video_id}",
             f"{clock(moment.start)} – {clock(moment.end)}   {moment.score:.3f}",
             *notes[place : place + 1],
-        ]
-        cells.append((image, lines))
-    contact_sheet(cells, out, columns=columns, title=title)
+        )
+        cells.append(SheetCell(image, caption))
+    if cells:
+        contact_sheet(cells, out, columns=columns, title=title)
     return failed

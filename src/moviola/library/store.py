@@ -127,16 +127,17 @@ class LibraryStore:
             )
 
     def _new_settings(self, encoder: str, sentence_encoder: str | None) -> Settings:
-        from moviola.encoders import default_sentence_encoder, load_encoder, load_sentence_encoder
+        from moviola.encoders import MINILM, load_encoder, load_sentence_encoder
+        from moviola.encoders.sentences import packaged_folder
 
         values: dict[str, object] = {}
         if encoder != "none":
             visual = load_encoder(encoder, device=self._device, precision=self._precision)
             self.__dict__["encoder"] = visual
             values.update(encoder=visual.id, encoder_revision=visual.revision, encoder_dim=visual.dim)
-        name = default_sentence_encoder() if sentence_encoder is None else sentence_encoder
-        if name not in (None, "none"):
-            sentences = load_sentence_encoder(str(name), device=self._device)
+        name = sentence_encoder or (MINILM if packaged_folder() else "none")
+        if name != "none":
+            sentences = load_sentence_encoder(name, device=self._device)
             self.__dict__["sentence_encoder"] = sentences
             values.update(
                 sentence_encoder=sentences.id,

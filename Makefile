@@ -1,0 +1,54 @@
+# Two commands do all the set-up: `make demo` and `make test`. They need Python 3.11+ and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+WORLD  := demo-world
+LIB    := demo-library
+
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test quick check format bench clean
+
+# ---- set-up -----------------------------------------------------------------------------------------
+# One environment for everything; made anew when what it is made from changes.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed, but $(PYTHON) is `$(PYTHON) -V`; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@echo "Setting up $(VENV) (a few minutes, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# ---- for people ---------------------------------------------------------------------------------------
+# A library of generated MP4 films, indexed and searched, with the true relevance beside each answer.
+demo: $(READY)
+	@$(BIN)/python examples/demo.py $(WORLD) $(LIB)
+
+# ---- for whoever changes the code ---------------------------------------------------------------------
+# Everything that CI checks: format, lint, types, import arrows, all tests.
+test: check
+	$(BIN)/pytest -n 2 -m "slow or not slow"
+
+# The fast tests only.
+quick: $(READY)
+	$(BIN)/pytest -n 2 -m "not slow"
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_architecture.py
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Timings and figures, each beside a named baseline. Takes long.
+bench: $(READY)
+	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/measures.py
+	$(BIN)/python benchmarks/spine.py
+
+clean:
+	rm -rf $(WORLD) $(LIB) demo-results.png

@@ -1,0 +1,169 @@
+"""Indexing: what goes in, what is passed over, what is refused, and that nothing else suffers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
+from moviola.library import verify
+from moviola.library.lock import writing
+from moviola.search import Library
+
+
+def test_everything_below_a_folder_goes_in(library: Library) -> None:
+    assert [video.video_id for video in library.videos()] == ["a", "b", "d", "deep/c"]
+    assert [round(video.duration) for video in library.videos()] == [9, 10, 12, 11]
+    assert verify(library) == []
+
+
+def test_what_has_not_changed_is_passed_over(library: Library, films: Path) -> None:
+    before = {v.video_id: v.row for v in library.catalogue.videos()}
+    report = library.index(films)
+    assert sorted(report.unchanged) == ["a", "b", "d", "deep/c"]
+    assert not report.added and not report.updated
+    assert {v.video_id: v.row for v in library.catalogue.videos()} == before
+
+
+def test_new_changed_and_touched_files(library: Library, films: Path, film: Callable[..., Path]) -> None:
+    film(films / "new.mp4", 5, seed=9)
+    film(films / "a.mp4", 14, seed=10)
+    os.utime(films / "b.mp4", (1, 1))
+    features = library.frame_rows(library.catalogue.video("b")).copy()
+    report = library.index(films)
+    assert report.added == ["new"]
+    assert report.updated == ["a"]
+    assert report.moved == ["b"]
+    assert round(library.catalogue.video("a").duration) == 14
+    np.testing.assert_array_equal(library.frame_rows(library.catalogue.video("b")), features)
+    assert verify(library) == []
+
+
+def test_a_moved_file_keeps_its_id_and_features(library: Library, films: Path) -> None:
+    row = library.catalogue.video("b").row
+    (films / "elsewhere").mkdir()
+    (films / "b.mp4").rename(films / "elsewhere" / "renamed.mp4")
+    report = library.index(films)
+    assert report.moved == ["b"]
+    assert not report.added and not report.missing
+    video = library.catalogue.video("b")
+    assert (video.row, Path(video.path).name) == (row, "renamed.mp4")
+
+
+def test_a_copy_is_another_video(library: Library, films: Path) -> None:
+    shutil.copy(films / "b.mp4", films / "copy.mp4")
+    assert library.index(films).added == ["copy"]
+
+
+def test_missing_files_stay_until_pruned(library: Library, films: Path) -> None:
+    (films / "a.mp4").unlink()
+    assert library.index(films).missing == ["a"]
+    assert len(library) == 4
+    assert library.index(films, prune=True).removed == ["a"]
+    assert len(library) == 3
+    assert verify(library) == []
+
+
+def test_removed_videos_are_not_found_any_more(library: Library) -> None:
+    assert any(m.video_id == "b" for m in library.search("anything", top_k=100))
+    assert library.remove(["b"]) == ["b"]
+    assert not any(m.video_id == "b" for m in library.search("anything", top_k=100))
+    assert verify(library) == []
+
+
+def test_removing_is_all_or_nothing(library: Library) -> None:
+    with pytest.raises(NotFound, match=r"deep/d: .*did you mean"):
+        library.remove(["a", "deep/d"])
+    assert len(library) == 4
+
+
+def test_bad_files_are_refused_with_a_reason_and_stop_nobody(
+    films: Path, opened: Callable[..., Library], film: Callable[..., Path]
+) -> None:
+    (films / "empty.mp4").write_bytes(b"")
+    (films / "words.mkv").write_text("not a film at all")
+    whole = (films / "b.mp4").read_bytes()
+    (films / "torn.mp4").write_bytes(whole[: len(whole) // 2])
+    library = opened(encoder="demo", sentence_encoder="none")
+    report = library.index(films)
+    assert set(report.refused) == {"empty", "words", "torn"}
+    assert all(reason.endswith("skipped") for reason in report.refused.values())
+    assert len(library) == 4
+    film(films / "empty.mp4", 4, seed=20)
+    assert library.index(films).updated == ["empty"]
+    assert verify(library) == []
+
+
+def test_names_that_collide_get_longer_ids(
+    tmp_path: Path, opened: Callable[..., Library], film: Callable[..., Path]
+) -> None:
+    first, second = film(tmp_path / "x" / "one.mp4", 4, 1), film(tmp_path / "y" / "one.mp4", 4, 2)
+    third = film(tmp_path / "x" / "one.mkv", 4, 3)
+    library = opened(encoder="demo", sentence_encoder="none")
+    for source in (first, second, third):
+        library.index(source)
+    ids = {Path(v.path): v.video_id for v in library.catalogue.videos()}
+    assert ids[first.resolve()] == "one"
+    assert len(set(ids.values())) == 3
+
+
+def test_subtitles_that_change_are_read_again_without_decoding(library: Library, films: Path) -> None:
+    before = library.catalogue.video("d")
+    assert next(cue.text for cue in library.catalogue.cues(before.row)).startswith("The lighthouse")
+    (films / "d.srt").write_text("1\n00:00:02,000 --> 00:00:04,000\nA zebra sings.\n")
+    (films / "a.vtt").write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nA walrus hums.\n")
+    assert sorted(library.index(films).updated) == ["a", "d"]
+    after = library.catalogue.video("d")
+    assert after.frames == before.frames
+    assert [cue.text for cue in library.catalogue.cues(after.row)] == ["A zebra sings."]
+    assert library.search("walrus", by="subtitles")[0].video_id == "a"
+    assert verify(library) == []
+
+
+def test_one_writer_at_a_time_while_readers_read(library: Library, films: Path) -> None:
+    with writing(library.folder):
+        with pytest.raises(LibraryLocked, match=f"process {os.getpid()} is writing"):
+            library.index(films)
+        assert library.search("anything")
+
+
+def test_a_read_only_library_is_not_written(library: Library, films: Path) -> None:
+    with Library(library.folder, read_only=True) as reader:
+        assert len(reader) == 4
+        with pytest.raises(InvalidValue, match="read-only"):
+            reader.index(films)
+        with pytest.raises(InvalidValue, match="read-only"):
+            reader.remove(["a"])
+
+
+def test_a_reader_sees_what_a_writer_commits(
+    library: Library, films: Path, film: Callable[..., Path]
+) -> None:
+    with Library(library.folder, read_only=True) as reader:
+        assert len({m.video_id for m in reader.search("anything", top_k=100)}) == 4
+        film(films / "late.mp4", 6, seed=30)
+        library.index(films)
+        library.remove(["a"])
+        assert {m.video_id for m in reader.search("anything", top_k=100)} == {"b", "d", "deep/c", "late"}
+
+
+def test_nothing_to_index_is_said(library: Library, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="nothing to index"):
+        library.index()
+    with pytest.raises(NotFound, match="no such file or folder"):
+        library.index(tmp_path / "nowhere")
+
+
+def test_without_a_visual_encoder_subtitles_are_searched(films: Path, opened: Callable[..., Library]) -> None:
+    library = opened(encoder="none", sentence_encoder="none")
+    library.index(films)
+    (moment,) = library.search("lighthouse umbrella")
+    assert (moment.video_id, moment.source) == ("d", "subtitle")
+    with pytest.raises(LibraryError, match="without a visual encoder"):
+        library.search("lighthouse", by="visual")
+    assert verify(library) == []

@@ -1,0 +1,163 @@
+"""Opening: creation, refusal of other encoders and formats, damage that is noticed and put right."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.errors import EncoderMismatch, LibraryError, NotFound
+from moviola.library import compact, repair, verify
+from moviola.search import Library
+
+
+def test_no_library_and_no_encoder(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no library there"):
+        Library(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear reader")
+    with pytest.raises(NotFound, match="not a moviola library"):
+        Library(tmp_path, encoder="demo")
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_another_encoder_is_refused_with_both_named(library: Library) -> None:
+    with pytest.raises(EncoderMismatch, match=r"'.*demo.*', opened with ''"):
+        Library(library.folder, encoder="none")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('encoder_revision = "', 'encoder_revision = "x', EncoderMismatch),
+        ("format_version = 1", "format_version = 99", LibraryError),
+        ("segment_seconds = 4.0", "segment_seconds = 4.5", LibraryError),
+        ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
+        ("frame_rate = 1.0", "frame_rate = ", LibraryError),
+        ("index =", "surprise =", LibraryError),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(
+    library: Library, old: str, new: str, error: type[Exception]
+) -> None:
+    path = library.folder / "moviola.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(error, match=str(library.folder)), Library(library.folder) as reopened:
+        reopened.search("anything")
+
+
+def test_a_damaged_catalogue_is_refused(library: Library) -> None:
+    library.close()
+    path = library.folder / "catalogue.sqlite"
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4000)
+    with pytest.raises(LibraryError, match=r"catalogue\.sqlite"):
+        Library(library.folder)
+
+
+@pytest.mark.parametrize("victim", ["*.faiss", "*.json"])
+def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> None:
+    expected = library.search("anything", top_k=50)
+    for path in (library.folder / "index").glob(victim):
+        path.write_bytes(path.read_bytes()[:-7])
+    with Library(library.folder) as reopened:
+        assert [p.repairable for p in verify(reopened)] == [True]
+        assert reopened.search("anything", top_k=50) == expected
+        repair(reopened)
+        assert verify(reopened) == []
+    for path in (library.folder / "index").iterdir():
+        path.unlink()
+    with Library(library.folder, read_only=True) as reopened:
+        assert reopened.search("anything", top_k=50) == expected
+
+
+def test_damaged_features_are_found_and_taken_out(library: Library, films: Path) -> None:
+    row = library.catalogue.video("b")
+    assert row.frames is not None
+    shard = library.frame_features.shard(row.frames.shard)
+    with shard.open("r+b") as file:
+        file.seek(row.frames.offset * library.frame_features.row_bytes + 3)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 0x5A]))
+    with Library(library.folder) as reopened:
+        assert [p.video_id for p in verify(reopened)] == ["b", ""]
+        assert {p.video_id for p in repair(reopened)} >= {"b"}
+        assert [v.video_id for v in reopened.videos()] == ["a", "d", "deep/c"]
+        assert reopened.index(films).added == ["b"]
+        assert verify(reopened) == []
+
+
+def test_a_shortened_shard_is_found(library: Library) -> None:
+    shard = library.frame_features.shard(0)
+    shard.write_bytes(shard.read_bytes()[:-10])
+    with Library(library.folder) as reopened:
+        problems = verify(reopened)
+        assert [p.message.split(";")[0] for p in problems if p.video_id] == ["frame features are damaged"]
+
+
+def test_what_a_killed_process_left_behind_is_harmless(library: Library, films: Path) -> None:
+    shard = library.frame_features.shard(0)
+    with shard.open("ab") as file:
+        file.write(b"half a video" * 99)
+    (films / "a.mp4").rename(films / "z.mp4")
+    (films / "new.mp4").write_bytes((films / "b.mp4").read_bytes())
+    with Library(library.folder) as reopened:
+        assert verify(reopened) == [] or all("file is gone" in p.message for p in verify(reopened))
+        reopened.index(films)
+        assert verify(reopened) == []
+
+
+def test_compaction_frees_space_and_changes_no_answer(library: Library) -> None:
+    library.remove(["a", "d"])
+    expected = library.search("anything", top_k=50)
+    features = {v.video_id: library.frame_rows(v).copy() for v in library.catalogue.videos()}
+    assert compact(library) > 0
+    assert library.search("anything", top_k=50) == expected
+    with Library(library.folder) as reopened:
+        assert verify(reopened) == []
+        assert reopened.search("anything", top_k=50) == expected
+        for video in reopened.catalogue.videos():
+            np.testing.assert_array_equal(reopened.frame_rows(video), features[video.video_id])
+    assert compact(library) == 0
+
+
+def test_rows_that_a_reader_still_holds_are_not_overwritten(
+    library: Library, films: Path, opened: Callable[..., Library]
+) -> None:
+    reader = opened(read_only=True)
+    video = reader.catalogue.video("deep/c")
+    before = reader.frame_rows(video).copy()
+    library.remove(["deep/c", "d"])
+    library.index(films)
+    np.testing.assert_array_equal(reader.frame_rows(video), before)
+
+
+def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
+    import shutil
+
+    expected = library.search("anything", top_k=50)
+    library.close()
+    shutil.copytree(library.folder, tmp_path / "copy")
+    with Library(tmp_path / "copy", read_only=True) as copied:
+        assert copied.search("anything", top_k=50) == expected
+
+
+def test_changes_that_wait_in_a_journal_are_not_passed_over(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a read-only file system SQLite cannot read a journal: that must be said, not answered wrongly."""
+    from moviola.library import Catalogue
+
+    journal = library.folder / "catalogue.sqlite-wal"
+    assert journal.stat().st_size > 0
+    with pytest.raises(LibraryError, match="changes wait"):
+        Catalogue._connect_standing_still(library.catalogue, "file:unused")
+    assert sqlite3.sqlite_version_info >= (3, 22)
