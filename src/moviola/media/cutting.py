@@ -1,14 +1,332 @@
-"""Cutting a moment out of a video."""
+"""Cutting a moment out of a video into an MP4 that browsers play."""
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import av
+import av.container
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.packet import Packet
+from av.stream import Stream
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from moviola.errors import InvalidValue, MediaError, UnreadableMedia
+from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.editlist import show_for
+from moviola.media.picture import Upright, pixel_aspect
+from moviola.media.screen import CannotPrune, from_key_frame, in_order
+from moviola.media.source import Source
+from moviola.media.writing import new_file
 from moviola.types import Span
 
 __all__ = ["cut"]
 
+# What browsers play from an MP4 without being encoded again.
+_PICTURES = {"h264": ("yuv420p", "yuvj420p")}
+_SOUND = frozenset({"aac", "mp3"})
+# Seconds before the start to seek to; the last one reads from the beginning.
+_RUN_UPS = (0.0, 10.0, math.inf)
+_TICK = Fraction(1, 90_000)
+
 
 def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -> None:
-    raise NotImplementedError
+    """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
+
+    The clip starts with the picture on screen at ``span.start``, at the time where that one begins, and ends
+    at ``span.end`` or with the video.
+
+    Args:
+        path: a video file.
+        span: what to cut out, in seconds from the video's zero.
+        out: the MP4; it appears whole or not at all.
+        mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
+            hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
+            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), upright: slower, for every codec.
+
+    Raises:
+        UnreadableMedia: no such file, no media file, or nothing decodes in that span.
+        NoVideoStream: sound or text only.
+        MediaError: ``"copy"`` of what browsers don't play from an MP4.
+        InvalidValue: the span begins after the end of the video.
+    """
+    write = {"copy": _copy, "encode": _encode}[mode]
+    for run_up in _RUN_UPS:
+        with open_container(path) as container:
+            video = video_stream(container, path)
+            sound = next((s for s in container.streams.audio if s.codec_context is not None), None)
+            piece = _Piece(Path(path), span, Source(container, video), video, sound)
+            try:
+                piece.seek(run_up)
+                with new_file(out) as part:
+                    write(piece, part)
+                return
+            except CannotPrune:
+                continue
+            except DAMAGE as error:
+                if isinstance(error, InvalidValue):
+                    raise
+                reason = f"{span.start:g}-{span.end:g} s cannot be cut ({error})"
+                raise UnreadableMedia(path, reason) from error
+    raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What is cut out of which open file."""
+
+    path: Path
+    span: Span
+    source: Source
+    video: VideoStream
+    sound: AudioStream | None
+
+    def seek(self, run_up: float) -> None:
+        """Go to a key frame at least ``run_up`` seconds before the start; infinity stays at the beginning."""
+        if self.span.start > run_up and self.source.zero is not None:
+            try:
+                self.source.container.seek(
+                    self.start - math.ceil(Fraction(run_up) / self.source.tick), stream=self.video
+                )
+            except DAMAGE as error:
+                raise CannotPrune from error
+
+    @property
+    def start(self) -> int:
+        """The last tick that is not after the start of the span."""
+        return (self.source.zero or 0) + math.floor(Fraction(self.span.start) / self.source.tick)
+
+    @property
+    def end(self) -> int:
+        """The first tick that is not before the end of the span."""
+        return (self.source.zero or 0) + math.ceil(Fraction(self.span.end) / self.source.tick)
+
+    def length(self, first: int) -> Fraction:
+        """Seconds from a tick to the end of the span."""
+        return Fraction(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
+
+    def require_before(self, end: int) -> None:
+        """The span must begin before the video ends."""
+        if self.start >= end:
+            raise InvalidValue(
+                f"{self.path}: {self.span.start:g} s is after the end of the video at "
+                f"{self.source.seconds(end):g} s"
+            )
+
+
+def _copy(piece: _Piece, part: Path) -> None:
+    _require_playable(piece)
+    source, video, sound = piece.source, piece.video, piece.sound
+    packets = _packets(piece)
+    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+        tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
+        if sound is not None:
+            tracks[sound.index] = target.add_stream_from_template(sound)
+        held, first, floor = _run_up(piece, packets)
+        zero = first * source.tick
+        for packet in chain(held, packets):
+            assert packet.pts is not None and packet.dts is not None
+            if packet.stream_index == video.index:
+                # Pictures shown before the key frame refer to what was before it.
+                if packet.pts < floor:
+                    continue
+            elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
+                continue  # one packet before the first sound that is heard is kept: decoders start with it
+            shift = round(zero / packet.time_base)
+            packet.pts -= shift
+            packet.dts -= shift
+            packet.stream = tracks[packet.stream_index]
+            target.mux(packet)
+    show_for(part, piece.length(first))
+
+
+def _require_playable(piece: _Piece) -> None:
+    remedy = 'use mode="encode"'
+    codec, pixels = piece.video.codec_context.codec.canonical_name, piece.video.pix_fmt or "unknown"
+    if pixels not in _PICTURES.get(codec, ()):
+        raise MediaError(piece.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
+    if piece.source.numbered or piece.source.zero is None:
+        raise MediaError(piece.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
+    if piece.sound is not None and (sound := piece.sound.codec_context.codec.canonical_name) not in _SOUND:
+        raise MediaError(piece.path, f"{sound} sound cannot be copied for browsers; {remedy}")
+
+
+def _packets(piece: _Piece) -> Iterator[Packet[Stream]]:
+    """Packets of picture and sound in file order, up to the last that the span needs."""
+    streams: list[Stream] = [piece.video, *([piece.sound] if piece.sound else [])]
+    end = piece.end
+    past: set[int] = set()
+    later: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
+    for packet in piece.source.container.demux(*streams):
+        if not packet.size:
+            continue
+        if packet.pts is None:
+            raise MediaError(piece.path, 'cannot be copied, time stamps are missing; use mode="encode"')
+        if packet.stream_index != piece.video.index:
+            if packet.pts * packet.time_base < end * piece.source.tick:
+                yield packet
+            else:
+                past.add(packet.stream_index)
+        elif packet.dts is not None and packet.dts >= end:
+            past.add(packet.stream_index)
+        elif packet.pts >= end:
+            later.append(packet)
+        else:
+            yield from later
+            later.clear()
+            yield packet
+        if len(past) == len(streams):
+            return
+
+
+def _run_up(piece: _Piece, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
+    """What leads to the start of the span.
+
+    Returns:
+        packets from the last key frame before the start on; the tick of the picture on screen at the start,
+        known once a packet's decoding time is past it, since all later ones are shown later; the tick of
+        the key frame.
+    """
+    start, index = piece.start, piece.video.index
+    held: list[Packet[Stream]] = []
+    for packet in packets:
+        is_picture = packet.stream_index == index
+        if is_picture and packet.is_keyframe and packet.pts is not None and packet.pts <= start:
+            since = packet.pts * packet.time_base
+            held = [p for p in held if p.stream_index != index and (p.pts or 0) * p.time_base > since]
+        held.append(packet)
+        if is_picture and packet.dts is not None and packet.dts > start:
+            break
+    else:
+        ends = [(p.pts or 0) + (p.duration or piece.source.step) for p in held if p.stream_index == index]
+        piece.require_before(max(ends, default=piece.start))
+    pictures = [p for p in held if p.stream_index == index]
+    stamps = [p.pts for p in pictures if p.pts is not None and p.pts <= start and not p.is_discard]
+    if not stamps or not pictures[0].is_keyframe or pictures[0].pts is None:
+        raise CannotPrune
+    _fill_decoding_times(pictures, piece.source.step)
+    return held, max(stamps), pictures[0].pts
+
+
+def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
+    """Matroska leaves them out for the first pictures after a seek; a muxer wants them to rise."""
+    known = next((n for n, p in enumerate(pictures) if p.dts is not None), None)
+    base = pictures[known].dts if known is not None else min(p.pts or 0 for p in pictures)
+    for number, packet in enumerate(pictures[: len(pictures) if known is None else known]):
+        packet.dts = (base or 0) - step * ((len(pictures) if known is None else known) - number)
+
+
+def _encode(piece: _Piece, part: Path) -> None:
+    pictures = _shown(piece)
+    first, frame = next(pictures)
+    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+        upright = Upright(frame, pixel_aspect(piece.video))
+        track = target.add_stream("libx264", rate=piece.video.average_rate or 25)
+        track.width, track.height, track.pix_fmt = upright.width, upright.height, "yuv420p"
+        track.codec_context.time_base = _TICK
+        track.codec_context.options = {"crf": "20", "preset": "veryfast"}
+        streams: list[Iterator[Packet[Any]]] = [
+            _encoded_pictures(piece, track, upright, chain([(first, frame)], pictures), first)
+        ]
+        if piece.sound is not None:
+            layout = "mono" if piece.sound.codec_context.layout.nb_channels == 1 else "stereo"
+            voice = target.add_stream("aac", rate=48_000, layout=layout)
+            streams.append(_encoded_sound(piece, voice, first * piece.source.tick))
+        for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
+            target.mux(packet)
+    show_for(part, piece.length(first))
+
+
+def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
+    """Pictures on screen in the span, each with the tick since which it is."""
+    source = piece.source
+    packets = source.packets()
+    if source.zero is not None:
+        packets = from_key_frame(packets, piece.start)
+    before: tuple[int, VideoFrame] | None = None
+    started = False
+    end = piece.start
+    for since, frame in in_order(source, packets):
+        if source.zero is None:
+            source.zero = since
+        end = since + (frame.duration or source.step)
+        if since <= piece.start:
+            before = since, frame
+            continue
+        if before is not None:
+            yield before
+            before, started = None, True
+        if since >= piece.end:
+            return
+        if not started:
+            raise CannotPrune
+        yield since, frame
+    if not started:
+        piece.require_before(end)
+        if before is None:
+            raise CannotPrune
+        yield before
+
+
+def _encoded_pictures(
+    piece: _Piece,
+    track: VideoStream,
+    upright: Upright,
+    pictures: Iterator[tuple[int, VideoFrame]],
+    first: int,
+) -> Iterator[Packet[VideoStream]]:
+    to_yuv = VideoReformatter()
+    for since, frame in pictures:
+        picture = to_yuv.reformat(VideoFrame.from_ndarray(upright(frame)), format="yuv420p", threads=1)
+        picture.pts, picture.time_base = round((since - first) * piece.source.tick / _TICK), _TICK
+        yield from track.encode(picture)
+    yield from track.encode(None)
+
+
+def _encoded_sound(piece: _Piece, voice: AudioStream, zero: Fraction) -> Iterator[Packet[AudioStream]]:
+    """Sound of the span, encoded; read beside the pictures, so that both can be written as they are shown."""
+    assert piece.sound is not None
+    with open_container(piece.path) as container:
+        sound = container.streams[piece.sound.index]
+        assert isinstance(sound, AudioStream) and sound.time_base is not None
+        shift = round(zero / sound.time_base)
+        for frame in _heard(container, sound, zero, piece.end * piece.source.tick):
+            assert frame.pts is not None
+            frame.pts -= shift
+            yield from voice.encode(frame)
+        yield from voice.encode(None)
+
+
+def _heard(
+    container: av.container.InputContainer, sound: AudioStream, since: Fraction, until: Fraction
+) -> Iterator[AudioFrame]:
+    """Frames that begin before ``until`` and end after ``since``; what does not decode is left out."""
+    tick = Fraction(sound.time_base or 1)
+    with suppress(*DAMAGE):
+        # A second of run-up, since decoders of sound need what came before.
+        container.seek(math.floor(max(Fraction(0), since - 1) / tick), stream=sound)
+    packets = container.demux(sound)
+    while True:
+        try:
+            packet = next(packets, None)
+            if packet is None or (packet.pts is not None and packet.pts * tick >= until):
+                return
+            frames = packet.decode()
+        except DAMAGE:
+            if packet is None:
+                return
+            continue
+        for frame in frames:
+            if frame.pts is not None and frame.pts * tick + Fraction(frame.samples, frame.rate) > since:
+                yield frame

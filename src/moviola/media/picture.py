@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from moviola.types import FrameSize
 
-__all__ = ["Fitter", "Orientation", "Widener", "displayed_size", "pixel_aspect"]
+__all__ = ["Fitter", "Orientation", "Upright", "Widener", "displayed_size", "pixel_aspect"]
 
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
@@ -136,3 +136,17 @@ class Widener:
         shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
         height = max(1, round(self._width * shown_height / shown_width))
         return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
+
+
+class Upright:
+    """Pictures of a stream turned and stretched for display, all at the size of the first, its sides even."""
+
+    def __init__(self, first: VideoFrame, aspect: Fraction) -> None:
+        width, height = displayed_size(first, Orientation.of(first), aspect)
+        self.width, self.height = max(2, width - width % 2), max(2, height - height % 2)
+        self._scaler = _Scaler(Interpolation.BICUBIC)
+
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """(height, width, 3) uint8 RGB."""
+        image = self._scaler.scale(frame, Orientation.of(frame), self.width, self.height)
+        return np.ascontiguousarray(image)

@@ -19,7 +19,7 @@ import heapq
 import math
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -32,7 +32,15 @@ from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE
 from moviola.media.source import Source
 
-__all__ = ["CannotPrune", "Grid", "Picture", "every_picture", "needed_pictures"]
+__all__ = [
+    "CannotPrune",
+    "Grid",
+    "Picture",
+    "every_picture",
+    "from_key_frame",
+    "in_order",
+    "needed_pictures",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +147,7 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
     shown: Picture | None = None
     ending = _Ending()
     bad: list[int] = []
-    for since, frame in _decode_all(source, bad):
+    for since, frame in in_order(source, source.packets(), bad):
         if source.zero is None:
             source.zero = since
         while shown and grid.last_tick(k, source) < since and grid.wants(k, source, since):
@@ -163,17 +171,23 @@ def _bridged(bad: list[int], since: int, until: int) -> bool:
     return any(since < stamp <= until for stamp in bad)
 
 
-def _decode_all(source: Source, bad: list[int]) -> Iterator[tuple[int, VideoFrame]]:
-    """All pictures in order of display with their ticks; time stamps of packets that fail go to ``bad``."""
+def in_order(
+    source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
+) -> Iterator[tuple[int, VideoFrame]]:
+    """All pictures in order of display, each with the tick since which it is on screen.
+
+    Time stamps of packets that fail to decode are appended to ``bad``.
+    """
     clock = _Clock(source)
-    for packet in source.packets():
+    for packet in packets:
         clock.sent(packet)
         try:
             frames = source.decode(packet)
         except DAMAGE:
             stamp = packet.pts if packet.pts is not None else packet.dts
             source.note_damage(stamp)
-            bad.append(stamp or 0)
+            if bad is not None:
+                bad.append(stamp or 0)
             clock.failed(packet)
             continue
         for frame in frames:
@@ -189,6 +203,23 @@ def _decode_all(source: Source, bad: list[int]) -> Iterator[tuple[int, VideoFram
 
 class CannotPrune(Exception):
     """Pruned decoding is not sure to be exact here; moment ``k`` is the first that was not served."""
+
+
+def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
+    """Packets from the first key frame on that decode from there, as needed after seeking.
+
+    Raises:
+        CannotPrune: the first key frame is shown after ``limit``, or nobody knows when.
+    """
+    floor: int | None = None
+    for packet in packets:
+        if floor is None and packet.is_keyframe:
+            if packet.pts is None or packet.pts > limit:
+                raise CannotPrune
+            floor = packet.pts
+        # Pictures shown before the key frame refer to what was before it.
+        if floor is not None and packet.pts is not None and packet.pts >= floor:
+            yield packet
 
 
 def needed_pictures(source: Source, grid: Grid) -> Iterator[tuple[int, Picture]]:

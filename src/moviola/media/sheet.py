@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from moviola.errors import InvalidValue
 
-__all__ = ["SheetCell", "contact_sheet"]
+__all__ = ["contact_sheet"]
 
 _CELL_WIDTH = 320
 _GAP = 20
@@ -22,21 +23,33 @@ _MARGIN = 28
 _TEXT = 17
 _TITLE = 30
 _LEADING = 1.35
+_LINE = round(_TEXT * _LEADING)
+# Pillow's own font knows little more than ASCII. What to write for signs that are common in captions, and where
+# to look for other letters; a system has few of these.
+_PLAIN = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
+_SYSTEM_FONTS = (
+    "NotoSans-Regular.ttf",
+    "DejaVuSans.ttf",
+    "LiberationSans-Regular.ttf",
+    "NotoSansCJK-Regular.ttc",
+    "Arial Unicode.ttf",
+    "Arial.ttf",
+    "arial.ttf",
+    "msyh.ttc",
+)
+_NO_LETTER = "\U0010fffe"
 _PAPER = (24, 25, 28)
 _FRAME = (52, 54, 60)
 _INK = (236, 236, 232)
 _FAINT = (160, 163, 170)
 
 
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """A still, as (h, w, 3) uint8 RGB or as JPEG or PNG bytes, and the lines of text below it."""
-
-    image: NDArray[np.uint8] | bytes
-    caption: tuple[str, ...] = ()
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Cell = tuple[NDArray[np.uint8] | bytes, Sequence[str]]
+"""A still, as (h, w, 3) uint8 RGB or as JPEG or PNG bytes, and the lines of text below it."""
 
 
-def contact_sheet(cells: Sequence[SheetCell], out: Path, *, columns: int = 5, title: str = "") -> None:
+def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
     """Write a PNG that shows the cells row by row, each still above its caption.
 
     The first line of a caption is bright, the others are faint; what does not fit is shortened with an
@@ -49,39 +62,51 @@ def contact_sheet(cells: Sequence[SheetCell], out: Path, *, columns: int = 5, ti
         raise InvalidValue(
             f"contact sheet of {len(cells)} cells in {columns} columns: give at least one of both"
         )
+    stills = [_still(image) for image, _ in cells]
+    captions = [tuple(" ".join(words.split()) for words in caption) for _, caption in cells]
+    everything = "".join((title, *(words for caption in captions for words in caption)))
+    text, heading = _font(_TEXT, everything), _font(_TITLE, everything)
     columns = min(columns, len(cells))
-    stills = [_still(cell.image) for cell in cells]
-    text, heading = ImageFont.load_default(size=_TEXT), ImageFont.load_default(size=_TITLE)
-    line = round(_TEXT * _LEADING)
-    rows = range(0, len(cells), columns)
-    heights = [
-        max(still.height for still in stills[row : row + columns])
-        + 8
-        + line * max(len(cell.caption) for cell in cells[row : row + columns])
-        for row in rows
+    width = 2 * _MARGIN + columns * _CELL_WIDTH + (columns - 1) * _GAP
+    rows = [
+        _Row(stills[at : at + columns], captions[at : at + columns]) for at in range(0, len(cells), columns)
     ]
     top = _MARGIN + (round(_TITLE * _LEADING) + _GAP // 2 if title else 0)
-    width = 2 * _MARGIN + columns * _CELL_WIDTH + (columns - 1) * _GAP
-    sheet = Image.new("RGB", (width, top + sum(heights) + _GAP * (len(heights) - 1) + _MARGIN), _PAPER)
+    sheet = Image.new("RGB", (width, top + sum(row.height + _GAP for row in rows) - _GAP + _MARGIN), _PAPER)
     draw = ImageDraw.Draw(sheet)
     if title:
-        draw.text(
-            (_MARGIN, _MARGIN - 6), _shortened(draw, title, heading, width - 2 * _MARGIN), _INK, heading
-        )
-    for row, height in zip(rows, heights, strict=True):
-        stills_height = height - 8 - line * max(len(cell.caption) for cell in cells[row : row + columns])
-        for column, (cell, still) in enumerate(
-            zip(cells[row : row + columns], stills[row : row + columns], strict=True)
-        ):
+        draw.text((_MARGIN, _MARGIN - 6), _fitted(draw, title, heading, width - 2 * _MARGIN), _INK, heading)
+    for row in rows:
+        row.paint(sheet, draw, text, top)
+        top += row.height + _GAP
+    _write(sheet, Path(out))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Stills side by side, centred on one line, and their captions below."""
+
+    stills: list[Image.Image]
+    captions: list[tuple[str, ...]]
+
+    @property
+    def picture_height(self) -> int:
+        return max(still.height for still in self.stills)
+
+    @property
+    def height(self) -> int:
+        lines = max(len(caption) for caption in self.captions)
+        return self.picture_height + (_TEXT // 2 + lines * _LINE if lines else 0)
+
+    def paint(self, sheet: Image.Image, draw: ImageDraw.ImageDraw, font: Font, top: int) -> None:
+        for column, (still, caption) in enumerate(zip(self.stills, self.captions, strict=True)):
             x = _MARGIN + column * (_CELL_WIDTH + _GAP)
-            y = top + (stills_height - still.height) // 2
+            y = top + (self.picture_height - still.height) // 2
             sheet.paste(still, (x, y))
             draw.rectangle((x - 1, y - 1, x + still.width, y + still.height), outline=_FRAME)
-            for number, words in enumerate(cell.caption):
-                place = (x, top + stills_height + 8 + number * line)
-                draw.text(place, _shortened(draw, words, text, _CELL_WIDTH), _FAINT if number else _INK, text)
-        top += height + _GAP
-    _write(sheet, Path(out))
+            for number, words in enumerate(caption):
+                place = (x, top + self.picture_height + _TEXT // 2 + number * _LINE)
+                draw.text(place, _fitted(draw, words, font, _CELL_WIDTH), _FAINT if number else _INK, font)
 
 
 def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
@@ -97,15 +122,35 @@ def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
     return padded
 
 
-def _shortened(
-    draw: ImageDraw.ImageDraw, words: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: int
-) -> str:
-    words = " ".join(words.split())
+def _fitted(draw: ImageDraw.ImageDraw, words: str, font: Font, width: int) -> str:
+    """Text that the font can draw, cut to a width."""
+    words = "".join(sign if _can_draw(font, sign) else _PLAIN.get(sign, sign) for sign in words)
     if draw.textlength(words, font) <= width:
         return words
     while words and draw.textlength(words + "…", font) > width:
         words = words[:-1]
     return words.rstrip() + "…"
+
+
+def _font(size: int, words: str) -> Font:
+    """Pillow's own font when it has all the letters, else the system's font that has most of them."""
+    own = ImageFont.load_default(size)
+    wanted = {sign for sign in words if not sign.isspace() and sign not in _PLAIN}
+
+    def missing(font: Font) -> int:
+        return sum(not _can_draw(font, sign) for sign in wanted)
+
+    if not missing(own):
+        return own
+    candidates: list[Font] = [own]
+    for name in _SYSTEM_FONTS:
+        with suppress(OSError):
+            candidates.append(ImageFont.truetype(name, size))
+    return min(candidates, key=missing)
+
+
+def _can_draw(font: Font, sign: str) -> bool:
+    return sign.isspace() or bytes(font.getmask(sign)) != bytes(font.getmask(_NO_LETTER))
 
 
 def _write(sheet: Image.Image, out: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import av
 import av.container
 import numpy as np
+from av.subtitles.subtitle import SubtitleSet
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
@@ -20,6 +21,20 @@ from moviola.errors import InvalidValue
 from moviola.types import Cue
 
 __all__ = ["new_file", "write_video"]
+
+# What the encoder of mov_text wants to know of the style: white Arial at the bottom.
+_STYLE = b"""[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, \
+Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, \
+MarginR, MarginV, Encoding
+Style: Default,Arial,16,&Hffffff,&Hffffff,&H0,&H0,0,0,0,0,100,100,0,0,1,1,0,2,10,10,10,0
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
 
 
 @contextmanager
@@ -53,7 +68,7 @@ def write_video(
         rate: frames a second.
         crf: quality of x264, 0 (lossless) to 51; smaller is better and bigger.
         keyframe_every: seconds between two key frames, at most.
-        subtitles: cues for a text track (mov_text), in order of time, not overlapping.
+        subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
 
     Raises:
         InvalidValue: no frames, odd sides, frames of several sizes, or a rate out of range.
@@ -74,7 +89,11 @@ def write_video(
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.gop_size = max(1, round(keyframe_every * rate))
         stream.codec_context.thread_count = 1
-        stream.codec_context.options = {"crf": str(crf), "preset": "veryfast", "flags": "+bitexact"}
+        # x264's macroblock tree reads memory that it did not set, so that its choices differ from run to run.
+        options = {"crf": str(crf), "preset": "veryfast", "x264-params": "mbtree=0"}
+        stream.codec_context.options = options
+        if subtitles:
+            _write_cues(container, subtitles)
         reformatter = VideoReformatter()
         for number, image in enumerate(chain([first], remaining)):
             if image.shape != first.shape or image.dtype != np.uint8:
@@ -86,3 +105,22 @@ def write_video(
             picture.pts, picture.time_base = number, 1 / exact
             container.mux(stream.encode(picture))
         container.mux(stream.encode(None))
+
+
+def _write_cues(container: av.container.OutputContainer, cues: Sequence[Cue]) -> None:
+    """A text track of times in milliseconds."""
+    track = container.add_stream("mov_text")
+    track.codec_context.subtitle_header = _STYLE
+    ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
+    starts = [round(cue.start * 1000) for cue in ordered]
+    for number, cue in enumerate(ordered):
+        end = min([round(cue.end * 1000), *starts[number + 1 : number + 2]])
+        if end <= starts[number]:
+            continue
+        text = cue.text.replace("\n", "\\N")
+        subtitle = SubtitleSet.create(
+            f"{number},0,Default,,0,0,0,,{text}".encode(), 0, end - starts[number], starts[number]
+        )
+        packet = track.codec_context.encode_subtitle(subtitle)
+        packet.stream, packet.time_base = track, Fraction(1, 1000)
+        container.mux(packet)

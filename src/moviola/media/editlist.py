@@ -1,0 +1,89 @@
+"""Saying in an MP4's edit list for how long its video track is shown (ISO/IEC 14496-12, 8.6.6).
+
+A muxer derives that from the pictures that the track holds. Pictures that are in it only since others refer
+to them would then be shown at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+__all__ = ["show_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    kind: bytes
+    start: int  # of the content
+    end: int
+
+
+def show_for(path: Path, duration: Fraction) -> None:
+    """End the video track of an MP4 after ``duration`` seconds, in place; a longer one changes nothing."""
+    data = _head(path)
+    moov = next(box for box in _boxes(data, 0, len(data)) if box.kind == b"moov")
+    inside = list(_boxes(data, moov.start, moov.end))
+    movie = next(box for box in inside if box.kind == b"mvhd")
+    wide = data[movie.start] == 1
+    scale = int.from_bytes(data[movie.start + (20 if wide else 12) :][:4], "big")
+    ticks = round(duration * scale)
+    longest = 0
+    for track in (box for box in inside if box.kind == b"trak"):
+        boxes = {box.kind: box for box in _boxes(data, track.start, track.end)}
+        header, handler = boxes[b"tkhd"], boxes[b"hdlr"]
+        shown = _number(header.start, 20, 28, data)
+        if data[handler.start + 8 : handler.start + 12] == b"vide" and b"elst" in boxes:
+            edits = boxes[b"elst"].start
+            size = 20 if data[edits] == 1 else 12
+            last = edits + 8 + size * (int.from_bytes(data[edits + 4 : edits + 8], "big") - 1)
+            length = 8 if size == 20 else 4
+            before = int.from_bytes(data[last : last + length], "big")
+            if ticks < before:
+                data[last : last + length] = ticks.to_bytes(length, "big")
+                _write(header.start, 20, 28, data, _number(header.start, 20, 28, data) - before + ticks)
+                shown = _number(header.start, 20, 28, data)
+        longest = max(longest, shown)
+    _write(movie.start, 16, 24, data, longest)
+    with path.open("r+b") as file:
+        file.write(data)
+
+
+def _number(start: int, narrow: int, wide: int, data: bytearray) -> int:
+    """A duration in a full box: 32 bits at ``narrow`` in version 0, 64 bits at ``wide`` in version 1."""
+    if data[start] == 1:
+        return int.from_bytes(data[start + wide : start + wide + 8], "big")
+    return int.from_bytes(data[start + narrow : start + narrow + 4], "big")
+
+
+def _write(start: int, narrow: int, wide: int, data: bytearray, value: int) -> None:
+    if data[start] == 1:
+        data[start + wide : start + wide + 8] = value.to_bytes(8, "big")
+    else:
+        data[start + narrow : start + narrow + 4] = value.to_bytes(4, "big")
+
+
+def _head(path: Path) -> bytearray:
+    """The file up to the end of its ``moov`` box, which comes before the media data."""
+    with path.open("rb") as file:
+        data = bytearray()
+        while header := file.read(8):
+            content = file.read(int.from_bytes(header[:4], "big") - 8)
+            data += header + content
+            if header[4:8] == b"moov":
+                break
+    return data
+
+
+def _boxes(data: bytearray, start: int, end: int) -> Iterator[_Box]:
+    """Boxes from ``start`` to ``end``, with those inside the edit and media boxes of a track."""
+    while start + 8 <= end:
+        size, kind = int.from_bytes(data[start : start + 4], "big"), bytes(data[start + 4 : start + 8])
+        if size < 8:
+            return
+        yield _Box(kind, start + 8, start + size)
+        if kind in (b"edts", b"mdia"):
+            yield from _boxes(data, start + 8, start + size)
+        start += size
