@@ -6,7 +6,7 @@ from moviola.media.container import VIDEO_SUFFIXES, find_videos
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.sheet import contact_sheet
+from moviola.media.sheet import SheetCell, contact_sheet
 from moviola.media.stills import frame_at, thumbnail
 from moviola.media.subtitles import Subtitles, embedded_subtitles, read_subtitles, sidecars
 from moviola.media.writing import write_video
@@ -16,6 +16,7 @@ __all__ = [
     "FrameStream",
     "MediaInfo",
     "SampledFrame",
+    "SheetCell",
     "SubtitleStream",
     "Subtitles",
     "contact_sheet",

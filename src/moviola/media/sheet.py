@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from moviola.errors import InvalidValue
 
-__all__ = ["contact_sheet"]
+__all__ = ["SheetCell", "contact_sheet"]
 
 _CELL_WIDTH = 320
 _GAP = 20
@@ -24,8 +25,8 @@ _TEXT = 17
 _TITLE = 30
 _LEADING = 1.35
 _LINE = round(_TEXT * _LEADING)
-# Pillow's own font knows little more than ASCII. What to write for signs that are common in captions, and where
-# to look for other letters; a system has few of these.
+# Pillow's own font knows little more than ASCII: what to write for signs that are common in captions, and
+# where to look for other letters (a system has few of these).
 _PLAIN = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
 _SYSTEM_FONTS = (
     "NotoSans-Regular.ttf",
@@ -45,11 +46,21 @@ _FAINT = (160, 163, 170)
 
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
-Cell = tuple[NDArray[np.uint8] | bytes, Sequence[str]]
-"""A still, as (h, w, 3) uint8 RGB or as JPEG or PNG bytes, and the lines of text below it."""
 
 
-def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
+class SheetCell(NamedTuple):
+    """A still, as (h, w, 3) uint8 RGB or as JPEG or PNG bytes, and the lines of text below it."""
+
+    image: NDArray[np.uint8] | bytes
+    caption: Sequence[str] = ()
+
+
+def contact_sheet(
+    cells: Sequence[SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]],
+    out: Path,
+    columns: int = 5,
+    title: str = "",
+) -> None:
     """Write a PNG that shows the cells row by row, each still above its caption.
 
     The first line of a caption is bright, the others are faint; what does not fit is shortened with an
