@@ -36,8 +36,6 @@ __all__ = ["cut"]
 # What browsers play from an MP4 without being encoded again.
 _PICTURES = {"h264": ("yuv420p", "yuvj420p")}
 _SOUND = frozenset({"aac", "mp3"})
-# Seconds before the start to seek to; the last one reads from the beginning.
-_RUN_UPS = (0.0, 10.0, math.inf)
 _TICK = Fraction(1, 90_000)
 
 
@@ -62,24 +60,27 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         InvalidValue: the span begins after the end of the video.
     """
     write = {"copy": _copy, "encode": _encode}[mode]
-    for run_up in _RUN_UPS:
+    attempt = 0
+    while True:
         with open_container(path) as container:
             video = video_stream(container, path)
             sound = next((s for s in container.streams.audio if s.codec_context is not None), None)
-            piece = _Piece(Path(path), span, Source(container, video), video, sound)
-            try:
-                piece.seek(run_up)
-                with new_file(out) as part:
-                    write(piece, part)
-                return
-            except CannotPrune:
-                continue
-            except DAMAGE as error:
-                if isinstance(error, InvalidValue):
-                    raise
-                reason = f"{span.start:g}-{span.end:g} s cannot be cut ({error})"
-                raise UnreadableMedia(path, reason) from error
-    raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
+            source = Source(container, video)
+            if attempt == len(source.run_ups()):
+                raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
+            if source.seek(span.start, source.run_ups()[attempt]):
+                try:
+                    with new_file(out) as part:
+                        write(_Piece(Path(path), span, source, video, sound), part)
+                    return
+                except CannotPrune:
+                    pass
+                except DAMAGE as error:
+                    if isinstance(error, InvalidValue):
+                        raise
+                    reason = f"{span.start:g}-{span.end:g} s cannot be cut ({error})"
+                    raise UnreadableMedia(path, reason) from error
+        attempt += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +92,6 @@ class _Piece:
     source: Source
     video: VideoStream
     sound: AudioStream | None
-
-    def seek(self, run_up: float) -> None:
-        """Go to a key frame at least ``run_up`` seconds before the start; infinity stays at the beginning."""
-        if self.span.start > run_up and self.source.zero is not None:
-            try:
-                self.source.container.seek(
-                    self.start - math.ceil(Fraction(run_up) / self.source.tick), stream=self.video
-                )
-            except DAMAGE as error:
-                raise CannotPrune from error
 
     @property
     def start(self) -> int:

@@ -267,6 +267,7 @@ class _Pruner:
         self._queue: deque[tuple[int, int]] = deque()  # decided: (k, time stamp)
         self._decoded: dict[int, VideoFrame] = {}
         self._begun = False
+        self._gap = True  # packets before the first one held were left out
         self._ending = _Ending()
 
     @property
@@ -282,6 +283,10 @@ class _Pruner:
             insort(self._stamps, packet.pts)
             self._ending.see(packet.pts, packet.duration)
             self._source.end = self._ending.tick(self._source)
+        if packet.is_keyframe and packet.pts <= self._limit and self._precedes_held(packet.pts):
+            self._held.clear()
+            self._held_bytes = 0
+            self._gap = True
         self._held.append(packet)
         self._held_bytes += packet.size
         self._undecided = self._undecided + 1 if packet.dts is None else 0
@@ -319,6 +324,10 @@ class _Pruner:
         self._k += 1
         self._previous_limit, self._limit = self._limit, self._grid.last_tick(self._k, self._source)
 
+    def _precedes_held(self, key: int) -> bool:
+        """Whether all that is held is shown before a key frame, so that nothing after the key needs it."""
+        return all(packet.pts is not None and packet.pts < key for packet in self._held)
+
     def _feed_up_to(self, wanted: int) -> None:
         start = length = None
         for position, packet in enumerate(self._held):
@@ -330,17 +339,17 @@ class _Pruner:
                 break
         if length is None:
             return  # it went in before, as a reference for an earlier picture
-        if start or not self._begun:
+        if start or self._gap:
             if start is None:
                 raise CannotPrune
-            # Without draining, pictures of the part that is left out would be mixed with those that follow.
             if self._begun:
+                # Without draining, pictures of the part left out would be mixed with those that follow.
                 self._collect(self._source.restart())
             for _ in range(start):
                 self._held_bytes -= self._held.popleft().size
-            self._floor = self._held[0].pts
-            self._begun = True
             length -= start
+            self._floor = self._held[0].pts
+            self._begun, self._gap = True, False
         self._feed(length, shown_from=wanted)
 
     def _feed(self, length: int, *, shown_from: int | None) -> None:
@@ -370,13 +379,14 @@ class _Pruner:
 
     def _forget(self) -> None:
         """Let go of pictures that no moment will show."""
-        if self._queue:
-            needed = self._queue[0][1]
-            # Pictures come out in order of display: a later one means that the wanted one will not come.
-            if self._decoded and max(self._decoded) > needed and needed not in self._decoded:
-                raise CannotPrune
-        else:
-            needed = max((stamp for stamp in self._decoded if stamp <= self._limit), default=self._limit)
-        self._decoded = {stamp: frame for stamp, frame in self._decoded.items() if stamp >= needed}
+        # Pictures come out in order of display: a later one means that the wanted one will not come.
+        head = self._queue[0][1] if self._queue else None
+        if head is not None and head not in self._decoded and head < max(self._decoded, default=head):
+            raise CannotPrune
+        newest = max((stamp for stamp in self._decoded if stamp <= self._limit), default=self._limit)
+        wanted = {stamp for _, stamp in self._queue}
+        self._decoded = {
+            stamp: frame for stamp, frame in self._decoded.items() if stamp >= newest or stamp in wanted
+        }
         if len(self._decoded) > self._WAITING:
             raise CannotPrune

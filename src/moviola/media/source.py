@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -22,6 +23,10 @@ _LONGEST_STILL = 3600
 _ERRORS_IN_A_ROW = 8
 
 
+# Formats that say where every picture is and when it is shown.
+_INDEXED = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
+
+
 class Source:
     """Packets and pictures of one video stream.
 
@@ -30,6 +35,8 @@ class Source:
 
     Attributes:
         tick: seconds a tick lasts, exact.
+        numbered: pictures have numbers in order of decoding instead of time stamps (AVI).
+        indexed: time stamps are right from the first packet after a seek.
         zero: the tick that counts as time 0, None until the first picture when the header does not say.
         step: ticks that a picture is shown when nothing else says it.
         decoded: pictures that came out of the decoder.
@@ -46,6 +53,7 @@ class Source:
         # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
         self.numbered = container.format.name == "avi"
         self.zero = None if self.numbered else stream.start_time
+        self.indexed = container.format.name in _INDEXED
         rate = stream.average_rate or stream.guessed_rate
         self.step = (
             max(1, round(1 / (rate * self.tick))) if rate else max(1, round(Fraction(1, 25) / self.tick))
@@ -57,6 +65,27 @@ class Source:
         self._codec = stream.codec_context
         self._offset = 0
         self._last: int | None = None
+
+    def run_ups(self) -> tuple[float, ...]:
+        """Seconds before a wanted time to seek to, in the order to try; infinity is to read from the start.
+
+        A seek may land on a key frame that is shown after the wanted picture. Where only some packets carry
+        time stamps, the first ones after a seek may have wrong ones, which those that follow put right.
+        """
+        if self.numbered or self.zero is None:
+            return (math.inf,)
+        return (0.0, 10.0, math.inf) if self.indexed else (10.0, math.inf)
+
+    def seek(self, time: float, run_up: float) -> bool:
+        """Go to a key frame ``run_up`` seconds before a time; False where that fails."""
+        target = Fraction(time) - Fraction(run_up) if math.isfinite(run_up) else Fraction(0)
+        if target <= 0:
+            return True
+        try:
+            self.container.seek((self.zero or 0) + math.floor(target / self.tick), stream=self.stream)
+        except DAMAGE:
+            return False
+        return True
 
     def packets(self) -> Iterator[Packet[VideoStream]]:
         """Packets of the stream in file order, until the end or until nothing more can be read."""

@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
-from moviola.media.container import DAMAGE, open_video
+from moviola.media.container import open_video
 from moviola.media.jpeg import to_jpeg
 from moviola.media.picture import Widener, pixel_aspect
 from moviola.media.screen import CannotPrune, Grid, Picture, every_picture, needed_pictures
 from moviola.media.source import Source
 
 __all__ = ["frame_at", "picture_at", "thumbnail"]
-
-# Seconds before the wanted time to seek to. Containers find key frames by decoding time or by a guess at
-# the position, so that the first try may land behind the picture.
-_RUN_UPS = (0.0, 10.0)
 
 
 def thumbnail(path: Path, time: float, width: int = 320) -> bytes:
@@ -58,28 +54,28 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
 def picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
     """The picture on screen at ``time`` and the open source that it came from."""
     grid = Grid.single(time)
-    for run_up in _RUN_UPS:
+    attempt = 0
+    while True:
         with open_video(path) as (container, stream):
             source = Source(container, stream)
-            if (picture := _sought(source, grid, run_up)) is not None:
+            run_ups = source.run_ups()
+            if attempt < len(run_ups):
+                picture = _pruned(source, grid, time, run_ups[attempt])
+            else:
+                picture = next((picture for _, picture in every_picture(source, grid, 0)), None)
+                if picture is None:
+                    raise UnreadableMedia(path, "no picture can be decoded")
+            if picture is not None:
                 yield source, picture
                 return
-    with open_video(path) as (container, stream):
-        source = Source(container, stream)
-        for _, picture in every_picture(source, grid, 0):
-            yield source, picture
-            return
-    raise UnreadableMedia(path, "no picture can be decoded")
+        attempt += 1
 
 
-def _sought(source: Source, grid: Grid, run_up: float) -> Picture | None:
+def _pruned(source: Source, grid: Grid, time: float, run_up: float) -> Picture | None:
     """The picture, decoded from the key frame before it; None when that is not sure to be exact."""
+    if not source.seek(time, run_up):
+        return None
     try:
-        if source.zero is None:
-            return None
-        target = grid.last_tick(0, source) - round(run_up / source.tick)
-        if target > source.zero:
-            source.container.seek(target, stream=source.stream)
         return next((picture for _, picture in needed_pictures(source, grid)), None)
-    except (CannotPrune, *DAMAGE):
+    except CannotPrune:
         return None
