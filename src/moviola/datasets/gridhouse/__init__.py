@@ -1,0 +1,58 @@
+"""Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
+
+``simulate`` lives through one film, ``Camera`` draws it, ``build`` writes a whole data set. The rule of
+relevance stands in :mod:`moviola.datasets.gridhouse.vocabulary`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moviola.datasets.gridhouse.vocabulary import Slots, Thing, caption, imprecise, relevance
+
+if TYPE_CHECKING:
+    from moviola.datasets.gridhouse.build import GridhouseReport, build
+    from moviola.datasets.gridhouse.episode import Episode, GridMoment, Scene, simulate
+    from moviola.datasets.gridhouse.picture import Camera
+    from moviola.datasets.gridhouse.scenes import scene_caption
+
+__all__ = [
+    "Camera",
+    "Episode",
+    "GridMoment",
+    "GridhouseReport",
+    "Scene",
+    "Slots",
+    "Thing",
+    "build",
+    "caption",
+    "imprecise",
+    "relevance",
+    "scene_caption",
+    "simulate",
+]
+
+# These need minigrid (the extra `demo`); they are imported when first asked for.
+_LATE = {
+    "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "build",
+    "Scene": "episode", "build": "build", "scene_caption": "scenes", "simulate": "episode",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+    import warnings
+
+    from moviola.errors import MissingDependency
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # minigrid's own imports warn of gymnasium's registry
+            module = importlib.import_module(f"{__name__}.{_LATE[name]}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("minigrid", "gymnasium"):
+            raise
+        raise MissingDependency('gridhouse needs minigrid: pip install "moviola[demo]"') from error
+    return getattr(module, name)

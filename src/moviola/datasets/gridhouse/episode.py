@@ -1,0 +1,365 @@
+"""One film's story: a robot (or several, in turn) lives in a house, and everything that happens has its time.
+
+An episode is a list of beats: a beat is one thing that takes a moment (a step, a turn, a grip, a pause), with
+the world as it was at its start. Events are the beats that a sentence could be about; each gives a moment:
+from the end of the event before (at most 10 s back) to the end of the event plus a hold. Holds vary, so that
+what decides does not always sit at the same place in a moment.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from minigrid.core.world_object import Door
+from numpy.random import Generator
+
+from moviola.datasets.gridhouse.vocabulary import ROBOTS, Action, Slots, Thing, caption
+from moviola.datasets.gridhouse.world import Cell, House, Step
+from moviola.errors import InvalidValue
+
+__all__ = ["Beat", "Episode", "GridMoment", "Placed", "Scene", "simulate"]
+
+Kind = Literal["left", "right", "forward", "pickup", "drop", "open", "close", "look", "wait", "swap"]
+
+# Seconds that a beat takes at pace 1.
+_SECONDS: dict[Kind, float] = {
+    "left": 0.4, "right": 0.4, "forward": 0.6, "pickup": 1.1, "drop": 1.1, "open": 0.9, "close": 0.9,
+    "look": 1.4, "swap": 1.2,
+}  # fmt: skip
+# A moment reaches back at most so far before its event.
+_REACH_BACK = 10.0
+_HOLD = (0.3, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An object in its cell; ``open`` matters for doors. A parked robot has the type "robot"."""
+
+    type: str
+    colour: str
+    cell: Cell
+    open: bool = False
+    heading: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What the acting robot does from ``start`` to ``end`` (seconds), and the world at the start of it."""
+
+    start: float
+    end: float
+    kind: Kind
+    robot: str
+    position: Cell
+    heading: int
+    carrying: Thing | None
+    target: Cell
+    placed: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GridMoment:
+    """A labelled moment: its times in seconds, when the event itself begins, its slots and precise caption."""
+
+    start: float
+    end: float
+    event: float
+    slots: Slots
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What one frame shows. ``doing`` is filled from just before an event to the end of its moment."""
+
+    robot: str
+    room: str
+    carrying: Thing | None
+    facing: Thing | None
+    facing_open: bool
+    doing: Slots | None
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A film before it is drawn: deterministic by its seed."""
+
+    video_id: str
+    seed: int
+    beats: tuple[Beat, ...]
+    moments: tuple[GridMoment, ...]
+    floors: dict[Cell, str]
+    shape: tuple[int, int]
+    rooms: tuple[int, int]
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return self.beats[-1].end
+
+    @cached_property
+    def _starts(self) -> list[float]:
+        return [beat.start for beat in self.beats]
+
+    def beat_at(self, time: float) -> Beat:
+        """The beat that a time falls into; the last one for times behind the end."""
+        return self.beats[max(0, bisect_right(self._starts, time) - 1)]
+
+    def scene_at(self, time: float) -> Scene:
+        """What a frame at a time shows."""
+        beat = self.beat_at(time)
+        before = {placed.cell: placed for placed in beat.placed}.get(beat.target)
+        doing = next((m.slots for m in self.moments if m.event - 0.2 <= time < m.end), None)
+        return Scene(
+            robot=beat.robot,
+            room=self.floor_at(beat.position),
+            carrying=beat.carrying,
+            facing=Thing(before.colour, before.type) if before else None,
+            facing_open=bool(before and before.open),
+            doing=doing,
+        )
+
+    def floor_at(self, cell: Cell) -> str:
+        """Floor colour of the room of a cell; a doorway belongs to the room on its left or above."""
+        column = min(max((cell[0] - 1) // 5, 0), self.rooms[1] - 1)
+        row = min(max((cell[1] - 1) // 5, 0), self.rooms[0] - 1)
+        return self.floors[column, row]
+
+
+def simulate(seed: int, *, video_id: str = "", seconds: float | None = None, filler: bool = False) -> Episode:
+    """Live through one film.
+
+    Args:
+        seed: same seed, same episode.
+        video_id: its name; ``gh-<seed>`` when empty.
+        seconds: roughly how long; drawn between 42 and 104 s when None.
+        filler: nothing happens that a sentence is about, so no moment is in it.
+
+    Raises:
+        InvalidValue: a length below 10 s.
+    """
+    if seconds is not None and seconds < 10:
+        raise InvalidValue(f"an episode of {seconds} s: give at least 10 s")
+    return _Story(seed, filler).tell(video_id or f"gh-{seed}", seconds)
+
+
+class _Story:
+    """Writes the beats of an episode while the robot lives."""
+
+    def __init__(self, seed: int, filler: bool) -> None:
+        self.seed = seed
+        self.filler = filler
+        self.draw: Generator = np.random.default_rng([seed, 0x6768])
+        rows, columns = [(1, 2), (1, 3), (2, 2), (2, 2), (2, 3), (2, 3)][int(self.draw.integers(6))]
+        robots = [str(r) for r in self.draw.permutation(ROBOTS)[: int(self.draw.integers(1, 4))]]
+        objects = int(self.draw.integers(2 * rows * columns, 3 * rows * columns + 1))
+        self.house = House(self.draw, rows=rows, columns=columns, objects=objects, robots=robots)
+        self.pace = float(self.draw.uniform(0.85, 1.15))
+        self.time = 0.0
+        self.beats: list[Beat] = []
+        self.moments: list[GridMoment] = []
+        self.last_end = 0.0
+
+    def tell(self, video_id: str, seconds: float | None) -> Episode:
+        length = float(self.draw.uniform(42, 104)) if seconds is None else seconds
+        self.pause(0.3, 2.0)
+        while self.time < length:
+            self.wander() if self.filler else self.live()
+        self.pause(0.8, 2.0)
+        return Episode(
+            video_id=video_id,
+            seed=self.seed,
+            beats=tuple(self.beats),
+            moments=tuple(self.moments),
+            floors=dict(self.house.floors),
+            shape=(int(self.house.grid.width), int(self.house.grid.height)),
+            rooms=(int(self.house.num_rows), int(self.house.num_cols)),
+        )
+
+    def live(self) -> None:
+        """One errand and, often, some time in which nothing happens."""
+        if self.house.carrying is None and self.house.parked and self.draw.random() < 0.15:
+            self.swap()
+        self.errand()
+        self.wander()
+
+    # -- errands ---------------------------------------------------------------------------------------
+
+    def errand(self) -> None:
+        """Choose something that can be done now, and do it."""
+        actions: list[Action] = (
+            ["put", "put", "drop"]
+            if self.house.carrying
+            else ["go to", "go to", "pick up", "pick up", "pick up", "open", "open", "close", "close"]
+        )
+        action = actions[int(self.draw.integers(len(actions)))]
+        _ERRANDS[action](self)
+
+    def go_to(self) -> None:
+        targets = [
+            cell for cell, thing in self.house.things() if not (isinstance(thing, Door) and thing.is_open)
+        ]
+        self.walk_and(targets, "go to", "look")
+
+    def pick_up(self) -> None:
+        self.walk_and(
+            [cell for cell, thing in self.house.things() if thing.can_pickup()], "pick up", "pickup"
+        )
+
+    def open_door(self) -> None:
+        self.walk_and(
+            [tuple(door.cur_pos) for door in self.house.doors() if not door.is_open], "open", "open"
+        )
+
+    def close_door(self) -> None:
+        self.walk_and([tuple(door.cur_pos) for door in self.house.doors() if door.is_open], "close", "close")
+
+    def drop(self) -> None:
+        self.wander()
+        spots = [cell for cell in self.around(self.house.position) if self.house.is_free(cell)]
+        self.walk_and(spots, "drop", "drop")
+
+    def put(self) -> None:
+        things = list(self.house.things())
+        cell, fixed = things[int(self.draw.integers(len(things)))]
+        spots = [
+            spot for spot in self.around(cell) if self.house.is_free(spot) and len(self.neighbours(spot)) == 1
+        ]
+        if not isinstance(fixed, Door):
+            self.walk_and(spots, "put", "drop", second=Thing(fixed.color, fixed.type))
+
+    def around(self, cell: Cell) -> list[Cell]:
+        """The four cells beside a cell."""
+        return [(cell[0] + dx, cell[1] + dy) for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1))]
+
+    def neighbours(self, cell: Cell) -> list[Cell]:
+        """Cells beside a cell that hold something one could be next to."""
+        things = {c for c, _ in self.house.things()}
+        return [c for c in self.around(cell) if c in things]
+
+    def walk_and(
+        self, targets: Sequence[Cell], action: Action, kind: Kind, *, second: Thing | None = None
+    ) -> None:
+        """Go and face one of the targets and do it; nothing when none can be reached."""
+        for place in self.draw.permutation(len(targets)):
+            target = targets[int(place)]
+            way = self.house.way_to_face(target)
+            if way is not None and target != self.house.position:
+                for step in way:
+                    self.take(step)
+                self.event(action, kind, second)
+                return
+
+    def event(self, action: Action, kind: Kind, second: Thing | None) -> None:
+        """The thing itself: a beat that a sentence is about, the hold after it, and the moment."""
+        thing = self.house.carrying or self.house.grid.get(*self.house.facing)
+        slots = Slots(
+            robot=self.house.agent_colour,
+            action=action,
+            thing=Thing(thing.color, thing.type),
+            second=second,
+            room=self.house.floor_at(self.house.position),
+        )
+        started = self.time
+        self.beat(kind)
+        self.pause(*_HOLD)
+        start = max(self.last_end, started - _REACH_BACK)
+        self.moments.append(GridMoment(start, self.time, started, slots, caption(slots, self.draw)))
+        self.last_end = self.time
+
+    def take(self, step: Step) -> None:
+        """One step of a way; a door that has to be opened for it is an event of its own."""
+        if step == "toggle":
+            self.event("open", "open", None)
+        else:
+            self.beat(step)  # type: ignore[arg-type]
+
+    # -- in between ------------------------------------------------------------------------------------
+
+    def wander(self) -> None:
+        """Walk about the room without touching anything, look around, stand still."""
+        for _ in range(int(self.draw.integers(2, 6))):
+            choice = self.draw.random()
+            if choice < 0.4:
+                self.pause(0.5, 3.0)
+            elif choice < 0.6:
+                self.beat("left" if self.draw.random() < 0.5 else "right")
+                self.pause(0.3, 1.0)
+            else:
+                self.stroll()
+
+    def stroll(self) -> None:
+        """A few steps towards a free cell, not through closed doors."""
+        way = self.house.way_to_face(self.house.free_cell()) or []
+        for step in way[: int(self.draw.integers(2, 7))]:
+            if step == "toggle":
+                return
+            self.beat(step)  # type: ignore[arg-type]
+
+    def swap(self) -> None:
+        """The camera goes over to another robot."""
+        others = sorted(self.house.parked)
+        colour = others[int(self.draw.integers(len(others)))]
+        target = self.house.parked[colour].position
+        self.beats.append(replace(self.now("swap", _SECONDS["swap"]), target=target))
+        self.time = self.beats[-1].end
+        self.house.take_over(colour)
+
+    def pause(self, shortest: float, longest: float) -> None:
+        """Stand still for a while."""
+        self.append("wait", float(self.draw.uniform(shortest, longest)))
+
+    def beat(self, kind: Kind) -> None:
+        """Write the beat, then let it happen."""
+        self.append(kind, _SECONDS[kind] * self.pace)
+        if kind in _STEPS:
+            self.house.act(_STEPS[kind])
+
+    def append(self, kind: Kind, seconds: float) -> None:
+        self.beats.append(self.now(kind, seconds))
+        self.time = self.beats[-1].end
+
+    def now(self, kind: Kind, seconds: float) -> Beat:
+        house = self.house
+        carrying = Thing(house.carrying.color, house.carrying.type) if house.carrying else None
+        # Milliseconds, so that times are the same numbers in every file that states them.
+        return Beat(
+            start=self.time,
+            end=round(self.time + seconds, 3),
+            kind=kind,
+            robot=house.agent_colour,
+            position=house.position,
+            heading=int(house.agent_dir),
+            carrying=carrying,
+            target=house.facing,
+            placed=self.placed(),
+        )
+
+    def placed(self) -> tuple[Placed, ...]:
+        """The world now; the tuple of the beat before when nothing has changed."""
+        here = [
+            Placed(thing.type, thing.color, cell, isinstance(thing, Door) and bool(thing.is_open))
+            for cell, thing in self.house.things()
+        ]
+        robots = [
+            Placed("robot", robot.colour, robot.position, heading=robot.heading)
+            for robot in self.house.parked.values()
+        ]
+        now = tuple(here + robots)
+        return self.beats[-1].placed if self.beats and self.beats[-1].placed == now else now
+
+
+_STEPS: dict[Kind, Step] = {
+    "left": "left", "right": "right", "forward": "forward", "pickup": "pickup", "drop": "drop",
+    "open": "toggle", "close": "toggle",
+}  # fmt: skip
+
+_ERRANDS = {
+    "go to": _Story.go_to, "pick up": _Story.pick_up, "open": _Story.open_door, "close": _Story.close_door,
+    "put": _Story.put, "drop": _Story.drop,
+}  # fmt: skip
