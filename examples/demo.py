@@ -30,10 +30,8 @@ SHEET = Path("demo-results.png")
 def main() -> None:
     world, folder = Path(sys.argv[1]), Path(sys.argv[2])
     console.print(f"[bold]1. {VIDEOS} films[/] -> {world}/videos")
-    gridhouse.build(
-        world, videos=VIDEOS, seed=SEED, workers=os.cpu_count() or 1, write_video=write_video, test_share=1.0
-    )
-    console.print(f'[bold]2. moviola index[/] {world}/videos --library {folder} --encoder demo')
+    gridhouse.build(world, videos=VIDEOS, seed=SEED, workers=os.cpu_count() or 1, write_video=write_video)
+    console.print(f"[bold]2. moviola index[/] {world}/videos --library {folder} --encoder demo")
     started = time.perf_counter()
     with Library(folder, encoder="demo") as library:
         library.index(world / "videos")
@@ -75,7 +73,20 @@ def varied(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(first.values())[:QUERIES]
 
 
-VERBS = {"picks", "opens", "closes", "drops", "puts", "goes", "takes", "walks", "shuts", "places", "pick", "open"}
+VERBS = {
+    "picks",
+    "opens",
+    "closes",
+    "drops",
+    "puts",
+    "goes",
+    "takes",
+    "walks",
+    "shuts",
+    "places",
+    "pick",
+    "open",
+}
 
 
 def truth(moment: Moment, judged: list[dict[str, Any]]) -> tuple[int, float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from moviola.datasets.gridhouse.vocabulary import Slots, Thing, caption, imprecise, relevance
 
 if TYPE_CHECKING:
-    from moviola.datasets.gridhouse.build import GridhouseReport, build
+    from moviola.datasets.gridhouse.dataset import GridhouseReport, build
     from moviola.datasets.gridhouse.episode import Episode, GridMoment, Scene, simulate
     from moviola.datasets.gridhouse.picture import Camera
     from moviola.datasets.gridhouse.scenes import scene_caption
@@ -34,8 +34,8 @@ __all__ = [
 
 # These need minigrid (the extra `demo`); they are imported when first asked for.
 _LATE = {
-    "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "build",
-    "Scene": "episode", "build": "build", "scene_caption": "scenes", "simulate": "episode",
+    "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "dataset",
+    "Scene": "episode", "build": "dataset", "scene_caption": "scenes", "simulate": "episode",
 }  # fmt: skip
 
 

@@ -32,8 +32,8 @@ _SECONDS: dict[Kind, float] = {
     "look": 1.4, "swap": 1.2,
 }  # fmt: skip
 # A moment reaches back at most so far before its event.
-_REACH_BACK = 10.0
-_HOLD = (0.3, 3.0)
+_REACH_BACK = 9.0
+_HOLD = (0.3, 2.7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class GridMoment:
-    """A labelled moment: its times in seconds, when the event itself begins, its slots and precise caption."""
+    """A labelled moment: its times in seconds, when the event begins, its slots and precise caption."""
 
     start: float
     end: float
@@ -131,11 +131,19 @@ class Episode:
         return self.floors[column, row]
 
 
-def simulate(seed: int, *, video_id: str = "", seconds: float | None = None, filler: bool = False) -> Episode:
+def simulate(
+    seed: int,
+    *,
+    number: int | None = None,
+    video_id: str = "",
+    seconds: float | None = None,
+    filler: bool = False,
+) -> Episode:
     """Live through one film.
 
     Args:
         seed: same seed, same episode.
+        number: which film of the world of that seed; None for a film of its own, which is in no world.
         video_id: its name; ``gh-<seed>`` when empty.
         seconds: roughly how long; drawn between 42 and 104 s when None.
         filler: nothing happens that a sentence is about, so no moment is in it.
@@ -145,16 +153,17 @@ def simulate(seed: int, *, video_id: str = "", seconds: float | None = None, fil
     """
     if seconds is not None and seconds < 10:
         raise InvalidValue(f"an episode of {seconds} s: give at least 10 s")
-    return _Story(seed, filler).tell(video_id or f"gh-{seed}", seconds)
+    return _Story(seed, number, filler).tell(video_id or f"gh-{seed}", seconds)
 
 
 class _Story:
     """Writes the beats of an episode while the robot lives."""
 
-    def __init__(self, seed: int, filler: bool) -> None:
+    def __init__(self, seed: int, number: int | None, filler: bool) -> None:
         self.seed = seed
         self.filler = filler
-        self.draw: Generator = np.random.default_rng([seed, 0x6768])
+        entropy = [seed, 0x6768] if number is None else [seed, 0x6768, number + 1]
+        self.draw: Generator = np.random.default_rng(entropy)
         rows, columns = [(1, 2), (1, 3), (2, 2), (2, 2), (2, 3), (2, 3)][int(self.draw.integers(6))]
         robots = [str(r) for r in self.draw.permutation(ROBOTS)[: int(self.draw.integers(1, 4))]]
         objects = int(self.draw.integers(2 * rows * columns, 3 * rows * columns + 1))
@@ -277,13 +286,13 @@ class _Story:
         if step == "toggle":
             self.event("open", "open", None)
         else:
-            self.beat(step)  # type: ignore[arg-type]
+            self.beat(step)
 
     # -- in between ------------------------------------------------------------------------------------
 
     def wander(self) -> None:
         """Walk about the room without touching anything, look around, stand still."""
-        for _ in range(int(self.draw.integers(2, 6))):
+        for _ in range(int(self.draw.integers(2, 8))):
             choice = self.draw.random()
             if choice < 0.4:
                 self.pause(0.5, 3.0)
@@ -299,7 +308,7 @@ class _Story:
         for step in way[: int(self.draw.integers(2, 7))]:
             if step == "toggle":
                 return
-            self.beat(step)  # type: ignore[arg-type]
+            self.beat(step)
 
     def swap(self) -> None:
         """The camera goes over to another robot."""

@@ -49,7 +49,7 @@ class Camera:
     def frame(self, time: float) -> NDArray[np.uint8]:
         """The frame at a time in seconds, (size, size, 3) uint8 RGB."""
         beat = self.episode.beat_at(time)
-        share = min(1.0, max(0.0, (time - beat.start) / (beat.end - beat.start)))
+        share = _share(beat, time)
         where = _moved(beat, _eased(share))
         left, top = (
             (w + _MARGIN + 0.5) * self.cell - self.size / 2 for w in self._looked_at(beat, where, share)
@@ -57,7 +57,8 @@ class Camera:
         corner = (round(left), round(top))
         image = self._house.crop((*corner, corner[0] + self.size, corner[1] + self.size))
         self._draw_things(image, corner, beat, share)
-        self._draw_robots(image, corner, beat, where, share, time)
+        self._draw_parked(image, corner, beat)
+        self._draw_robot(image, corner, beat, where, time)
         return np.asarray(image)
 
     def _looked_at(self, beat: Beat, where: Point, share: float) -> Point:
@@ -121,14 +122,17 @@ class Camera:
                 self._paste(image, corner, sprites.shadow(self.cell), placed.cell)
                 self._paste(image, corner, sprites.thing(self.cell, placed.type, placed.colour), placed.cell)
 
-    def _draw_robots(
-        self, image: Image.Image, corner: tuple[int, int], beat: Beat, where: Point, share: float, time: float
-    ) -> None:
+    def _draw_parked(self, image: Image.Image, corner: tuple[int, int], beat: Beat) -> None:
         for placed in beat.placed:
             if placed.type == "robot":
                 self._paste(image, corner, sprites.shadow(self.cell, 0.7), placed.cell)
                 still = sprites.robot(self.cell, placed.colour, placed.heading, False, True)
                 self._paste(image, corner, still, placed.cell)
+
+    def _draw_robot(
+        self, image: Image.Image, corner: tuple[int, int], beat: Beat, where: Point, time: float
+    ) -> None:
+        share = _share(beat, time)
         heading = _turned(beat, share)
         held = self._held(beat, where, heading, share)
         reach = held is not None or beat.kind in ("open", "close")
@@ -166,6 +170,11 @@ class Camera:
     def _paste(self, image: Image.Image, corner: tuple[int, int], sprite: Image.Image, place: Point) -> None:
         x, y = self._corner(*place)
         image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
+
+
+def _share(beat: Beat, time: float) -> float:
+    """How much of a beat has passed, 0 to 1."""
+    return min(1.0, max(0.0, (time - beat.start) / (beat.end - beat.start)))
 
 
 def _eased(share: float) -> float:

@@ -1,0 +1,61 @@
+"""``moviola gridhouse``: make a world of films with exact times and graded relevance."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moviola.cli.app import JsonOption, app, console, emit_json
+
+
+@app.command()
+def gridhouse(
+    folder: Annotated[Path, typer.Argument(help="Where the data set goes.")],
+    videos: Annotated[int, typer.Option(min=1, help="Ordinary films, about 45 to 120 s each.")] = 24,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed and settings, same annotation.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; as many as cores by default.")
+    ] = None,
+    subtitles: Annotated[bool, typer.Option("--subtitles", help="With a narrator's subtitle files.")] = False,
+    long: Annotated[int, typer.Option(min=0, help="Films of ten minutes besides.")] = 0,
+    hour: Annotated[bool, typer.Option("--hour", help="A film of an hour besides.")] = False,
+    filler: Annotated[int, typer.Option(min=0, help="Films besides in which nothing happens.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Make films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
+
+    Example: `moviola gridhouse world --videos 200 --seed 1`
+    """
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    from moviola.datasets.gridhouse import build
+    from moviola.media import write_video
+
+    err = Console(stderr=True)
+    bar = Progress(
+        *Progress.get_default_columns(), MofNCompleteColumn(), console=err, disable=not err.is_terminal
+    )
+    with bar:
+        task = bar.add_task("making films", total=None)
+        report = build(
+            folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
+            subtitles=subtitles, long_videos=long, hour=hour, filler=filler,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )  # fmt: skip
+    if json:
+        emit_json(asdict(report))
+        return
+    console.print(
+        f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
+        f"{report.moments} moments of {report.mean_moment:.1f} s",
+        markup=False,
+    )
+    queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
+    levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
+    console.print(f"queries: {queries}; {report.relevant_per_query:.1f} relevant moments each ({levels})")

@@ -1,0 +1,416 @@
+"""A gridhouse data set on disk: films, and annotations in TVR-Ranking's own pair-file format.
+
+``DIR/videos/*.mp4``, ``video_corpus.json``, ``train_top01.json``, ``train_top20.json``, ``train_top40.json``,
+``val.json``, ``test.json``, and ``gridhouse.json`` with the settings. Judgements of val and test cover every
+film of the folder. Films belong to train, val and test as 60 : 10 : 30 by their number; the queries of a
+split come from its films, and no text is in two splits.
+
+The similarity of a query and a caption, by which the pseudo training set is chosen (TVR-Ranking, section
+3.5), is the cosine of their words weighted by rarity (tf-idf).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from moviola.datasets.gridhouse.episode import Episode, simulate
+from moviola.datasets.gridhouse.narrator import SpokenLine, Tale, narrate, tale_query, tale_relevance, to_srt
+from moviola.datasets.gridhouse.picture import Camera
+from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, relevance
+from moviola.errors import InvalidValue
+
+__all__ = ["GridhouseReport", "build"]
+
+FRAME_RATE = 6.0
+SIZE = 224
+TOP = (1, 20, 40)
+SHARES = (0.6, 0.1, 0.3)
+LONG_SECONDS = 600.0
+HOUR_SECONDS = 3600.0
+# A query is kept if its relevant moments are between these shares of all (5 to 80 of the 1,055 that 200 films
+# hold), and at least two.
+_FEWEST, _MOST = 5 / 1055, 80 / 1055
+# Queries a film: 400 for test and 200 for val at most.
+_TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
+
+WriteVideo = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class GridhouseReport:
+    """What was made. Lengths in seconds; ``levels`` counts the judgements of val and test by relevance."""
+
+    videos: int
+    moments: int
+    mean_duration: float
+    mean_moment: float
+    queries: dict[str, int]
+    relevant_per_query: float
+    levels: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Film:
+    """One film to make: its id, its number (seed within the world), its length and kind."""
+
+    video_id: str
+    seed: int
+    number: int
+    split: str
+    seconds: float | None = None
+    filler: bool = False
+    subtitles: bool = False
+
+    def episode(self) -> Episode:
+        return simulate(
+            self.seed, number=self.number, video_id=self.video_id, seconds=self.seconds, filler=self.filler
+        )
+
+    def lines(self, episode: Episode) -> list[SpokenLine]:
+        return narrate(self.seed, self.number, episode.duration) if self.subtitles else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A moment: ``slots`` for what is seen or ``tale`` for what is told; ``heard`` is told of meanwhile."""
+
+    video_id: str
+    split: str
+    start: float
+    end: float
+    duration: float
+    caption: str
+    slots: Slots | None
+    tale: Tale | None
+    heard: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query: its text, its type as in TVR (v, t or vt) and what it names."""
+
+    text: str
+    type: str
+    slots: Slots | None
+    tale: Tale | None
+
+    def relevance(self, row: _Row) -> int:
+        """By the rules of the vocabulary and the narrator; "vt" loses 2 where the thing is not spoken of."""
+        if self.slots is None:
+            return tale_relevance(self.tale, row.tale) if self.tale and row.tale else 0
+        if row.slots is None:
+            return 0
+        seen = relevance(self.slots, row.slots)
+        unheard = self.tale is not None and self.tale.what not in row.heard
+        return max(0, seen - 2) if unheard else seen
+
+
+def build(
+    folder: Path,
+    *,
+    videos: int,
+    seed: int,
+    write_video: WriteVideo,
+    workers: int = 1,
+    subtitles: bool = False,
+    long_videos: int = 0,
+    hour: bool = False,
+    filler: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> GridhouseReport:
+    """Make a data set; films that are there already from the same call are kept.
+
+    Args:
+        folder: where it goes.
+        videos: ordinary films (about 45 to 120 s).
+        seed: same seed and settings, same annotation bytes, whatever the number of workers.
+        write_video: ``write_video(path, frames, rate=...)``, a function of a module (it goes to processes).
+        workers: processes.
+        subtitles: with a narrator (see :mod:`moviola.datasets.gridhouse.narrator`).
+        long_videos: films of ten minutes besides.
+        hour: one film of an hour besides.
+        filler: films besides in which nothing happens: guaranteed irrelevant.
+        progress: called with films done and films in all.
+
+    Raises:
+        InvalidValue: a count below its least value, or the folder holds a data set of other settings.
+    """
+    if videos < 1 or workers < 1 or min(long_videos, filler) < 0 or seed < 0:
+        raise InvalidValue(
+            f"videos={videos}, workers={workers}, long={long_videos}, filler={filler}, seed={seed}: at least "
+            "one video and one worker, the others not negative"
+        )
+    settings = {
+        "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
+        "filler": filler,
+    }  # fmt: skip
+    _claim(folder, settings)
+    films = _films(settings)
+    _make_videos(folder / "videos", films, write_video, workers, progress or (lambda done, total: None))
+    return _annotate(folder, films, np.random.default_rng([seed, 0x7175]))
+
+
+def _claim(folder: Path, settings: dict[str, Any]) -> None:
+    """Write the settings down, or see that they are those of what is there."""
+    path = folder / "gridhouse.json"
+    if path.exists():
+        there = json.loads(path.read_text())
+        if there != settings:
+            raise InvalidValue(
+                f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=1) + "\n")
+
+
+def _films(settings: dict[str, Any]) -> list[_Film]:
+    kinds: list[tuple[str, int, dict[str, Any]]] = [
+        ("gh", settings["videos"], {}),
+        ("long", settings["long"], {"seconds": LONG_SECONDS}),
+        ("hour", int(settings["hour"]), {"seconds": HOUR_SECONDS}),
+        ("filler", settings["filler"], {"filler": True}),
+    ]
+    films: list[_Film] = []
+    for name, count, options in kinds:
+        for place in range(count):
+            films.append(
+                _Film(
+                    f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
+                    subtitles=settings["subtitles"], **options,
+                )
+            )  # fmt: skip
+    return films
+
+
+def _split(place: int, count: int) -> str:
+    """60 : 10 : 30 by number, so that a film of a small world keeps its split as long as its size does."""
+    share = (place + 0.5) / count
+    return "train" if share < SHARES[0] else "val" if share < SHARES[0] + SHARES[1] else "test"
+
+
+# -- films ---------------------------------------------------------------------------------------------
+
+
+def _make_videos(
+    folder: Path,
+    films: Sequence[_Film],
+    write_video: WriteVideo,
+    workers: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [film for film in films if not (folder / f"{film.video_id}.mp4").exists()]
+    done = len(films) - len(missing)
+    progress(done, len(films))
+    if not missing:
+        return
+    # Workers live through all films, so that each draws its sprites once; one thread each, since they share
+    # the machine. "spawn", since forking a process that runs threads may lock.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
+        for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
+            done += 1
+            progress(done, len(films))
+
+
+def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:
+    episode = film.episode()
+    if film.subtitles:
+        (folder / f"{film.video_id}.srt").write_text(to_srt(film.lines(episode)))
+    write_video(folder / f"{film.video_id}.mp4", Camera(episode, SIZE).frames(FRAME_RATE), rate=FRAME_RATE)
+
+
+# -- annotation ----------------------------------------------------------------------------------------
+
+
+def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> GridhouseReport:
+    corpus: dict[str, float] = {}
+    rows: list[_Row] = []
+    for film in films:
+        episode = film.episode()
+        corpus[film.video_id] = round(_shown(episode), 3)
+        rows.extend(_rows(film, episode))
+    _write(folder / "video_corpus.json", corpus)
+    similar = _Similarity([row.caption for row in rows])
+    taken: set[str] = set()
+    counts, levels, relevant = {}, Counter[int](), []
+    first_id = 0
+    for split, (share, most) in (("test", _TEST_QUERIES), ("val", _VAL_QUERIES)):
+        wanted = min(most, math.ceil(share * len(films)))
+        judged = list(_judged(rows, split, wanted, taken, draw))
+        for _, grades in judged:
+            levels.update(grades[grades > 0].tolist())
+            relevant.append(int((grades > 0).sum()))
+        entries = [
+            _entry(first_id + n, query, rows, similar, grades) for n, (query, grades) in enumerate(judged)
+        ]
+        _write(folder / f"{split}.json", entries)
+        counts[split] = len(entries)
+        first_id += len(entries)
+    queries = _train_queries(rows, taken, draw)
+    for top in TOP:
+        entries = [_pseudo(first_id + n, query, rows, similar, top) for n, query in enumerate(queries)]
+        _write(folder / f"train_top{top:02d}.json", entries)
+    counts["train"] = len(queries)
+    return GridhouseReport(
+        videos=len(films),
+        moments=len(rows),
+        mean_duration=float(np.mean(list(corpus.values()))),
+        mean_moment=float(np.mean([row.end - row.start for row in rows])) if rows else 0.0,
+        queries=counts,
+        relevant_per_query=float(np.mean(relevant)) if relevant else 0.0,
+        levels=dict(sorted(levels.items())),
+    )
+
+
+def _shown(episode: Episode) -> float:
+    """Seconds that the file holds: whole frames."""
+    return math.ceil(episode.duration * FRAME_RATE) / FRAME_RATE
+
+
+def _rows(film: _Film, episode: Episode) -> Iterator[_Row]:
+    lines = film.lines(episode)
+    duration = round(_shown(episode), 3)
+    for moment in episode.moments:
+        heard = frozenset(
+            line.tale.what for line in lines if line.cue.start < moment.end and moment.start < line.cue.end
+        )
+        yield _Row(
+            film.video_id,
+            film.split,
+            moment.start,
+            moment.end,
+            duration,
+            moment.caption,
+            moment.slots,
+            None,
+            heard,
+        )
+    for line in lines:
+        yield _Row(
+            film.video_id, film.split, line.cue.start, line.cue.end, duration, line.cue.text, None, line.tale,
+            frozenset({line.tale.what}),
+        )  # fmt: skip
+
+
+def _ask(row: _Row, number: int, draw: Generator) -> _Asked:
+    """A query about a moment: precise and imprecise in turn, one in four of the heard ones about both."""
+    if row.slots is None:
+        assert row.tale is not None
+        text, tale = tale_query(row.tale, draw)
+        return _Asked(text, "t", None, tale)
+    if number % 2:
+        text, slots = imprecise(row.slots, draw)
+    else:
+        text, slots = caption(row.slots, draw), row.slots
+    if row.heard and draw.random() < 0.25:
+        what = sorted(row.heard)[0]
+        told = Tale(None, "", what, None, None)
+        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, told)
+    return _Asked(text, "v", slots, None)
+
+
+def _judged(
+    rows: Sequence[_Row], split: str, wanted: int, taken: set[str], draw: Generator
+) -> Iterator[tuple[_Asked, NDArray[np.int64]]]:
+    """Queries of a split with the relevance of every moment of the corpus."""
+    own = [row for row in rows if row.split == split]
+    fewest, most = max(2, round(_FEWEST * len(rows))), max(10, round(_MOST * len(rows)))
+    found = 0
+    for number, place in enumerate(draw.permutation(len(own))):
+        if found == wanted:
+            return
+        query = _ask(own[int(place)], number, draw)
+        if query.text in taken:
+            continue
+        grades = np.array([query.relevance(row) for row in rows])
+        if fewest <= int((grades > 0).sum()) <= most:
+            taken.add(query.text)
+            found += 1
+            yield query, grades
+
+
+def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Asked]:
+    own = [row for row in rows if row.split == "train"]
+    asked = (_ask(row, number, draw) for number, row in enumerate(own))
+    unique = {query.text: query for query in asked if query.text not in taken}
+    return list(unique.values())
+
+
+class _Similarity:
+    """Cosine of tf-idf vectors between a query and all captions."""
+
+    def __init__(self, captions: Sequence[str]) -> None:
+        words = [_words(text) for text in captions]
+        holding = Counter(word for text in words for word in set(text))
+        self._place = {word: n for n, word in enumerate(sorted(holding))}
+        counts = np.array([holding[word] for word in self._place], dtype=np.float64)
+        self._rarity = np.log((1 + len(captions)) / (1 + counts)) + 1
+        self._captions = np.stack([self._vector(text) for text in words]) if words else np.zeros((0, 0))
+
+    def _vector(self, words: Iterable[str]) -> NDArray[np.float64]:
+        vector = np.zeros(len(self._place))
+        for word in words:
+            if word in self._place:
+                vector[self._place[word]] += self._rarity[self._place[word]]
+        return vector / max(float(np.linalg.norm(vector)), 1e-12)
+
+    def to(self, text: str) -> NDArray[np.float64]:
+        """Similarity of a text to every caption, (n,) in [0, 1]."""
+        similarities: NDArray[np.float64] = self._captions @ self._vector(_words(text))
+        return similarities
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().replace(".", "").split()
+
+
+def _entry(
+    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, grades: NDArray[np.int64]
+) -> dict[str, Any]:
+    similarities = similar.to(query.text)
+    order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
+    judged = [int(n) for n in order if grades[n] > 0]
+    moments = [{**_moment(n, rows[n], similarities[n]), "relevance": int(grades[n])} for n in judged]
+    return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
+
+
+def _pseudo(
+    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, top: int
+) -> dict[str, Any]:
+    """The ``top`` most similar moments of the training films, unjudged."""
+    similarities = similar.to(query.text)
+    own = [n for n, row in enumerate(rows) if row.split == "train"]
+    best = sorted(own, key=lambda n: (-similarities[n], n))[:top]
+    moments = [_moment(n, rows[n], similarities[n]) for n in best]
+    return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
+
+
+def _moment(number: int, row: _Row, similarity: float) -> dict[str, Any]:
+    return {
+        "pair_id": number,
+        "video_name": row.video_id,
+        "timestamp": [row.start, min(row.end, row.duration)],
+        "duration": row.duration,
+        "caption": row.caption,
+        "similarity": round(float(similarity), 6),
+    }
+
+
+def _write(path: Path, value: Any) -> None:
+    draft = path.with_name(path.name + ".tmp")
+    draft.write_text(json.dumps(value, ensure_ascii=False) + "\n")
+    draft.replace(path)

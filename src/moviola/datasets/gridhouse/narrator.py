@@ -1,0 +1,112 @@
+"""A voice that tells of things which the pictures do not show, as subtitles.
+
+So there are queries that only words can answer ("t" in TVR's terms), queries that only pictures can ("v"),
+and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from moviola.types import Cue
+
+__all__ = ["SpokenLine", "Tale", "narrate", "tale_query", "tale_relevance", "to_srt"]
+
+_WHO = ("postman", "lighthouse keeper", "dentist", "violinist", "baker", "sailor", "librarian", "gardener",
+        "astronomer", "tailor", "ferryman", "magician")  # fmt: skip
+_DEEDS = ("lost", "found", "sold", "painted", "repaired", "forgot", "stole", "buried")
+_WHAT = ("umbrella", "violin", "telescope", "teapot", "bicycle", "map", "lantern", "piano", "compass",
+         "letter", "clock", "suitcase")  # fmt: skip
+_WHERE = ("Elmsford", "Ravenhill", "Port Amber", "Larkspur", "Whitcombe", "Saltmarsh", "Dunmore", "Oakhaven")
+_WHEN = ("in the fog", "during the storm", "one snowy morning", "on a summer night", "in the rain",
+         "before the harvest")  # fmt: skip
+
+# A line is spoken for about so long, after a silence of about so long (seconds).
+_LINE = (2.4, 4.2)
+_SILENCE = (3.0, 14.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tale:
+    """What one line tells; in a query, what is None is left open."""
+
+    who: str | None
+    deed: str
+    what: str
+    where: str | None
+    when: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenLine:
+    """A line with its time."""
+
+    cue: Cue
+    tale: Tale
+
+
+def narrate(seed: int, number: int, duration: float) -> list[SpokenLine]:
+    """The lines of a film of ``duration`` seconds; same numbers, same story."""
+    draw = np.random.default_rng([seed, 0x7461, number + 1])
+    lines = []
+    time = float(draw.uniform(*_SILENCE)) / 2
+    while time + _LINE[1] < duration:
+        end = round(time + float(draw.uniform(*_LINE)), 3)
+        tale = Tale(
+            who=_one(_WHO, draw),
+            deed=_one(_DEEDS, draw),
+            what=_one(_WHAT, draw),
+            where=_one(_WHERE, draw),
+            when=_one(_WHEN, draw),
+        )
+        text = f"The {tale.who} from {tale.where} {tale.deed} a {tale.what} {tale.when}."
+        lines.append(SpokenLine(Cue(round(time, 3), end, text), tale))
+        time = end + float(draw.uniform(*_SILENCE))
+    return lines
+
+
+def tale_query(tale: Tale, draw: Generator) -> tuple[str, Tale]:
+    """A query about a line that leaves one or two of its facts open, and the facts that it names."""
+    open_facts = set(draw.permutation(["who", "where", "when"])[: int(draw.integers(1, 3))].tolist())
+    left = Tale(
+        who=None if "who" in open_facts else tale.who,
+        deed=tale.deed,
+        what=tale.what,
+        where=None if "where" in open_facts else tale.where,
+        when=None if "when" in open_facts else tale.when,
+    )
+    who = f"a {left.who}" if left.who else "somebody"
+    home = f" from {left.where}" if left.where else ""
+    when = f" {left.when}" if left.when else ""
+    return f"{who}{home} {left.deed} a {left.what}{when}", left
+
+
+def tale_relevance(query: Tale, told: Tale) -> int:
+    """0 to 4: the deed and the thing are worth 3 each, every other fact that the query names 1."""
+    penalty = 3 * (query.deed != told.deed) + 3 * (query.what != told.what)
+    for fact in ("who", "where", "when"):
+        wanted = getattr(query, fact)
+        penalty += wanted is not None and wanted != getattr(told, fact)
+    return max(0, 4 - penalty)
+
+
+def to_srt(lines: list[SpokenLine]) -> str:
+    """The lines as a SubRip file."""
+    blocks = [
+        f"{number}\n{_stamp(line.cue.start)} --> {_stamp(line.cue.end)}\n{line.cue.text}\n"
+        for number, line in enumerate(lines, start=1)
+    ]
+    return "\n".join(blocks)
+
+
+def _stamp(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"
+
+
+def _one(choices: tuple[str, ...], draw: Generator) -> str:
+    return choices[int(draw.integers(len(choices)))]
