@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -66,13 +67,14 @@ def sample_frames(
         NoVideoStream: sound or text only.
         InvalidValue: a rate or a thumbnail size out of range.
     """
-    if thumbnail_every <= 0 or thumbnail_width < 1:
+    grid = Grid.regular(rate)
+    if not 0 < thumbnail_every < math.inf or thumbnail_width < 1:
         raise InvalidValue(
             f"thumbnails every {thumbnail_every} s, {thumbnail_width} px wide: both must be above 0"
         )
     return FrameStream(
         path,
-        rate=rate,
+        grid=grid,
         size=size,
         thumbnail=thumbnail,
         thumbnail_stride=max(1, round(thumbnail_every * rate)),
@@ -90,14 +92,14 @@ class FrameStream:
         self,
         path: Path,
         *,
-        rate: float,
+        grid: Grid,
         size: FrameSize,
         thumbnail: Callable[[float, bytes], None] | None,
         thumbnail_stride: int,
         thumbnail_width: int,
     ) -> None:
         self._path = Path(path)
-        self._grid = Grid.regular(rate)
+        self._grid = grid
         self._size = size
         self._thumbnail = thumbnail
         self._thumbnail_stride = thumbnail_stride

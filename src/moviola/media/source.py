@@ -62,6 +62,8 @@ class Source:
         self.lost = 0
         self.end: int | None = None
         self.broken_at: int | None = None
+        # Threads inside a decoder cost a tenth more CPU time; the encoder or another video has use for it.
+        stream.thread_count = 1
         self._codec = stream.codec_context
         self._offset = 0
         self._last: int | None = None
