@@ -30,7 +30,7 @@ MILLISECOND = 0.001
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a file: the folder is read when tests are collected, and checked by the ``footage`` fixture."""
+    """One test a file: the folder is read when tests are collected, the ``footage`` fixture checks it."""
     if "name" in metafunc.fixturenames:
         default = Path(__file__).resolve().parents[2].parent / "shared" / "videos"
         manifest = Path(os.environ.get("MOVIOLA_VIDEOS", default)) / "manifest.json"
@@ -94,7 +94,7 @@ def reference(path: Path, references: dict[Path, Reference | None]) -> Reference
 
 
 def _ask(path: Path) -> Reference | None:
-    entries = "stream:stream_disposition:frame=best_effort_timestamp_time,pkt_dts_time,pkt_duration_time"
+    entries = "stream:stream_disposition:frame=best_effort_timestamp_time,pkt_duration_time,duration_time"
     command = [*_tool("ffprobe"), "-select_streams", "V:0", "-show_entries", entries, "-of", "json"]
     done = subprocess.run([*command, f"file:{path}"], capture_output=True, text=True, check=False)
     answer = json.loads(done.stdout or "{}")
@@ -104,7 +104,9 @@ def _ask(path: Path) -> Reference | None:
     stamps = [float(frame["best_effort_timestamp_time"]) for frame in answer["frames"]]
     zero = min(stamps) if path.suffix == ".avi" else float(stream["start_time"])
     times = sorted(stamp - zero for stamp in stamps)
-    durations = [float(frame.get("pkt_duration_time", 0)) for frame in answer["frames"]]
+    durations = [
+        float(frame.get("duration_time", frame.get("pkt_duration_time", 0))) for frame in answer["frames"]
+    ]
     return Reference(stream, times, durations, done.stderr, path)
 
 
@@ -125,7 +127,7 @@ def test_every_file_is_read_or_refused_with_a_reason(path: Path, reference: Refe
         assert frames.lost == 0
 
 
-@pytest.mark.parametrize("rate", [0.5, 1, 3, 10])
+@pytest.mark.parametrize("rate", [1, 7])
 def test_frames_on_screen_are_those_that_ffprobe_says(
     path: Path, reference: Reference | None, rate: float
 ) -> None:
@@ -199,7 +201,7 @@ def test_the_folder_is_searched_by_suffix(footage: Path) -> None:
     assert not {file.suffix for file in found} & (SUBTITLES | {".json", ".md", ".mp3"})
 
 
-@pytest.mark.parametrize("keep", [0.0, 0.02, 0.5, 0.9])
+@pytest.mark.parametrize("keep", [0.02, 0.6])
 def test_files_that_break_off(path: Path, reference: Reference | None, tmp_path: Path, keep: float) -> None:
     """Frames that are right, or a reason; and what is missing is noticed where the format lets one."""
     if reference is None:
@@ -213,6 +215,5 @@ def test_files_that_break_off(path: Path, reference: Reference | None, tmp_path:
     except UnreadableMedia as error:
         assert error.reason
         return
-    assert keep > 0
     assert sampled
     assert frames.duration <= reference.times[-1] + max(reference.durations) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,15 @@ from av.video.stream import VideoStream
 
 from moviola.errors import NoVideoStream, UnreadableMedia
 
-__all__ = ["DAMAGE", "VIDEO_SUFFIXES", "find_videos", "open_container", "open_video", "video_stream"]
+__all__ = [
+    "DAMAGE",
+    "VIDEO_SUFFIXES",
+    "find_videos",
+    "open_container",
+    "open_video",
+    "promised_duration",
+    "video_stream",
+]
 
 VIDEO_SUFFIXES = frozenset(
     {
@@ -95,6 +104,21 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
         cover = " with cover art" if container.streams.video else ""
         raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
     return next((s for s in usable if s.disposition & Disposition.default), usable[0])
+
+
+def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
+    """Seconds that the header promises for a video stream, None when it is silent.
+
+    What it says of the whole file counts only for a file without other streams, which may be longer.
+    """
+    if stream.duration and stream.duration > 0 and stream.time_base:
+        return float(stream.duration * stream.time_base)
+    if clock := re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", stream.metadata.get("DURATION", "")):
+        hours, minutes, rest = clock.groups()
+        return int(hours) * 3600 + int(minutes) * 60 + float(rest)
+    if len(container.streams) == 1 and container.duration and container.duration > 0:
+        return container.duration / av.time_base
+    return None
 
 
 def _why_unreadable(path: Path, error: Exception) -> str:

@@ -169,6 +169,7 @@ class FrameStream:
             yield SampledFrame(self._grid.time(k), self._source.seconds(picture.since), image)
         if k < 0:
             raise UnreadableMedia(self._path, "no picture can be decoded")
+        self._source.note_shortfall()
 
     def _pictures(self) -> Iterator[tuple[int, Picture]]:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import av
 import av.container
 from av.video.stream import VideoStream
 
 from moviola.errors import UnreadableMedia
-from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.picture import Orientation, displayed_size, pixel_aspect
 
 __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
@@ -70,11 +70,12 @@ def probe(path: Path) -> MediaInfo:
         stream = video_stream(container, path)
         orientation, width, height = _first_picture(container, stream, path)
         rate = stream.average_rate or stream.guessed_rate
+        whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
         audio = container.streams.audio[0] if container.streams.audio else None
         return MediaInfo(
             path=Path(path),
             container=_container_name(container.format.name, Path(path)),
-            duration=_header_duration(container, stream),
+            duration=promised_duration(container, stream) or whole,
             width=width,
             height=height,
             rotation=orientation.rotation,
@@ -122,14 +123,3 @@ def _container_name(names: str, path: Path) -> str:
     family = names.split(",")
     suffix = path.suffix.lower().lstrip(".")
     return suffix if suffix in family else family[0]
-
-
-def _header_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
-    if stream.duration and stream.duration > 0 and stream.time_base:
-        return float(stream.duration * stream.time_base)
-    if clock := re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", stream.metadata.get("DURATION", "")):
-        hours, minutes, rest = clock.groups()
-        return int(hours) * 3600 + int(minutes) * 60 + float(rest)
-    if container.duration and container.duration > 0:
-        return container.duration / av.time_base
-    return None

@@ -11,7 +11,7 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from moviola.media.container import DAMAGE
+from moviola.media.container import DAMAGE, promised_duration
 
 __all__ = ["Source"]
 
@@ -19,6 +19,8 @@ __all__ = ["Source"]
 _BACKWARD = Fraction(1, 2)
 # A picture that stands for longer than this is a damaged time stamp.
 _LONGEST_STILL = 3600
+# Headers are rounded, or count the sound too; a file that is shorter than promised by more was cut off.
+_SHORTFALL = 1.0
 # Reading goes on after an error while packets keep coming; this many errors in a row end it.
 _ERRORS_IN_A_ROW = 8
 
@@ -135,6 +137,14 @@ class Source:
         """Remember where the file first proved damaged."""
         if self.broken_at is None:
             self.broken_at = at if at is not None else (self.zero or 0)
+
+    def note_shortfall(self) -> None:
+        """Count it as damage when the pictures end well before the header says: the file was cut off."""
+        promised = promised_duration(self.container, self.stream)
+        if promised is not None and self.end is not None:
+            missing = promised - self.seconds(self.end)
+            if missing > max(_SHORTFALL, promised * 0.01):
+                self.note_damage(self.end)
 
     def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
         """Move time stamps on where they jump."""

@@ -1,0 +1,188 @@
+"""Broken files: frames or a reason, never anything else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moviola.errors import InvalidValue, MediaError, NoVideoStream, UnreadableMedia
+from moviola.media import cut, embedded_subtitles, frame_at, probe, sample_frames
+from moviola.types import FrameSize, Span
+
+SMALL = FrameSize(48, 64, fit="stretch")
+CFR = {"tick": Fraction(1, 25)}
+B = {"bf": "2", "preset": "veryfast"}
+KINDS: dict[str, dict[str, Any]] = {
+    "mp4": {"options": B, "gop": 10, "sound": "aac"},
+    "mov": {"options": B, "gop": 10},
+    "mkv": {"options": B, "gop": 10, "sound": "aac"},
+    "ts": {"options": B, "gop": 10, "sound": "aac"},
+    "avi": {"codec": "mpeg4", "gop": 10, **CFR},
+    "webm": {"codec": "libvpx", "options": {"cpu-used": "8"}, "gop": 10},
+    "flv": {"options": B, "gop": 10},
+    "mpg": {"codec": "mpeg2video", "gop": 10, **CFR},
+    "gif": {"codec": "gif", "pix_fmt": "rgb8"},
+}
+
+
+def film(films: Any, suffix: str) -> Path:
+    return films.make(f"sound_{suffix}", suffix=suffix, seconds=3, **KINDS[suffix])[0]  # type: ignore[no-any-return]
+
+
+def outcome(path: Path, scratch: Path) -> int:
+    """Everything that reads a file, on this one; the number of frames sampled."""
+    for read in (
+        lambda: probe(path),
+        lambda: frame_at(path, 1.3, 64),
+        lambda: embedded_subtitles(path),
+        lambda: cut(path, Span(0.5, 1.5), scratch / "cut.mp4", mode="copy"),
+        lambda: cut(path, Span(0.5, 1.5), scratch / "cut.mp4", mode="encode"),
+    ):
+        try:
+            read()
+        except (MediaError, InvalidValue) as error:
+            assert str(path) in str(error)
+    try:
+        with sample_frames(path, rate=3, size=SMALL) as frames:
+            count = sum(1 for _ in frames)
+    except MediaError as error:
+        assert error.reason
+        return 0
+    assert count >= 1
+    assert frames.duration > 0
+    assert frames.broken_at is None or frames.broken_at >= 0
+    return count
+
+
+@pytest.mark.parametrize("suffix", KINDS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 200), st.sampled_from([0.02, 0.3, 1.0])))
+def test_flipped_bits(films: Any, tmp_path: Path, suffix: str, how: tuple[int, int, float]) -> None:
+    seed, flips, where = how
+    data = np.frombuffer(film(films, suffix).read_bytes(), np.uint8).copy()
+    generator = np.random.default_rng(seed)
+    places = generator.integers(0, max(1, int(len(data) * where)), flips)
+    data[places] ^= (1 << generator.integers(0, 8, flips)).astype(np.uint8)
+    path = tmp_path / f"flipped.{suffix}"
+    path.write_bytes(data.tobytes())
+    assert outcome(path, tmp_path) < 30_000
+
+
+@pytest.mark.parametrize("suffix", KINDS)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(keep=st.floats(0, 1))
+def test_cut_off_anywhere(films: Any, tmp_path: Path, suffix: str, keep: float) -> None:
+    data = film(films, suffix).read_bytes()
+    path = tmp_path / f"short.{suffix}"
+    path.write_bytes(data[: int(len(data) * keep)])
+    assert outcome(path, tmp_path) <= 10
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options"), [("mp4", {"movflags": "+faststart"}), ("mkv", {}), ("avi", {})]
+)
+def test_a_file_cut_off_gives_what_decodes_and_says_where_it_broke(
+    films: Any, tmp_path: Path, suffix: str, options: dict[str, str]
+) -> None:
+    import av
+
+    how: dict[str, Any] = {"codec": "mpeg4", **CFR} if suffix == "avi" else {"options": B}
+    whole, _ = films.make(f"whole_{suffix}", suffix="mkv" if suffix != "avi" else "avi", seconds=10, **how)
+    path = tmp_path / f"short.{suffix}"
+    with av.open(str(whole)) as source, av.open(str(path), "w", options=options) as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(source.streams.video[0]):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * 0.6)])
+    with sample_frames(path, rate=1, size=SMALL) as frames:
+        numbers = [films.number_of(frame.image) for frame in frames]
+    assert 4 <= len(numbers) <= 8
+    assert numbers[:4] == [0, 25, 50, 75]
+    assert frames.broken_at is not None
+    assert frames.broken_at == pytest.approx(frames.duration, abs=1)
+
+
+def test_a_damaged_picture_is_bridged_and_counted(films: Any, tmp_path: Path) -> None:
+    import av
+
+    path, _ = films.make("bridged", options={"bf": "0", "preset": "veryfast"}, gop=10)
+    with av.open(str(path)) as container:
+        packets = [p for p in container.demux(container.streams.video[0]) if p.size]
+        place, size = packets[50].pos, packets[50].size
+    assert place is not None
+    data = bytearray(path.read_bytes())
+    data[place : place + size] = bytes([255] * size)
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(data)
+    with sample_frames(broken, rate=1, size=SMALL) as frames:
+        sampled = list(frames)
+    assert [films.number_of(frame.image) for frame in sampled] == [0, 25, 49, 75, 100]
+    assert sampled[2].shown_since == pytest.approx(49 / 25)
+    assert frames.lost == 1
+    assert frames.broken_at == pytest.approx(2.0)
+    assert frames.duration == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "reason"),
+    [
+        ("none.mp4", None, UnreadableMedia, "no such file"),
+        ("empty.mp4", b"", UnreadableMedia, "empty"),
+        ("zeros.mkv", bytes(100_000), UnreadableMedia, "only zeros"),
+        ("text.mp4", b"Dear diary,\nthis is no film.\n" * 200, UnreadableMedia, "text file"),
+        ("noise.mp4", bytes(range(256)) * 400, UnreadableMedia, "not a media file"),
+        ("list.mp4", b"#EXTM3U\n#EXTINF:9,\nother.ts\n", UnreadableMedia, "text file"),
+        ("talk.mkv", b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", NoVideoStream, "subtitle only"),
+    ],
+)
+def test_what_is_no_video_is_refused_with_its_reason(
+    tmp_path: Path, name: str, content: bytes | None, error: type[MediaError], reason: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    for read in (lambda: probe(path), lambda: sample_frames(path, size=SMALL), lambda: frame_at(path, 0, 64)):
+        with pytest.raises(error, match=reason) as refused:
+            read()
+        assert refused.value.path == str(path)
+
+
+def test_mp4_without_its_index_says_so(films: Any, tmp_path: Path) -> None:
+    data = film(films, "mp4").read_bytes()
+    path = tmp_path / "unfinished.mp4"
+    path.write_bytes(data[: data.index(b"moov") - 4])
+    with pytest.raises(UnreadableMedia, match="moov"):
+        probe(path)
+
+
+def test_sound_alone_is_no_video(tmp_path: Path) -> None:
+    import av
+
+    path = tmp_path / "sound.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 48_000), np.float32), format="fltp", layout="mono")
+        frame.sample_rate = 48_000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    with pytest.raises(NoVideoStream, match="audio only"):
+        probe(path)
+
+
+def test_a_stream_that_starts_without_key_frame_gives_what_decodes(films: Any, tmp_path: Path) -> None:
+    data = film(films, "ts").read_bytes()
+    path = tmp_path / "tail.ts"
+    path.write_bytes(data[len(data) // 188 // 3 * 188 :])
+    with sample_frames(path, rate=5, size=SMALL) as frames:
+        sampled = list(frames)
+    numbers = [films.number_of(frame.image) for frame in sampled]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] >= 70
