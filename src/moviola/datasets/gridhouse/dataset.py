@@ -80,7 +80,10 @@ class _Film:
         )
 
     def lines(self, episode: Episode) -> list[SpokenLine]:
-        return narrate(self.seed, self.number, episode.duration) if self.subtitles else []
+        """What the narrator says; over filler she keeps silent, so that it answers no query at all."""
+        if not self.subtitles or self.filler:
+            return []
+        return narrate(self.seed, self.number, episode.duration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ def _make_videos(
 
 def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:
     episode = film.episode()
-    if film.subtitles:
+    if film.lines(episode):
         (folder / f"{film.video_id}.srt").write_text(to_srt(film.lines(episode)))
     write_video(folder / f"{film.video_id}.mp4", Camera(episode, SIZE).frames(FRAME_RATE), rate=FRAME_RATE)
 

@@ -1,0 +1,115 @@
+"""The data set on disk: its form, its splits, its judgements, and that it can be resumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.datasets import gridhouse
+from moviola.errors import InvalidValue
+from moviola.media import probe, read_subtitles, write_video
+
+SPLITS = ("train_top01", "train_top20", "train_top40", "val", "test")
+
+
+def make(folder: Path, **options: Any) -> gridhouse.GridhouseReport:
+    return gridhouse.build(folder, **{"videos": 10, "seed": 3, "write_video": write_video, **options})
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    make(folder, subtitles=True, filler=1)
+    return folder
+
+
+def test_every_film_is_there_as_long_as_the_corpus_says(world: Path) -> None:
+    corpus = read(world, "video_corpus")
+    assert len(corpus) == 11
+    for name, duration in corpus.items():
+        info = probe(world / "videos" / f"{name}.mp4")
+        assert info.duration == pytest.approx(duration, abs=0.01)
+        assert (info.width, info.height, info.video_codec) == (224, 224, "h264")
+
+
+def test_pair_files_have_tvr_rankings_form(world: Path) -> None:
+    corpus = read(world, "video_corpus")
+    for name in SPLITS:
+        entries = read(world, name)
+        assert entries
+        for entry in entries:
+            assert isinstance(entry["query_id"], int) and entry["query"] and entry["type"] in ("v", "t", "vt")
+            for moment in entry["relevant_moment"]:
+                start, end = moment["timestamp"]
+                assert 0 <= start < end <= moment["duration"] == corpus[moment["video_name"]]
+                assert 0 <= moment["similarity"] <= 1.000001
+                assert ("relevance" in moment) == (name in ("val", "test"))
+
+
+def test_top_n_holds_the_n_most_similar_of_training_films(world: Path) -> None:
+    for number, name in ((1, "train_top01"), (20, "train_top20"), (40, "train_top40")):
+        for entry in read(world, name):
+            similarities = [m["similarity"] for m in entry["relevant_moment"]]
+            assert len(similarities) <= number
+            assert similarities == sorted(similarities, reverse=True)
+
+
+def test_no_query_is_in_two_splits(world: Path) -> None:
+    texts = [{entry["query"] for entry in read(world, name)} for name in ("train_top01", "val", "test")]
+    assert not texts[0] & texts[1] and not texts[0] & texts[2] and not texts[1] & texts[2]
+    ids = [entry["query_id"] for name in ("train_top01", "val", "test") for entry in read(world, name)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_filler_answers_nothing(world: Path) -> None:
+    named = {m["video_name"] for name in SPLITS for e in read(world, name) for m in e["relevant_moment"]}
+    assert "filler-0001" in read(world, "video_corpus")
+    assert "filler-0001" not in named
+
+
+def test_the_narrator_is_heard_and_asked_for(world: Path) -> None:
+    types = {entry["type"] for entry in read(world, "train_top01")}
+    assert types == {"v", "t", "vt"}
+    told = next(e for e in read(world, "test") if e["type"] == "t")
+    best = told["relevant_moment"][0]
+    cues = read_subtitles(world / "videos" / f"{best['video_name']}.srt").cues
+    assert any(
+        cue.text == best["caption"] and cue.start == pytest.approx(best["timestamp"][0]) for cue in cues
+    )
+
+
+def test_without_subtitles_everything_is_seen(tmp_path: Path) -> None:
+    make(tmp_path, videos=5)
+    assert {entry["type"] for entry in read(tmp_path, "train_top01")} == {"v"}
+    assert not list((tmp_path / "videos").glob("*.srt"))
+
+
+def test_same_seed_same_bytes_whatever_the_workers(world: Path, tmp_path: Path) -> None:
+    make(tmp_path, subtitles=True, filler=1, workers=2)
+    for path in sorted(world.rglob("*")):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / path.relative_to(world)).read_bytes(), path.name
+
+
+def test_films_that_are_there_are_kept(world: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (world / "videos").glob("*.mp4")}
+    lost = min(before)
+    lost.unlink()
+    make(world, subtitles=True, filler=1)
+    after = {path: path.stat().st_mtime_ns for path in (world / "videos").glob("*.mp4")}
+    assert after.keys() == before.keys()
+    assert [path for path in after if after[path] != before[path]] == [lost]
+
+
+def test_other_settings_are_not_mixed_in(world: Path) -> None:
+    with pytest.raises(InvalidValue, match="other settings"):
+        make(world, subtitles=True, filler=1, seed=4)
+    with pytest.raises(InvalidValue, match="at least one video"):
+        make(world, videos=0)
