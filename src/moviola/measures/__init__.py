@@ -1,0 +1,55 @@
+"""Every number that the papers on moment retrieval report: exact, fast, one definition each.
+
+Conventions
+    Times are seconds. A moment is a half-open span of one video; overlap is temporal intersection over union
+    (IoU) in [0, 1], and moments of two videos never overlap. Query ids are text (``7`` is ``"7"``). A
+    :class:`Run` is ranked by falling score, equal scores in the order given, unless a file's format says that
+    the list order is the ranking (TVR submissions). Relevance is graded, >= 0; moments of relevance > 0 are
+    the ground truth of measures without grades. A run shorter than k is read as it is: no hits follow.
+
+    Every judged query with a relevant moment counts; one without predictions scores 0; what is missing from
+    the run or not judged is reported. The presets ``tvr_ranking`` and ``spr`` leave out what the two releases
+    leave out and use their overlap sign for nDCG, whatever sign the name carries (:class:`Preset`).
+
+    NaN, infinite numbers and ``end <= start`` are refused with the row named. Moments of zero length, which
+    the published evaluators let through, are accepted where asked for (``zero_length=True``) and overlap
+    nothing.
+
+Measures
+    ``nDCG@k,IoU>=μ``: greedy one-to-one matching in order of rank, each prediction takes the free judged
+    moment of its video with the highest IoU if that reaches μ; gain 2^relevance - 1, discount log2(rank + 1);
+    divided by the same sum over the k best judged moments. [1]
+    ``DCG@k,IoU>=μ``: its numerator. ``DCG@k``: gain best IoU, discount log2(rank + 1), no matching. [2]
+    ``R@k,IoU>θ``: 1 if one of the first k reaches the overlap. The AxIoU paper reads >, TVR, DiDeMo and
+    QVHighlights read >=; the name says which. [2, 3, 4]
+    ``AP@k,IoU>=θ``: mean over ranks 1..k of the precision there (not the usual AP). [2]
+    ``AxIoU@k``: mean over ranks 1..k of the best IoU so far; a shorter list carries its best on. [2]
+    :func:`tvr_recall`, :func:`qvhighlights`: the two evaluators, whole. :func:`temporal_nms`: suppression.
+
+References
+    [1] TVR-Ranking: imprecise queries, graded relevance (section 4), and SPR for its preset.
+    [2] Togashi et al., "AxIoU: an axiomatically justified measure for video moment retrieval", CVPR 2022.
+    [3] Lei et al., "TVR: a large-scale dataset for video-subtitle moment retrieval", ECCV 2020.
+    [4] Lei et al., "QVHighlights: detecting moments and highlights in videos via natural language queries",
+    2021.
+"""
+
+from __future__ import annotations
+
+from moviola.measures.collections import Qrels, Run, query_name
+from moviola.measures.evaluation import PRESETS, Preset, Results, evaluate
+from moviola.measures.formats import read_qrels, read_run
+from moviola.measures.names import Measure
+
+__all__ = [
+    "PRESETS",
+    "Measure",
+    "Preset",
+    "Qrels",
+    "Results",
+    "Run",
+    "evaluate",
+    "query_name",
+    "read_qrels",
+    "read_run",
+]

@@ -1,0 +1,264 @@
+"""``Qrels`` and ``Run``: judged and ranked moments of many queries, columnar.
+
+Both are a query vocabulary, a video vocabulary and one contiguous array a field; the moments of query ``i``
+are rows ``offsets[i]:offsets[i + 1]``. A query may own no row at all, which is different from not being
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+
+__all__ = ["Columns", "Flags", "Floats", "Integers", "Qrels", "Run", "fault", "query_name"]
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+_T = TypeVar("_T", bound="Columns")
+
+
+def query_name(value: object) -> str:
+    """The one form of a query id: text. ``7`` and ``"7"`` are the same query.
+
+    Raises:
+        InvalidValue: the id is neither text nor a whole number.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    raise InvalidValue(f"query_id {value!r}: must be text or a whole number")
+
+
+def fault(
+    field: str, start: Floats, end: Floats, value: Floats, *, zero_length: bool = False
+) -> tuple[int, str] | None:
+    """The first row that may not be, with what is wrong with it; ``None`` when all is well."""
+    for name, column in (("start", start), ("end", end), (field, value)):
+        bad = ~np.isfinite(column)
+        if bad.any():
+            row = int(np.argmax(bad))
+            return row, f"{name} is {column[row]}; it must be a finite number"
+    bad = end < start if zero_length else end <= start
+    if bad.any():
+        row = int(np.argmax(bad))
+        return row, f"start is {start[row]} and end is {end[row]}; the end must come after the start"
+    if field == "relevance" and (value < 0).any():
+        row = int(np.argmax(value < 0))
+        return row, f"relevance is {value[row]}; it must not be negative"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Moments of many queries. Use :class:`Qrels` or :class:`Run`.
+
+    Attributes:
+        query_ids: the queries, each once.
+        offsets: (queries + 1,) int64, rising from 0 to the number of moments.
+        video_ids: the video vocabulary.
+        video: (moments,) int64, index into ``video_ids``.
+        start: (moments,) float64, seconds, finite.
+        end: (moments,) float64, seconds, finite, ``end > start``.
+        value: (moments,) float64, finite; the relevance of a judgement or the score of a prediction.
+    """
+
+    query_ids: tuple[str, ...]
+    offsets: Integers
+    video_ids: tuple[str, ...]
+    video: Integers
+    start: Floats
+    end: Floats
+    value: Floats
+
+    field = "value"
+
+    def __len__(self) -> int:
+        """Number of moments of all queries."""
+        return len(self.video)
+
+    @cached_property
+    def query(self) -> Integers:
+        """(moments,) int64: which query each moment belongs to."""
+        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
+
+    @cached_property
+    def rank(self) -> Integers:
+        """(moments,) int64: place within the query, from 1."""
+        return np.arange(len(self), dtype=np.int64) - self.offsets[self.query] + 1
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The plain form: ``{query_id: [{video_id, start, end, relevance or score}]}``, in order of rank."""
+        values: list[float | int] = self.value.tolist()
+        if self.field == "relevance":
+            values = [int(value) if float(value).is_integer() else value for value in values]
+        table = [
+            {"video_id": self.video_ids[video], "start": start, "end": end, self.field: value}
+            for video, start, end, value in zip(
+                self.video.tolist(), self.start.tolist(), self.end.tolist(), values, strict=True
+            )
+        ]
+        bounds = self.offsets.tolist()
+        return {name: table[bounds[i] : bounds[i + 1]] for i, name in enumerate(self.query_ids)}
+
+    def where(self, row: int) -> str:
+        """Name a row for a message: its query and its place in it."""
+        query = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        return f"query {self.query_ids[query]}, moment {row - int(self.offsets[query]) + 1}"
+
+    def _check(self, zero_length: bool) -> None:
+        found = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
+        if found is not None:
+            row, complaint = found
+            raise InvalidValue(f"{self.where(row)}: {complaint}")
+
+    @classmethod
+    def from_columns(
+        cls: type[_T],
+        query: Sequence[object] | NDArray[Any],
+        video: Sequence[object] | NDArray[Any],
+        start: Any,
+        end: Any,
+        value: Any,
+        *,
+        queries: Iterable[object] | None = None,
+        zero_length: bool = False,
+        ranked: bool = False,
+    ) -> _T:
+        """From one row a moment, in any order of queries.
+
+        Args:
+            query: (n,) query ids, text or whole numbers.
+            video: (n,) video ids.
+            start: (n,) seconds.
+            end: (n,) seconds.
+            value: (n,) relevance or score.
+            queries: all queries in their order, when some have no moment; else those of ``query``.
+            zero_length: accept ``end == start``, as the published evaluators do; such a moment overlaps
+                nothing.
+            ranked: the rows of a query are in order of rank already; else a run is ranked by falling score,
+                equal scores in the order given. Judgements keep their order.
+
+        Raises:
+            InvalidValue: a number is not finite, ``end <= start``, a relevance is negative; with the row
+                named.
+        """
+        names = [query_name(name) for name in (query.tolist() if isinstance(query, np.ndarray) else query)]
+        known = dict.fromkeys(names if queries is None else [query_name(name) for name in queries])
+        code = {name: i for i, name in enumerate(known)}
+        try:
+            codes = np.fromiter((code[name] for name in names), np.int64, len(names))
+        except KeyError as error:
+            raise InvalidValue(f"query {error.args[0]}: not among the queries given") from None
+        videos = [str(name) for name in (video.tolist() if isinstance(video, np.ndarray) else video)]
+        video_code = {name: i for i, name in enumerate(dict.fromkeys(videos))}
+        video_codes = np.fromiter((video_code[name] for name in videos), np.int64, len(videos))
+        starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
+        order = np.argsort(codes, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
+        columns = (video_codes[order], starts[order], ends[order], values[order])
+        made = cls(tuple(code), offsets, tuple(video_code), *columns)
+        made._check(zero_length)
+        return made if ranked else made._ranked()
+
+    def _ranked(self: _T) -> _T:
+        return self
+
+    @classmethod
+    def from_dict(
+        cls: type[_T],
+        rows: Mapping[Any, Iterable[Mapping[str, Any]]],
+        *,
+        zero_length: bool = False,
+        ranked: bool = False,
+    ) -> _T:
+        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}``, see the README.
+
+        Raises:
+            InvalidValue: a field is missing or not a number, a number is not finite, ``end <= start``, or two
+                keys are the same query (``7`` and ``"7"``); with the query and the moment named.
+        """
+        names: list[str] = []
+        query: list[str] = []
+        table: list[tuple[str, float, float, float]] = []
+        for key, moments in rows.items():
+            name = query_name(key)
+            names.append(name)
+            for position, moment in enumerate(moments, start=1):
+                try:
+                    table.append(_row(moment, cls.field))
+                except (KeyError, TypeError, ValueError) as error:
+                    raise InvalidValue(f"query {name}, moment {position}: {_complaint(error)}") from None
+                query.append(name)
+        if len(set(names)) != len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InvalidValue(f"query {twice}: given twice")
+        video, start, end, value = zip(*table, strict=True) if table else ((), (), (), ())
+        return cls.from_columns(
+            query, video, start, end, value, queries=names, zero_length=zero_length, ranked=ranked
+        )
+
+
+def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, float]:
+    video = moment["video_id"]
+    if not isinstance(video, (str, int)) or isinstance(video, bool):
+        raise TypeError(f"video_id is {video!r}; it must be text")
+    numbers = []
+    for name in ("start", "end", field):
+        number = moment[name]
+        if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{name} is {number!r}; it must be a number")
+        try:
+            numbers.append(float(number))
+        except OverflowError:
+            raise TypeError(f"{name} is {number!r}; it is too large") from None
+    return (str(video), *numbers)  # type: ignore[return-value]
+
+
+def _complaint(error: Exception) -> str:
+    return f"the field {error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels(Columns):
+    """Graded judgements: for each query the moments that answer it, with ``relevance >= 0`` (0: judged, no
+    answer).
+
+    Attributes as in :class:`Columns`; ``value`` is the relevance.
+    """
+
+    field = "relevance"
+
+    @property
+    def relevance(self) -> Floats:
+        """(moments,) float64, >= 0."""
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Run(Columns):
+    """What a system answered: for each query its moments in order of rank.
+
+    Attributes as in :class:`Columns`; ``value`` is the score, higher is better; the order of rows is the
+    ranking.
+    """
+
+    field = "score"
+
+    @property
+    def score(self) -> Floats:
+        """(moments,) float64."""
+        return self.value
+
+    def _ranked(self) -> Run:
+        order = np.lexsort((-self.value, self.query))  # stable
+        columns = (self.video[order], self.start[order], self.end[order], self.value[order])
+        return Run(self.query_ids, self.offsets, self.video_ids, *columns)
