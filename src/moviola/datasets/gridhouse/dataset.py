@@ -199,7 +199,9 @@ def _films(settings: dict[str, Any]) -> list[_Film]:
 
 
 def _split(place: int, count: int) -> str:
-    """60 : 10 : 30 by number, so that a film of a small world keeps its split as long as its size does."""
+    """60 : 10 : 30 by number; a single film is for test."""
+    if count == 1:
+        return "test"
     share = (place + 0.5) / count
     return "train" if share < SHARES[0] else "val" if share < SHARES[0] + SHARES[1] else "test"
 
