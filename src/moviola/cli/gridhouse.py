@@ -53,7 +53,7 @@ def gridhouse(
         return
     console.print(
         f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
-        f"{report.moments} moments of {report.mean_moment:.1f} s",
+        f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
         markup=False,
     )
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())

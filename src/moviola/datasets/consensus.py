@@ -204,5 +204,6 @@ def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
     with draft.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("pair_id", "relevance"))
-        writer.writerows(sorted(agreed.items(), key=lambda item: (len(item[0]), item[0])))
+        pairs = sorted(agreed, key=lambda pair: (len(pair), pair))
+        writer.writerows((pair, agreed[pair]) for pair in pairs)
     draft.replace(path)

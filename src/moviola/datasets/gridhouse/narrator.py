@@ -26,7 +26,7 @@ _WHEN = ("in the fog", "during the storm", "one snowy morning", "on a summer nig
 
 # A line is spoken for about so long, after a silence of about so long (seconds).
 _LINE = (2.4, 4.2)
-_SILENCE = (3.0, 14.0)
+_SILENCE = (6.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
