@@ -38,18 +38,33 @@ from __future__ import annotations
 
 from moviola.measures.collections import Qrels, Run, query_name
 from moviola.measures.evaluation import PRESETS, Preset, Results, evaluate
-from moviola.measures.formats import read_qrels, read_run
+from moviola.measures.formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.names import Measure
+from moviola.measures.nms import suppress, temporal_nms
+from moviola.measures.overlap import overlap
+from moviola.measures.trec import Matched, match_documents
+from moviola.measures.writing import WRITERS, write_matched, write_qrels, write_run
 
 __all__ = [
     "PRESETS",
+    "QRELS_FORMATS",
+    "RUN_FORMATS",
+    "WRITERS",
+    "Matched",
     "Measure",
     "Preset",
     "Qrels",
     "Results",
     "Run",
     "evaluate",
+    "match_documents",
+    "overlap",
     "query_name",
     "read_qrels",
     "read_run",
+    "suppress",
+    "temporal_nms",
+    "write_matched",
+    "write_qrels",
+    "write_run",
 ]

@@ -120,8 +120,10 @@ class Joined:
 
     Attributes:
         queries: number of judged queries.
+        run_rows: (predictions,) int64, row of the run that each prediction is.
         query: (predictions,) int64, judged query of each prediction.
         rank: (predictions,) int64, from 1 to the depth read.
+        truth_rows: (truths,) int64, row of the judgements that each truth is.
         truth_query: (truths,) int64; within a query the truths stand by falling relevance, stably.
         relevance: (truths,) float64.
         pairs: overlapping predictions and truths.
@@ -132,8 +134,10 @@ class Joined:
     """
 
     queries: int
+    run_rows: Integers
     query: Integers
     rank: Integers
+    truth_rows: Integers
     truth_query: Integers
     relevance: Floats
     pairs: Pairs
@@ -170,8 +174,10 @@ class Joined:
         some = iou > 0
         return cls(
             queries=queries,
+            run_rows=read,
             query=query,
             rank=rank,
+            truth_rows=truths,
             truth_query=truth_query,
             relevance=qrels.relevance[truths],
             pairs=Pairs(prediction[some], truth[some], iou[some]),

@@ -30,7 +30,8 @@ import numpy as np
 
 from moviola.errors import DataError, InvalidValue
 from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
-from moviola.measures.sources import Rows, csv_rows, document, json_lines, line_of, read_text
+from moviola.measures.sources import Rows, csv_rows, document, json_lines, line_of, read_text, trec_rows
+from moviola.measures.trec import moment_of
 
 __all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
 
@@ -260,10 +261,119 @@ def _first_keys(text: str, head: str) -> set[str]:
         return set()
 
 
+def _tvr_truth(path: Path, text: str, value: str) -> Table:
+    rows = _listed(path, text)
+    query, video, times = rows.fields("desc_id", "vid_name", "ts")
+    several = [i for i, ts in enumerate(times) if isinstance(ts, list) and ts and isinstance(ts[0], list)]
+    if several:
+        raise rows.error(several[0], "ts holds several time stamps; only the TVR evaluator can use them")
+    start, end = _split(rows, "ts", times)
+    names = {"query_id": "desc_id", "video_id": "vid_name", "start": "ts", "end": "ts"}
+    return Table(rows, [query, video, start, end, [1] * len(query)], names=names)
+
+
+def _tvr_submission(path: Path, text: str, value: str) -> Table:
+    content = document(path, text)
+    task = next((task for task in ("VCMR", "SVMR") if isinstance(content.get(task), list)), None)
+    names = content.get("video2idx")
+    if task is None or not isinstance(names, dict):
+        missing = "VCMR" if isinstance(names, dict) else "video2idx"
+        raise DataError(
+            f"{path}: line 1: the field {missing!r} is missing; a submission has video2idx and VCMR"
+        )
+    outer = Rows(path, content[task], lambda i: f"line {line_of(text, [task, i])}")
+    queries, predictions = outer.fields("desc_id", "predictions")
+    for i, (name, found) in enumerate(zip(queries, predictions, strict=True)):
+        _named(outer, i, name)
+        if not isinstance(found, list):
+            raise outer.error(i, "predictions must be a list")
+    places = [(i, j) for i, found in enumerate(predictions) for j in range(len(found))]
+    flat = [row for found in predictions for row in found]
+
+    def where(row: int) -> str:
+        i, j = places[row]
+        return f"line {line_of(text, [task, i, 'predictions', j])}"
+
+    rows = Rows(path, flat, where)
+    for i, row in enumerate(flat):
+        if not (isinstance(row, list) and len(row) >= 4):
+            raise rows.error(i, f"predictions holds {row!r}; it must be [video index, start, end, score]")
+    video_of = {json.dumps(index): name for name, index in names.items()}
+    video = []
+    for i, row in enumerate(flat):
+        name = video_of.get(json.dumps(row[0]))
+        if name is None:
+            raise rows.error(i, f"video index {row[0]!r} is not in video2idx")
+        video.append(name)
+    columns = [[queries[i] for i, _ in places], video, *([row[at] for row in flat] for at in (1, 2, 3))]
+    return Table(rows, columns, queries=queries, ranked=True, names={"query_id": "desc_id"})
+
+
+def _windows(path: Path, text: str, field: str, width: int) -> tuple[Rows, list[Any], list[Any], list[Any]]:
+    """Windows of a QVHighlights file: rows, then query and video of each, the windows, and all queries."""
+    outer = _listed(path, text)
+    queries, videos, windows = outer.fields("qid", "vid", field)
+    places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
+    flat = [row for found in windows for row in (found if isinstance(found, list) else [found])]
+    rows = Rows(path, flat, lambda i: outer.where(places[i]))
+    for i, name in enumerate(queries):
+        _named(outer, i, name)
+    for i, row in enumerate(flat):
+        if not (isinstance(row, list) and len(row) == width):
+            wanted = "[start, end]" if width == 2 else "[start, end, score]"
+            raise rows.error(i, f"{field} holds {row!r}; it must be {wanted}")
+    return rows, [[queries[i] for i in places], [videos[i] for i in places]], flat, queries
+
+
+_QVH_NAMES = {"query_id": "qid", "video_id": "vid"}
+
+
+def _qvhighlights_truth(path: Path, text: str, value: str) -> Table:
+    rows, places, flat, queries = _windows(path, text, "relevant_windows", 2)
+    columns = [*places, [row[0] for row in flat], [row[1] for row in flat], [1] * len(flat)]
+    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
+
+
+def _qvhighlights_run(path: Path, text: str, value: str) -> Table:
+    rows, places, flat, queries = _windows(path, text, "pred_relevant_windows", 3)
+    columns = [*places, *([row[at] for row in flat] for at in range(3))]
+    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
+
+
+def _trec(path: Path, text: str, value: str) -> Table:
+    fields = _TREC_FIELDS[value]
+    rows = trec_rows(path, text, fields)
+    moments = []
+    for i, row in enumerate(rows.rows):
+        try:
+            moments.append(moment_of(row[2]))
+        except InvalidValue as error:
+            raise rows.error(i, str(error)) from None
+    at = fields.index(value)
+    query = [row[0] for row in rows.rows]
+    columns = [query, *([moment[j] for moment in moments] for j in range(3)), [row[at] for row in rows.rows]]
+    return Table(rows, columns, text=True)
+
+
+_TREC_FIELDS = {
+    "relevance": ("query", "iteration", "document", "relevance"),
+    "score": ("query", "Q0", "document", "rank", "score", "tag"),
+}
+
 QRELS_FORMATS: dict[str, Reader] = {
     "json": _json,
     "jsonl": _json_lines,
     "csv": _csv,
     "tvr_ranking": _tvr_ranking,
+    "tvr": _tvr_truth,
+    "qvhighlights": _qvhighlights_truth,
+    "trec": _trec,
 }
-RUN_FORMATS: dict[str, Reader] = {"json": _json, "jsonl": _json_lines, "csv": _csv}
+RUN_FORMATS: dict[str, Reader] = {
+    "json": _json,
+    "jsonl": _json_lines,
+    "csv": _csv,
+    "tvr": _tvr_submission,
+    "qvhighlights": _qvhighlights_run,
+    "trec": _trec,
+}

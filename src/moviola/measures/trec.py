@@ -1,0 +1,100 @@
+"""Moments as TREC documents, and the matched form that lets standard tools score moments.
+
+A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
+a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
+took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
+every other prediction one that nobody judged (``unmatched:…``). Tools rank by score and break ties their own
+way, so scores are replaced by ``n, n - 1, …, 1`` where a query's scores do not fall strictly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from moviola.errors import InvalidValue
+from moviola.measures.collections import Columns, Floats, Qrels, Run
+from moviola.measures.evaluation import DEFAULT, Joined
+from moviola.measures.matching import FREE
+
+__all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_scores"]
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A run after matching, as standard tools take it.
+
+    Attributes:
+        qrels: ``{query: {document: grade}}``, whole grades.
+        run: ``{query: {document: score}}``, scores fall strictly with the rank.
+    """
+
+    qrels: dict[str, dict[str, int]]
+    run: dict[str, dict[str, float]]
+
+
+def documents(moments: Columns) -> list[str]:
+    """The document of every moment, each once a query."""
+    videos = [quote(name, safe="") for name in moments.video_ids]
+    seen: Counter[tuple[int, str]] = Counter()
+    made = []
+    columns = (moments.query.tolist(), moments.video.tolist(), moments.start.tolist(), moments.end.tolist())
+    for query, video, start, end in zip(*columns, strict=True):
+        name = f"{videos[video]}#{start!r}#{end!r}"
+        seen[query, name] += 1
+        times = seen[query, name]
+        made.append(name if times == 1 else f"{name}#{times}")
+    return made
+
+
+def moment_of(document: str) -> tuple[str, float, float]:
+    """Video, start and end of a document's name.
+
+    Raises:
+        InvalidValue: the name is not of the form ``VIDEO#START#END``.
+    """
+    parts = document.removeprefix("unmatched:").split("#")
+    try:
+        video, start, end = parts[:3]
+        return unquote(video, errors="strict"), float(start), float(end)
+    except ValueError:
+        raise InvalidValue(f"document {document!r}: must read VIDEO#START#END") from None
+
+
+def strict_scores(run: Run) -> Floats:
+    """(moments,) float64: the scores, or n, n - 1, … where a query's scores do not fall strictly."""
+    level = (np.diff(run.score, append=0.0) >= 0) & (np.diff(run.query, append=-1) == 0)
+    uneven = np.bincount(run.query[level], minlength=len(run.query_ids)) > 0
+    count = np.diff(run.offsets)[run.query]
+    return np.where(uneven[run.query], count - run.rank + 1.0, run.score)
+
+
+def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:
+    """The matched form of a run at an IoU threshold: standard measures on it are measures of moments.
+
+    Moments of relevance 0 neither take part nor appear. Queries that nobody judged are left out of the run;
+    judged queries without an answer stay in the judgements, as tools then count them.
+
+    Raises:
+        InvalidValue: a relevance is no whole number, which TREC's files cannot hold.
+    """
+    if (qrels.relevance % 1 != 0).any():
+        raise InvalidValue("TREC judgements hold whole grades only; round the relevance first")
+    depth = int(np.diff(run.offsets).max(initial=1))
+    joined = Joined.of(run, qrels, depth, DEFAULT)
+    taken = joined.taken(overlap, strict)
+    judged, predicted, scores = documents(qrels), documents(run), strict_scores(run)
+    found: dict[str, dict[str, float]] = {}
+    for row, query, truth in zip(
+        joined.run_rows.tolist(), joined.query.tolist(), taken.tolist(), strict=True
+    ):
+        name = f"unmatched:{predicted[row]}" if truth == FREE else judged[joined.truth_rows[truth]]
+        found.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
+    grades: dict[str, dict[str, int]] = {}
+    for query, name, relevance in zip(qrels.query.tolist(), judged, qrels.relevance.tolist(), strict=True):
+        if relevance > 0:
+            grades.setdefault(qrels.query_ids[query], {})[name] = int(relevance)
+    return Matched(grades, found)
