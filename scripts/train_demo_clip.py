@@ -1,0 +1,524 @@
+"""Train the tiny CLIP that moviola carries (`src/moviola/encoders/demo_clip`), from nothing, on gridhouse.
+
+    python scripts/train_demo_clip.py                     # under an hour on 2 cores; a GPU is used if present
+    python scripts/train_demo_clip.py --episodes 4 --held-out 2 --steps 5 --out /tmp/try
+
+What it learns from: episodes of seeds from FIRST_SEED on, which nothing else in the project uses. Each is
+rendered, written as H.264 and read back by `moviola.media` at the model's size, as any video is when it is
+indexed. What goes on in a frame gives it captions, precise ones and ones that leave something out.
+
+How: contrastive as in CLIP (Radford et al. 2021), except that a caption which is true of several frames of a
+batch is a negative for none of them: targets follow gridhouse's rule of relevance. Linear read-outs of the
+facts help the vision tower along and are thrown away.
+
+It prints figures on held-out seeds, measured on the saved files through `moviola.encoders`, and writes them
+into the model card. Same seed, same machine: same weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from moviola.datasets.gridhouse.episode import Episode, Scene, simulate
+from moviola.datasets.gridhouse.picture import Camera
+from moviola.datasets.gridhouse.scenes import scene_caption
+from moviola.datasets.gridhouse.vocabulary import (
+    ACTIONS,
+    COLOURS,
+    FLOORS,
+    ROBOTS,
+    TYPES,
+    Slots,
+    Thing,
+    caption,
+    imprecise,
+    relevance,
+)
+from moviola.media import sample_frames, write_video
+from moviola.types import FrameSize
+
+FIRST_SEED = 1_000_000_000
+"""Training episodes have seeds from here on; nothing else in the project uses these."""
+
+FIRST_HELD_OUT_SEED = 1_900_000_000
+"""Seeds of the episodes that the figures are measured on."""
+
+RATE = 2.0  # frames a second to learn from
+FILM_RATE = 6.0  # frames a second of the files
+SIZE = 112  # pixels a side: a cell of gridhouse is one patch
+LONGEST = 32  # tokens
+FACTS = ("robot", "action", "colour", "type", "second colour", "second type", "room")
+OPTIONS = (ROBOTS, (*ACTIONS, "nothing"), COLOURS, TYPES, COLOURS, TYPES, FLOORS)
+NOTHING = len(ACTIONS)
+OPEN = -1  # in a caption: not named; in a frame: there is none
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Frames with what goes on in them.
+
+    ``frames`` (n, SIZE, SIZE, 3) uint8; ``slots``: what goes on, None for nothing; ``facts`` (n, 7) int8: the
+    same as positions in OPTIONS; ``moment`` (n,): frames of one moment have one number, -1 outside of any;
+    ``shows`` (n,): whether the moment's event can be seen, or is only being approached; ``scenes``: how
+    things stand, whatever goes on.
+    """
+
+    frames: NDArray[np.uint8]
+    slots: list[Slots | None]
+    facts: NDArray[np.int8]
+    moment: NDArray[np.int64]
+    shows: NDArray[np.bool_]
+    scenes: list[Scene]
+
+
+def facts_of(slots: Slots | None) -> list[int]:
+    """A row of facts; what is not named, and what there is none of, is OPEN."""
+    if slots is None:
+        return [OPEN, NOTHING, *[OPEN] * 5]
+    second = slots.second or Thing(None, None)
+    named = (
+        slots.robot, slots.action, slots.thing.colour, slots.thing.type,
+        second.colour, second.type, slots.room,
+    )  # fmt: skip
+    return [
+        OPEN if name is None else options.index(name) for name, options in zip(named, OPTIONS, strict=True)
+    ]
+
+
+# -- what to learn from --------------------------------------------------------------------------------
+
+
+def film(seed: int, rate: float) -> tuple[Episode, NDArray[np.float64], NDArray[np.uint8]]:
+    """An episode with times and frames (n, SIZE, SIZE, 3) as they come back from its video file."""
+    episode = simulate(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        write_video(path, Camera(episode).frames(FILM_RATE), rate=FILM_RATE)
+        with sample_frames(path, rate=rate, size=FrameSize(SIZE, SIZE, "crop", SIZE, "bicubic")) as stream:
+            sampled = list(stream)
+    return episode, np.array([f.time for f in sampled]), np.stack([f.image for f in sampled])
+
+
+def shoot(seed: int) -> tuple[NDArray[np.uint8], list[tuple[Slots | None, int, bool, Scene]]]:
+    """Frames of one episode worth learning from; of each what goes on, in which moment, whether it shows, and
+    how things stand.
+
+    All frames from just before an event to the end of its moment; every third of the way there; every fourth
+    in which nothing goes on.
+    """
+    episode, times, frames = film(seed, RATE)
+    kept, notes = [], []
+    for position, at in enumerate(times):
+        number = next((k for k, m in enumerate(episode.moments) if m.start <= at < m.end), -1)
+        shows = number >= 0 and at >= episode.moments[number].event - 0.2
+        if shows or position % (4 if number < 0 else 3) == 0:
+            kept.append(position)
+            slots = episode.moments[number].slots if number >= 0 else None
+            notes.append((slots, number, shows, episode.scene_at(at)))
+    return frames[kept], notes
+
+
+def shots(seeds: Sequence[int], workers: int, what: str) -> Shots:
+    """Frames of many episodes."""
+    started, frames, notes = time.monotonic(), [], []
+    with ProcessPoolExecutor(workers) as pool:
+        for number, (images, noted) in enumerate(pool.map(shoot, seeds, chunksize=8)):
+            frames.append(images)
+            notes += [
+                (slots, number * 10_000 + moment if moment >= 0 else -1, shows, scene)
+                for slots, moment, shows, scene in noted
+            ]
+            if (number + 1) % 100 == 0 or number + 1 == len(seeds):
+                print(f"{what}: {number + 1} episodes, {time.monotonic() - started:.0f} s", flush=True)
+    return Shots(
+        frames=np.concatenate(frames),
+        slots=[slots for slots, *_ in notes],
+        facts=np.array([facts_of(slots) for slots, *_ in notes], dtype=np.int8),
+        moment=np.array([moment for _, moment, *_ in notes]),
+        shows=np.array([shows for *_, shows, _ in notes]),
+        scenes=[scene for *_, scene in notes],
+    )
+
+
+def words_for(slots: Slots, draw: Generator) -> tuple[str, list[int]]:
+    """A sentence about a moment and the facts that it names: precise, imprecise, or a mere noun phrase."""
+    kind = draw.random()
+    if kind < 0.35:
+        return caption(slots, draw), facts_of(slots)
+    if kind < 0.85:
+        text, named = imprecise(slots, draw)
+        return text, facts_of(named)
+    facts = facts_of(slots)
+    if draw.random() < 0.4:
+        return f"{slots.robot} robot", [facts[0], *[OPEN] * 6]
+    text, keep = f"{slots.thing.colour} {slots.thing.type}", [2, 3]
+    if draw.random() < 0.3:
+        text, keep = f"{text} in the {slots.room} room", [2, 3, 6]
+    return text, [fact if place in keep else OPEN for place, fact in enumerate(facts)]
+
+
+# -- the model -----------------------------------------------------------------------------------------
+
+
+def make_tokenizer(texts: Sequence[str]) -> Any:
+    """CLIP's tokenizer (lower case, byte pairs) with a vocabulary learnt from ``texts``.
+
+    Any other word is spelt from its bytes.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers.models.clip.tokenization_clip import CLIPTokenizer
+
+    pattern = CLIPTokenizer().backend_tokenizer
+    learner = Tokenizer(models.BPE())
+    learner.normalizer, learner.pre_tokenizer = pattern.normalizer, pattern.pre_tokenizer
+    trainer = trainers.BpeTrainer(
+        vocab_size=800,
+        special_tokens=["<|startoftext|>", "<|endoftext|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        end_of_word_suffix="</w>",
+        show_progress=False,
+    )
+    alphabet = " ".join(sorted(pre_tokenizers.ByteLevel.alphabet()))
+    learner.train_from_iterator([*texts, alphabet], trainer)
+    learnt = json.loads(learner.to_str())["model"]
+    merges = [tuple(merge) for merge in learnt["merges"]]
+    return CLIPTokenizer(vocab=learnt["vocab"], merges=merges, model_max_length=LONGEST)
+
+
+def make_model(tokenizer: Any) -> Any:
+    """A CLIPModel of 2.6 million parameters with random weights."""
+    from transformers import CLIPConfig
+    from transformers.models.clip.modeling_clip import CLIPModel
+
+    text = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 128,
+        "intermediate_size": 512,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "max_position_embeddings": LONGEST,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    vision = {
+        "hidden_size": 192,
+        "intermediate_size": 768,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 6,
+        "image_size": SIZE,
+        "patch_size": 16,
+    }
+    return CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=128))
+
+
+PREPROCESSOR = {
+    "image_processor_type": "CLIPImageProcessor",
+    "do_resize": True,
+    "size": {"shortest_edge": SIZE},
+    "resample": 3,
+    "do_center_crop": True,
+    "crop_size": {"height": SIZE, "width": SIZE},
+    "do_rescale": True,
+    "rescale_factor": 1 / 255,
+    "do_normalize": True,
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.25, 0.25, 0.25],
+}
+
+
+# -- learning ------------------------------------------------------------------------------------------
+
+
+def agreement(asked: Any, shown: Any) -> Any:
+    """gridhouse's relevance, 0–4, of frames for captions: facts (t, 7) and (n, 7) -> (n, t)."""
+    import torch
+
+    related = torch.tensor(related_actions(), device=asked.device)
+    wrong = ((asked >= 0) & (asked != shown[:, None])).long()
+    action = torch.where(related[shown[:, 1]][:, asked[:, 1]], 3, 4) * wrong[..., 1]
+    lacks_second = (asked[:, 5] >= 0) & (shown[:, 5] < 0)[:, None]
+    second = torch.where(lacks_second, 2, wrong[..., 4] + wrong[..., 5])
+    penalty = wrong[..., 0] + action + 3 * wrong[..., 2] + 4 * wrong[..., 3] + second + wrong[..., 6]
+    return (4 - penalty).clamp(min=0)
+
+
+def related_actions() -> list[list[bool]]:
+    """Which actions gridhouse counts as related; nothing is related to NOTHING."""
+    bare = [Slots(None, action, Thing(None, None), None, None) for action in ACTIONS]
+    table = [[one != other and relevance(one, other) > 0 for other in bare] + [False] for one in bare]
+    return [*table, [False] * (NOTHING + 1)]
+
+
+def contrast(logits: Any, levels: Any) -> Any:
+    """Cross-entropy of rows, targets spread over the relevant columns, 4 times less for each level down."""
+    import torch
+
+    targets = torch.where(levels > 0, 4.0 ** (levels - 4), 0.0)
+    rows = targets.sum(1) > 0
+    targets = targets[rows] / targets[rows].sum(1, keepdim=True)
+    return -(targets * logits[rows].log_softmax(1)).sum(1).mean()
+
+
+def batches(data: Shots, steps: int, size: int, draw: Generator) -> Iterator[NDArray[np.int64]]:
+    """Positions of frames: 7 in 10 show an event, 2 the way to one, 1 nothing; each of another moment."""
+    idle = np.flatnonzero(data.moment < 0)
+    shares = [(np.flatnonzero(data.shows), 0.7), (np.flatnonzero((data.moment >= 0) & ~data.shows), 0.2)]
+    groups = []
+    for positions, share in shares:
+        starts = np.flatnonzero(np.diff(data.moment[positions], prepend=-2))
+        groups.append((positions, starts, np.append(starts[1:], len(positions)), round(share * size)))
+    for _ in range(steps):
+        batch = [draw.choice(idle, size - sum(count for *_, count in groups))]
+        for positions, starts, ends, count in groups:
+            moments = draw.choice(len(starts), count, replace=len(starts) < count)
+            batch.append(positions[draw.integers(starts[moments], ends[moments])])
+        yield np.concatenate(batch)
+
+
+def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate: float, seed: int) -> None:
+    """Train the model in place."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    draw = np.random.default_rng(seed)
+    readouts = nn.ModuleList(nn.Linear(model.config.vision_config.hidden_size, len(o)) for o in OPTIONS)
+    model.to(device).train()
+    readouts.to(device)
+    parameters = [*model.parameters(), *readouts.parameters()]
+    matrices = [p for p in parameters if p.ndim > 1]
+    others = [p for p in parameters if p.ndim <= 1]
+    optimiser = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
+        lr=rate,
+        betas=(0.9, 0.98),
+    )
+    warm_up = max(1, steps // 20)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min(1.0, (step + 1) / warm_up) * 0.5 * (1 + math.cos(math.pi * step / steps))
+    )
+    started = time.monotonic()
+    for step, chosen in enumerate(batches(data, steps, batch, draw), 1):
+        going_on = [slots for i in chosen if (slots := data.slots[i]) is not None]
+        spoken = [words_for(slots, draw) for slots in going_on for _ in range(2)]
+        described = draw.permutation(batch)[: batch // 4]
+        scenes = [scene_caption(replace(data.scenes[i], doing=None), draw) for i in chosen[described]]
+        sentences = [text for text, _ in spoken] + scenes
+        tokens = tokenizer(sentences, padding=True, return_tensors="pt")["input_ids"]
+        asked = torch.tensor([facts for _, facts in spoken], device=device)
+        shown = torch.from_numpy(data.facts[chosen]).long().to(device)
+        pixels = torch.from_numpy(data.frames[chosen]).to(device).permute(0, 3, 1, 2).float()
+        with torch.autocast(device, torch.bfloat16):
+            seen = model.vision_model(pixel_values=(pixels / 255 - 0.5) / 0.25).pooler_output
+            frames = model.visual_projection(seen)
+            texts = model.get_text_features(input_ids=tokens.to(device)).pooler_output
+            read = [readout(seen) for readout in readouts]
+        scale = model.logit_scale.exp().clamp(max=100)
+        logits = scale * F.normalize(frames.float(), dim=1) @ F.normalize(texts.float(), dim=1).T
+        levels = torch.zeros_like(logits)
+        levels[:, : len(spoken)] = agreement(asked, shown)
+        levels[described, len(spoken) + np.arange(len(scenes))] = 4
+        matching = (contrast(logits, levels) + contrast(logits.T, levels.T)) / 2
+        losses = [
+            F.cross_entropy(guess.float(), shown[:, k], ignore_index=OPEN) for k, guess in enumerate(read)
+        ]
+        reading = torch.stack(losses).mean()
+        optimiser.zero_grad()
+        (matching + 0.5 * reading).backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+        schedule.step()
+        if step % 100 == 0 or step == steps:
+            print(
+                f"step {step}/{steps}: matching {matching.item():.3f}, reading {reading.item():.3f}, "
+                f"{batch * step / (time.monotonic() - started):.0f} frames/s",
+                flush=True,
+            )
+    model.to("cpu").eval()
+
+
+# -- what came of it -----------------------------------------------------------------------------------
+
+
+def figures(folder: Path, held: Shots, seed: int) -> dict[str, float]:
+    """Figures of the saved model on held-out frames, in percent, through the code that serves it."""
+    from moviola.encoders import load_encoder
+
+    encoder = load_encoder(str(folder))
+    draw = np.random.default_rng(seed)
+    moments = np.unique(held.moment[held.moment >= 0])
+    shown = [
+        np.flatnonzero((held.moment == moment) & held.shows) for moment in draw.permutation(moments)[:500]
+    ]
+    one = np.array([positions[len(positions) // 2] for positions in shown if len(positions)])
+    slots = [what for i in one if (what := held.slots[i]) is not None]
+    frames = _unit(encoder.encode_frames(held.frames[one]))
+    texts = _unit(encoder.encode_text([caption(what, draw) for what in slots]))
+    same = np.array([[this == other for other in slots] for this in slots])
+    found = {}
+    for name, similarity in (("frame to caption", frames @ texts.T), ("caption to frame", texts @ frames.T)):
+        order = np.argsort(-similarity, axis=1)
+        for k in (1, 5, 10):
+            hits = np.take_along_axis(same, order[:, :k], axis=1).any(1)
+            found[f"{name}, recall@{k} of {len(slots)}"] = 100 * hits.mean()
+    for place, name in enumerate(FACTS):
+        found[f"{name} right"] = 100 * _chosen_right(encoder, held, frames, one, place)
+    return found
+
+
+def _unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths: NDArray[np.float32] = np.linalg.norm(features, axis=1, keepdims=True)
+    return features / lengths
+
+
+def _chosen_right(
+    encoder: Any, held: Shots, frames: NDArray[np.float32], which: NDArray[np.int64], place: int
+) -> float:
+    """Share of frames whose own caption beats those that differ from it in one fact alone."""
+    right = []
+    for frame, i in zip(frames, which, strict=True):
+        slots, truth = held.slots[i], int(held.facts[i, place])
+        if slots is None or truth == OPEN or (FACTS[place] == "action" and slots.second is not None):
+            continue
+        others = [with_fact(slots, place, option) for option in range(len(OPTIONS[place]))]
+        texts = [caption(other, np.random.default_rng(0)) for other in others if other is not None]
+        best = int(np.argmax(_unit(encoder.encode_text(texts)) @ frame))
+        right.append([other for other in others if other is not None][best] == slots)
+    return float(np.mean(right))
+
+
+def with_fact(slots: Slots, place: int, option: int) -> Slots | None:
+    """The slots with one fact changed; None where no sentence says that."""
+    name: Any = OPTIONS[place][option]
+    if FACTS[place] == "action":
+        return None if name in ("put", "nothing") else replace(slots, action=name)
+    if FACTS[place] in ("robot", "room"):
+        return replace(slots, **{FACTS[place]: name})
+    of_second = FACTS[place].startswith("second")
+    changed: Any = {FACTS[place].removeprefix("second "): name}
+    if of_second and slots.second is not None:
+        return replace(slots, second=replace(slots.second, **changed))
+    return replace(slots, thing=replace(slots.thing, **changed))
+
+
+CARD = """---
+license: apache-2.0
+library_name: transformers
+pipeline_tag: zero-shot-image-classification
+---
+# moviola demo CLIP
+
+A CLIP of {parameters:.1f} million parameters ({size:.1f} MB, half precision) that understands gridhouse and
+nothing else: robots in coloured rooms that go to, pick up, put, drop, open and close things. It lets moviola
+run from end to end on a machine that reaches no model hub. On real footage it is useless; take a real CLIP or
+SigLIP 2 there.
+
+- Architecture: `transformers` CLIPModel; vision {size_px} px, patches of 16, width 192, 4 layers; text width
+  128, 3 layers, byte-pair vocabulary of {vocabulary}, {longest} tokens; common space of 128.
+- Data: {frames:,} frames of {episodes:,} gridhouse episodes with seeds from {first_seed:,} on, which no other
+  part of the project uses, written as H.264 and read back; captions from what goes on in them.
+- Training: `scripts/train_demo_clip.py`, {steps:,} steps of {batch} frames, seed {seed}; {minutes:.0f}
+  minutes, {fit_minutes:.0f} of them learning, on {device}.
+- Held-out figures, as the script printed them ({held} episodes with seeds from {first_held:,} on; of each of
+  up to 500 moments one frame that shows its event and one precise caption; "right": a frame's own caption
+  beats those that differ in this one fact):
+
+{figures}
+"""
+
+
+def main() -> None:
+    """Collect, train, save, measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = Path(__file__).parents[1] / "src" / "moviola" / "encoders" / "demo_clip"
+    parser.add_argument("--out", type=Path, default=default, help="folder for the checkpoint")
+    parser.add_argument("--episodes", type=int, default=400)
+    parser.add_argument("--held-out", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=2400)
+    parser.add_argument("--batch", type=int, default=160)
+    parser.add_argument("--rate", type=float, default=1e-3, help="learning rate at its highest")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+
+    # On a machine that others use too, threads that spin while they wait cost more than they save.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    started = time.monotonic()
+    train = shots(range(FIRST_SEED, FIRST_SEED + options.episodes), options.workers, "training")
+    held = shots(
+        range(FIRST_HELD_OUT_SEED, FIRST_HELD_OUT_SEED + options.held_out), options.workers, "held out"
+    )
+
+    import torch
+
+    torch.manual_seed(options.seed)
+    draw = np.random.default_rng(options.seed)
+    events = [words_for(slots, draw)[0] for slots in train.slots if slots is not None]
+    tokenizer = make_tokenizer(events + [scene_caption(scene, draw) for scene in train.scenes])
+    model = make_model(tokenizer)
+    filmed = time.monotonic()
+    fit(
+        model,
+        tokenizer,
+        train,
+        steps=options.steps,
+        batch=options.batch,
+        rate=options.rate,
+        seed=options.seed,
+    )
+    trained = time.monotonic()
+    options.out.mkdir(parents=True, exist_ok=True)
+    save(model, tokenizer, options.out)
+    lines = [f"- {name}: {value:.1f} %" for name, value in figures(options.out, held, options.seed).items()]
+    print("\n".join(lines))
+    card = CARD.format(
+        parameters=sum(p.numel() for p in model.parameters()) / 1e6,
+        size=(options.out / "model.safetensors").stat().st_size / 1e6,
+        size_px=SIZE,
+        vocabulary=len(tokenizer),
+        longest=LONGEST,
+        frames=len(train.frames),
+        episodes=options.episodes,
+        first_seed=FIRST_SEED,
+        first_held=FIRST_HELD_OUT_SEED,
+        steps=options.steps,
+        batch=options.batch,
+        seed=options.seed,
+        held=options.held_out,
+        minutes=(time.monotonic() - started) / 60,
+        fit_minutes=(trained - filmed) / 60,
+        device="a GPU" if torch.cuda.is_available() else f"{os.cpu_count()} shared CPU cores",
+        figures="\n".join(lines),
+    )
+    (options.out / "README.md").write_text(card, encoding="utf-8")
+
+
+def save(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the checkpoint as transformers reads it, weights in half precision."""
+    model.half().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(PREPROCESSOR, indent=2) + "\n")
+    for path in folder.iterdir():
+        path.chmod(0o644)
+
+
+if __name__ == "__main__":
+    main()
