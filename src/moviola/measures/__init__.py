@@ -42,7 +42,9 @@ from moviola.measures.formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, rea
 from moviola.measures.names import Measure
 from moviola.measures.nms import suppress, temporal_nms
 from moviola.measures.overlap import overlap
+from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
 from moviola.measures.trec import Matched, match_documents
+from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall
 from moviola.measures.writing import WRITERS, write_matched, write_qrels, write_run
 
 __all__ = [
@@ -60,10 +62,15 @@ __all__ = [
     "match_documents",
     "overlap",
     "query_name",
+    "qvhighlights",
     "read_qrels",
+    "read_qvhighlights",
     "read_run",
+    "read_tvr_submission",
+    "read_tvr_truth",
     "suppress",
     "temporal_nms",
+    "tvr_recall",
     "write_matched",
     "write_qrels",
     "write_run",

@@ -1,0 +1,194 @@
+"""Recall as the TVR evaluator counts it, for VCMR, SVMR and VR, with DiDeMo's rule for several time stamps.
+
+Conventions of that evaluator, kept here because published numbers rest on them: the order of a list is its
+ranking; the first 100 predictions count; times and IoU are float32; the union is the hull of both spans; an
+answer is right at IoU >= θ; values are percentages with two decimals. Its annotations may carry four or more
+time stamps (DiDeMo), then at least two of them must agree with the prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError
+from moviola.measures.collections import Flags, query_name
+from moviola.measures.sources import document, json_lines, read_text
+
+__all__ = ["OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall"]
+
+TASKS = ("VCMR", "SVMR", "VR")
+TYPES = ("v", "t", "vt")
+OVERLAPS = (0.5, 0.7)
+TOPS = (1, 5, 10, 100)
+AGREEING = 2
+"""Time stamps that a prediction must agree with where an annotation has several."""
+
+Single = NDArray[np.float32]
+
+
+def tvr_recall(
+    submission: Mapping[str, Any],
+    truth: Sequence[Mapping[str, Any]],
+    *,
+    overlaps: Sequence[float] = OVERLAPS,
+    tops: Sequence[int] = TOPS,
+) -> dict[str, dict[str, Any]]:
+    """Recall in percent of a TVR submission.
+
+    Args:
+        submission: ``video2idx`` and one or more of ``VCMR``, ``SVMR``, ``VR``, each a list of ``{desc_id,
+            predictions: [[video index, start, end, score], …]}``, in order of rank.
+        truth: annotations with ``desc_id``, ``vid_name``, ``ts`` (``[start, end]``, or several of them) and
+            maybe ``type``.
+        overlaps: thresholds on the IoU.
+        tops: depths; no more than the largest is read.
+
+    Returns:
+        By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where annotations have a type, under
+        ``VCMR_by_type`` ``{"v-0.5-r1": …}`` relative to the queries of that type. A query without an
+        entry counts as wrong.
+
+    Raises:
+        DataError: a field is missing or of the wrong form; with the annotation or the entry named.
+    """
+    if "video2idx" not in submission:
+        raise DataError("submission: the field 'video2idx' is missing")
+    tasks = [task for task in TASKS if task in submission]
+    if not tasks:
+        raise DataError(f"submission: holds none of {', '.join(TASKS)}")
+    if not truth:
+        raise DataError("ground truth: holds no annotation")
+    kinds = np.array([str(row.get("type", "")) for row in truth])
+    present = set(kinds.tolist()) if all("type" in row for row in truth) else set()
+    names = [name for name in TYPES if name in present] + sorted(present - set(TYPES))
+    found: dict[str, dict[str, Any]] = {}
+    for task in tasks:
+        hits = _hits(task, submission, truth, overlaps, max(tops))
+        found[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
+        if names:
+            split: dict[str, Any] = {}
+            for name in names:
+                part = _percent(hits, tops, kinds == name)
+                split.update({f"{name}-{key}": value for key, value in part.items()})
+            split["desc_type_ratio"] = " ".join(
+                f"{name} {100 * np.mean(kinds == name):.1f}" for name in names
+            )
+            found[f"{task}_by_type"] = split
+    return found
+
+
+def _hits(
+    task: str,
+    submission: Mapping[str, Any],
+    truth: Sequence[Mapping[str, Any]],
+    overlaps: Sequence[float],
+    depth: int,
+) -> dict[str, Flags]:
+    """By threshold ("" for VR) an (annotations, depth) array: is the answer at that rank right?"""
+    videos = dict(submission["video2idx"])
+    answers = _answers(task, submission[task])
+    keys = [""] if task == "VR" else [f"{threshold}-" for threshold in overlaps]
+    hits = {key: np.zeros((len(truth), depth), np.bool_) for key in keys}
+    for i, annotation in enumerate(truth):
+        wanted, stamps = _annotation(i, annotation, videos)
+        rows = answers.get(query_name(annotation["desc_id"]))
+        if rows is None or not len(rows):
+            continue
+        right = rows[:, 0] == wanted
+        if task == "SVMR":
+            rows, right = rows[right], right[right]
+        rows, right = rows[:depth], right[:depth]
+        if task == "VR":
+            hits[""][i, : len(right)] = right
+            continue
+        iou = _iou(rows[:, 1:3].astype(np.float32), stamps)
+        needed = 1 if len(stamps) == 1 else AGREEING
+        for threshold in overlaps:
+            enough = (iou >= np.float32(threshold)).sum(axis=1) >= needed
+            hits[f"{threshold}-"][i, : len(right)] = enough & right
+    return hits
+
+
+def _annotation(i: int, annotation: Mapping[str, Any], videos: Mapping[str, int]) -> tuple[int, Single]:
+    where = f"annotation {i + 1}"
+    for field in ("desc_id", "vid_name", "ts"):
+        if field not in annotation:
+            raise DataError(f"{where}: the field {field!r} is missing")
+    if annotation["vid_name"] not in videos:
+        raise DataError(f"{where}: vid_name {annotation['vid_name']!r} is not in video2idx")
+    try:
+        stamps = np.asarray(annotation["ts"], np.float32).reshape(-1, 2)
+    except (TypeError, ValueError):
+        stamps = np.full((1, 2), np.nan, np.float32)
+    if not len(stamps) or not np.isfinite(stamps).all():
+        raise DataError(f"{where}: ts is {annotation['ts']!r}; it must be [start, end] or a list of those")
+    if 1 < len(stamps) < 4:
+        raise DataError(f"{where}: {len(stamps)} time stamps; the evaluator knows one, or four and more")
+    return videos[annotation["vid_name"]], stamps
+
+
+def _answers(task: str, entries: Any) -> dict[str, NDArray[np.float64]]:
+    answers = {}
+    if not isinstance(entries, list):
+        raise DataError(f"{task}: must be a list of {{desc_id, predictions}}")
+    for number, entry in enumerate(entries, start=1):
+        try:
+            name, rows = query_name(entry["desc_id"]), entry["predictions"]
+            table = np.array([row[:3] for row in rows], np.float64).reshape(-1, 3)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataError(
+                f"{task}, entry {number}: must be {{desc_id, predictions: "
+                f"[[video, start, end, score]]}} ({error})"
+            ) from None
+        if not np.isfinite(table).all():
+            raise DataError(f"{task}, entry {number}, desc_id {name}: a prediction holds NaN or infinity")
+        if name in answers:
+            raise DataError(f"{task}, entry {number}: desc_id {name} is given twice")
+        answers[name] = table
+    return answers
+
+
+def _iou(spans: Single, stamps: Single) -> Single:
+    """(predictions, stamps) float32 IoU over the hull; 0 where the hull has no length."""
+    shared = np.minimum(spans[:, None, 1], stamps[:, 1]) - np.maximum(spans[:, None, 0], stamps[:, 0])
+    hull = np.maximum(spans[:, None, 1], stamps[:, 1]) - np.minimum(spans[:, None, 0], stamps[:, 0])
+    iou: Single = np.divide(np.maximum(shared, 0), hull, out=np.zeros_like(hull), where=hull > 0)
+    return iou
+
+
+def _percent(hits: Mapping[str, Flags], tops: Sequence[int], chosen: Flags) -> dict[str, float]:
+    return {
+        f"{key}r{top}": round(100 * float(table[chosen, :top].any(axis=1).mean()), 2)
+        for key, table in hits.items()
+        for top in tops
+    }
+
+
+def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
+    """Annotations of a TVR jsonl file, several time stamps included.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a line is not JSON or lacks a field.
+    """
+    rows = json_lines(Path(path), read_text(Path(path)))
+    rows.fields("desc_id", "vid_name", "ts")
+    return list(rows.rows)
+
+
+def read_tvr_submission(path: str | Path) -> dict[str, Any]:
+    """A TVR submission as :func:`tvr_recall` takes it.
+
+    Raises:
+        NotFound: no such file.
+        DataError: not JSON, or not an object.
+    """
+    content = document(Path(path), read_text(Path(path)))
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: line 1: an object with video2idx and VCMR, SVMR or VR was expected")
+    return content

@@ -1,0 +1,33 @@
+"""Recall against the TVR evaluator, on real annotations and on several time stamps a query."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.measures import tvr_recall
+
+
+@pytest.fixture(scope="module")
+def fixture(golden: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((golden / "metric_tvr_recall.json").read_text())
+    return found
+
+
+def test_every_value(fixture: dict[str, Any]) -> None:
+    atol = fixture["tolerance"]["atol"]
+    parts = {name: part for name, part in fixture.items() if isinstance(part, dict) and "submission" in part}
+    assert parts
+    for name, part in parts.items():
+        found = tvr_recall(
+            part["submission"], part["ground_truth"], overlaps=fixture["iou"], tops=fixture["K"]
+        )
+        for task, values in part["expected"].items():
+            for key, value in values.items():
+                if isinstance(value, str):
+                    assert found[task][key] == value, (name, task, key)
+                else:
+                    assert found[task][key] == pytest.approx(value, abs=atol + 1e-9), (name, task, key)
