@@ -1,0 +1,133 @@
+"""Moment annotations of any data set, as columns; what is wrong in them is told, not dropped silently."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Annotations", "Collector", "Flaw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Something in the annotation that does not fit: its kind, and where, by name."""
+
+    kind: str
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Videos and the moments described in them.
+
+    Attributes:
+        name: of the data set.
+        videos: ids, each once, in file order.
+        durations: (v,) float64 seconds; NaN where the data set does not say.
+        moment_ids: (m,) ids of moments as the data set has them, else "1", "2", …
+        video: (m,) int64 positions in ``videos``.
+        start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
+        captions: (m,) sentences.
+        types: (m,) TVR's v, t or vt; empty where a data set has no types.
+        flaws: what does not fit, by name. A moment beyond its video stays as it is; one without extent, or in
+            no video, is left out and named here.
+    """
+
+    name: str
+    videos: tuple[str, ...]
+    durations: NDArray[np.float64]
+    moment_ids: tuple[str, ...]
+    video: NDArray[np.int64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    captions: tuple[str, ...]
+    types: tuple[str, ...]
+    flaws: tuple[Flaw, ...]
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    @property
+    def flaw_counts(self) -> dict[str, int]:
+        """How many flaws of each kind."""
+        return dict(Counter(flaw.kind for flaw in self.flaws))
+
+    def select(self, keep: NDArray[np.bool_]) -> Annotations:
+        """Only some moments, (m,) bool; all videos stay."""
+        rows = np.flatnonzero(keep)
+
+        def picked(column: Sequence[str]) -> tuple[str, ...]:
+            return tuple(column[int(row)] for row in rows)
+
+        return replace(
+            self,
+            moment_ids=picked(self.moment_ids),
+            video=self.video[rows],
+            start=self.start[rows],
+            end=self.end[rows],
+            captions=picked(self.captions),
+            types=picked(self.types),
+        )
+
+
+class _Row(NamedTuple):
+    moment_id: str
+    video: str
+    start: float
+    end: float
+    caption: str
+    type: str
+
+
+@dataclass(slots=True)
+class Collector:
+    """Gathers moments row by row, checks them, and makes :class:`Annotations`."""
+
+    name: str
+    durations: dict[str, float] = field(default_factory=dict)
+    rows: list[_Row] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+
+    def add_video(self, video: str, duration: float = math.nan) -> None:
+        """A video, with its duration in seconds where it is known; a known one is not forgotten."""
+        if not math.isnan(duration) or video not in self.durations:
+            self.durations[video] = duration
+
+    def add(
+        self, video: str, start: float, end: float, caption: str, *, moment_id: str = "", type: str = ""
+    ) -> None:
+        """A moment of a video that was added before; what does not fit is noted."""
+        name = moment_id or str(len(self.rows) + 1)
+        where = f"{name} ({video})"
+        if video not in self.durations:
+            self.flaws.append(Flaw("missing video", where))
+            return
+        if end <= start:
+            self.flaws.append(Flaw("no extent", where))
+            return
+        duration = self.durations[video]
+        if end > duration + 0.5 or start >= duration:
+            self.flaws.append(Flaw("beyond the video", where))
+        self.rows.append(_Row(name, video, start, end, caption.strip(), type))
+
+    def made(self) -> Annotations:
+        """All that was gathered."""
+        place = {video: number for number, video in enumerate(self.durations)}
+        return Annotations(
+            name=self.name,
+            videos=tuple(self.durations),
+            durations=np.array(list(self.durations.values()), dtype=np.float64),
+            moment_ids=tuple(row.moment_id for row in self.rows),
+            video=np.array([place[row.video] for row in self.rows], dtype=np.int64),
+            start=np.array([row.start for row in self.rows], dtype=np.float64),
+            end=np.array([row.end for row in self.rows], dtype=np.float64),
+            captions=tuple(row.caption for row in self.rows),
+            types=tuple(row.type for row in self.rows),
+            flaws=tuple(self.flaws),
+        )

@@ -1,0 +1,180 @@
+"""Readers of public annotation files: real ones, small ones of each form, and damaged ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.datasets.readers import READERS, read_annotations, read_video_corpus
+from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
+
+TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
+PAIR = {
+    "pair_id": 7,
+    "video_name": "v",
+    "timestamp": [1, 2.5],
+    "duration": 60.5,
+    "caption": "One.",
+    "relevance": 3,
+}
+TACOS = {"fps": 20, "num_frames": 1210, "timestamps": [[20, 50]], "sentences": ["One."]}
+QVH = {"qid": 7, "query": "One.", "vid": "v", "duration": 60.5, "relevant_windows": [[1, 2.5]]}
+DIDEMO = {"annotation_id": 7, "description": "One.", "video": "v", "times": [[0, 0], [1, 2], [1, 2]]}
+
+SMALL: dict[str, tuple[str, Any]] = {
+    "tvr": ("a.jsonl", [TVR]),
+    "tvr_ranking": ("a.json", [{"query_id": 1, "query": "q", "relevant_moment": [PAIR]}]),
+    "charades": ("a.txt", "v 1 2.5##One.\n"),
+    "activitynet": ("a.json", {"v": {"duration": 60.5, "timestamps": [[1, 2.5]], "sentences": [" One."]}}),
+    "tacos": ("a.json", {"v": TACOS}),
+    "qvhighlights": ("a.jsonl", [QVH]),
+    "didemo": ("a.json", [DIDEMO]),
+}
+
+
+def write(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    if isinstance(content, str):
+        path.write_text(content)
+    elif name.endswith("jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    else:
+        path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_one_moment_of_each_form(tmp_path: Path, kind: str) -> None:
+    found = read_annotations(write(tmp_path, *SMALL[kind]), kind)
+    assert found.videos == ("v",)
+    assert found.captions == ("One.",)
+    expected = (5.0, 15.0) if kind == "didemo" else (1.0, 2.5)
+    assert (found.start[0], found.end[0]) == pytest.approx(expected)
+    if kind == "charades":
+        assert np.isnan(found.durations[0])
+    else:
+        assert found.durations[0] == pytest.approx(30.0 if kind == "didemo" else 60.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "message"),
+    [
+        ("tvr", "a.jsonl", "{]", "a.jsonl: line 1: not valid JSON"),
+        ("tvr", "a.jsonl", "[1]", "line 1: an object is expected"),
+        ("tvr", "a.jsonl", [{"desc": "x", "desc_id": 1}], "line 1: the field 'ts' is missing"),
+        ("tvr", "a.jsonl", [{**TVR, "ts": [1]}], r"ts: \[start, end\] is expected"),
+        ("tvr", "a.jsonl", [{**TVR, "duration": "long"}], "duration: 'long' is no number"),
+        ("tvr_ranking", "a.json", [{"query_id": 1}], "entry 1: relevant_moment: a list is expected"),
+        (
+            "charades",
+            "a.txt",
+            "v 1 2.5##One.\nv 1##Two.\n",
+            "line 2: 'video start end##sentence' is expected",
+        ),
+        ("charades", "a.txt", "v one 2##One.", "start: 'one' is no number"),
+        (
+            "activitynet",
+            "a.json",
+            {"v": {"duration": 3, "timestamps": [], "sentences": ["a"]}},
+            "v: timestamps",
+        ),
+        ("activitynet", "a.json", [], "keyed by video"),
+        ("tacos", "a.json", {"v": {**TACOS, "fps": 0}}, "fps: must be above 0"),
+        (
+            "qvhighlights",
+            "a.jsonl",
+            [{"qid": 1, "query": "q", "vid": "v", "duration": 3}],
+            "relevant_windows",
+        ),
+        ("didemo", "a.json", [{"times": []}], "entry 1: times"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, kind: str, name: str, content: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_annotations(write(tmp_path, name, content), kind)
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no such file"):
+        read_annotations(tmp_path / "a.json", "didemo")
+    with pytest.raises(InvalidValue, match="there are tvr"):
+        read_annotations(tmp_path / "a.json", "nosuch")
+
+
+def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+    lengths = write(tmp_path, "d.csv", "id,length\nv,10\n")
+    path = write(tmp_path, "a.txt", "v 1 2##A.\nv 3 3##B.\nw 1 2##C.\nv 8 30##D.\n")
+    found = read_annotations(path, "charades", lengths)
+    assert found.captions == ("A.", "D.")
+    assert found.flaw_counts == {"no extent": 1, "missing video": 1, "beyond the video": 1}
+    assert [flaw.where for flaw in found.flaws] == ["2 (v)", "2 (w)", "2 (v)"]
+
+
+def test_the_same_moment_in_many_pairs_is_one(tmp_path: Path) -> None:
+    lines = [{"query_id": n, "query": f"q{n}", **PAIR} for n in range(3)]
+    assert len(read_annotations(write(tmp_path, "a.jsonl", lines), "tvr_ranking")) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [{"a": 3.5, "b": 2}, {"a": [3.5, 0], "b": [2, 1]}, {"train": {"a": [3.5, 0]}, "val": {"b": 2}}]
+)
+def test_video_corpora_of_every_form(tmp_path: Path, content: Any) -> None:
+    assert read_video_corpus(write(tmp_path, "c.json", content)) == {"a": 3.5, "b": 2.0}
+
+
+def test_selecting_keeps_columns_together(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", "v 1 2##A.\nv 3 4##B.\nw 5 6##C.\n")
+    picked = read_annotations(path, "charades").select(np.array([False, True, True]))
+    assert (picked.captions, picked.start.tolist(), picked.videos) == (("B.", "C."), [3, 5], ("v", "w"))
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+@given(text=st.one_of(st.text(max_size=40), st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["v", "ts", "vid_name", "desc", "desc_id", "duration", "times", "video", "timestamps",
+                         "sentences", "fps", "relevant_moment", "query_id", "timestamp", "vid", "qid"]),
+        inner, max_size=4),
+    max_leaves=12).map(json.dumps)))  # fmt: skip
+def test_any_content_gives_annotations_or_an_error_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, text: str
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "file.json"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        found = read_annotations(path, kind)
+    except MoviolaError as error:
+        assert "file.json" in str(error)
+    else:
+        assert (found.end > found.start).all()
+
+
+REAL = [
+    ("tvr", "tvr/tvr_val_release.jsonl", "tvr/tvr_video2dur_idx.json", 10895, {}),
+    ("charades", "charades-sta/charades_sta_test.txt", "charades-sta/durations_test.csv", 3720, None),
+    ("charades", "charades-sta/charades_sta_train.txt", None, 12404, {"no extent": 4}),
+    ("activitynet", "activitynet-captions/val_2.json", None, 17031, {}),
+    ("tacos", "tacos/val.json", None, None, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "durations", "count", "flaws"), REAL)
+def test_real_files(
+    annotations: Path, kind: str, name: str, durations: str | None, count: int | None, flaws: Any
+) -> None:
+    found = read_annotations(annotations / name, kind, annotations / durations if durations else None)
+    assert count is None or len(found) == count
+    assert flaws is None or found.flaw_counts == flaws
+    assert (found.end > found.start).all()
+    if kind == "tvr":
+        assert {kind: found.types.count(kind) for kind in ("v", "vt", "t")} == {
+            "v": 8097,
+            "vt": 1834,
+            "t": 964,
+        }
