@@ -99,6 +99,15 @@ def test_bad_files_are_refused_with_a_reason_and_stop_nobody(
     assert verify(library) == []
 
 
+def test_other_files_are_told_of_and_a_named_one_is_tried(library: Library, films: Path) -> None:
+    (films / "song.mp3").write_bytes(b"ID3 la la la")
+    (films / ".hidden").write_text("x")
+    (films / "a.mp4").rename(films / "a.film")
+    report = library.index(films, films / "a.film")
+    assert [Path(path).name for path in report.ignored] == ["a.film", "song.mp3"]
+    assert report.moved == ["a"]
+
+
 def test_names_that_collide_get_longer_ids(
     tmp_path: Path, opened: Callable[..., Library], film: Callable[..., Path]
 ) -> None:

@@ -129,6 +129,9 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
     ):
         for video_id, reason in reasons.items():
             note(f"{what}: {video_id}: {reason}")
+    if report.ignored:
+        kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
+        note(f"ignored: {len(report.ignored)} files that are no videos by their suffix ({', '.join(kinds)})")
     for video_id in report.missing:
         note(f"missing: {video_id}: its file is gone; --prune takes it out of the library")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from moviola.errors import NotFound
 from moviola.library.catalogue import VideoRow
-from moviola.media import find_videos, sidecars
+from moviola.media import VIDEO_SUFFIXES, find_videos, sidecars
+from moviola.media.subtitles import SUBTITLE_SUFFIXES
 
 __all__ = ["FoundFile", "Plan", "make_plan"]
 
@@ -40,6 +41,7 @@ class Plan:
     subtitles: list[tuple[VideoRow, FoundFile]] = field(default_factory=list)
     unchanged: list[VideoRow] = field(default_factory=list)
     missing: list[VideoRow] = field(default_factory=list)
+    ignored: list[Path] = field(default_factory=list)
 
 
 def make_plan(sources: Sequence[Path], known: Iterable[VideoRow]) -> Plan:
@@ -47,7 +49,8 @@ def make_plan(sources: Sequence[Path], known: Iterable[VideoRow]) -> Plan:
 
     A file counts as unchanged while its path, size, modification time and sidecars are; otherwise its content
     decides: known content at a new path whose old path is gone was moved. Refused files are tried again.
-    Videos of the given folders whose file is gone are ``missing``; nothing is taken out here.
+    Videos of the given folders whose file is gone are ``missing``; nothing is taken out here. Files of a
+    folder that are no videos by their suffix are ``ignored``; one that is named itself is always tried.
 
     Raises:
         NotFound: a source does not exist.
@@ -56,6 +59,7 @@ def make_plan(sources: Sequence[Path], known: Iterable[VideoRow]) -> Plan:
     for source in sources:
         for path, name in _files(source):
             planner.look_at(path, name)
+        planner.plan.ignored.extend(_others(source.resolve()))
     planner.find_missing([source.resolve() for source in sources])
     return planner.plan
 
@@ -68,6 +72,17 @@ def _files(source: Path) -> list[tuple[Path, Path]]:
     if root.is_file():
         return [(root, Path(root.name))]
     raise NotFound(f"{source}: no such file or folder")
+
+
+def _others(root: Path) -> list[Path]:
+    """Files of a folder that are neither videos by their suffix, nor subtitles, nor hidden."""
+    return [
+        path
+        for path in sorted(root.rglob("*"))
+        if path.suffix.lower() not in VIDEO_SUFFIXES.union(SUBTITLE_SUFFIXES)
+        and not any(part.startswith(".") for part in path.relative_to(root).parts)
+        and path.is_file()
+    ]
 
 
 class _Planner:

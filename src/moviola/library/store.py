@@ -44,6 +44,7 @@ class IngestReport:
     """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
 
     ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
+    ``ignored`` are paths of files that are no videos by their suffix.
     """
 
     added: list[str] = field(default_factory=list)
@@ -52,6 +53,7 @@ class IngestReport:
     unchanged: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     subtitle_problems: dict[str, str] = field(default_factory=dict)
@@ -244,6 +246,7 @@ class LibraryStore:
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
                 missing=[video.video_id for video in plan.missing],
+                ignored=[str(path) for path in plan.ignored],
             )
             if prune and plan.missing:
                 self._drop(plan.missing)
