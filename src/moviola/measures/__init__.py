@@ -36,6 +36,7 @@ References
 
 from __future__ import annotations
 
+from moviola.measures.bridges import with_ir_measures, with_ranx
 from moviola.measures.collections import Qrels, Run, query_name
 from moviola.measures.evaluation import PRESETS, Preset, Results, evaluate
 from moviola.measures.formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
@@ -43,6 +44,13 @@ from moviola.measures.names import Measure
 from moviola.measures.nms import suppress, temporal_nms
 from moviola.measures.overlap import overlap
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
+from moviola.measures.significance import (
+    Comparison,
+    bootstrap_interval,
+    compare,
+    permutation_test,
+    t_test,
+)
 from moviola.measures.trec import Matched, match_documents
 from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall
 from moviola.measures.writing import WRITERS, write_matched, write_qrels, write_run
@@ -52,15 +60,19 @@ __all__ = [
     "QRELS_FORMATS",
     "RUN_FORMATS",
     "WRITERS",
+    "Comparison",
     "Matched",
     "Measure",
     "Preset",
     "Qrels",
     "Results",
     "Run",
+    "bootstrap_interval",
+    "compare",
     "evaluate",
     "match_documents",
     "overlap",
+    "permutation_test",
     "query_name",
     "qvhighlights",
     "read_qrels",
@@ -69,8 +81,11 @@ __all__ = [
     "read_tvr_submission",
     "read_tvr_truth",
     "suppress",
+    "t_test",
     "temporal_nms",
     "tvr_recall",
+    "with_ir_measures",
+    "with_ranx",
     "write_matched",
     "write_qrels",
     "write_run",

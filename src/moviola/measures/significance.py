@@ -1,0 +1,177 @@
+"""Is one system better than another, or is it the choice of queries? Paired tests and intervals.
+
+All work on per-query values of the same queries. Randomness is seeded: the same input gives the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from moviola.errors import InvalidValue
+from moviola.measures.collections import Floats
+from moviola.measures.evaluation import Results
+
+__all__ = ["Comparison", "bootstrap_interval", "compare", "permutation_test", "t_test"]
+
+CHUNK = 2**22
+"""Numbers drawn at once, to bound memory."""
+_SLACK = 1e-12
+"""Sums in another order differ in the last digits; such differences count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two systems on one measure.
+
+    Attributes:
+        measure: the measure's name.
+        first: mean of the first system.
+        second: mean of the second system.
+        difference: ``second - first``.
+        low: lower bound of the bootstrap interval of the difference.
+        high: upper bound.
+        permutation: two-sided p value of the paired permutation test.
+        t: two-sided p value of the paired t test.
+        wins: queries on which the second is better.
+        losses: queries on which it is worse.
+        queries: queries compared.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    permutation: float
+    t: float
+    wins: int
+    losses: int
+    queries: int
+
+
+def compare(
+    first: Results,
+    second: Results,
+    measure: str,
+    *,
+    trials: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two systems, both evaluated on the same judgements with the same preset.
+
+    Args:
+        first: results of the baseline.
+        second: results of the other system.
+        measure: a name in both.
+        trials: permutations and bootstrap samples drawn, >= 1.
+        confidence: of the interval, in (0, 1).
+        seed: of the draws.
+
+    Raises:
+        InvalidValue: the measure is missing or the queries differ.
+    """
+    for results in (first, second):
+        if measure not in results.per_query:
+            raise InvalidValue(
+                f"measure {measure!r}: not evaluated; there are {', '.join(results.per_query)}"
+            )
+    if first.query_ids != second.query_ids:
+        odd = sorted(set(first.query_ids) ^ set(second.query_ids))[:3]
+        raise InvalidValue(
+            f"the systems were scored on different queries ({', '.join(odd)}, …); use no preset"
+        )
+    before, after = first.per_query[measure], second.per_query[measure]
+    gains = after - before
+    low, high = bootstrap_interval(gains, trials=trials, confidence=confidence, seed=seed)
+    return Comparison(
+        measure,
+        first.measures[measure],
+        second.measures[measure],
+        float(gains.mean()) if len(gains) else 0.0,
+        low,
+        high,
+        permutation_test(gains, trials=trials, seed=seed),
+        t_test(gains),
+        int((gains > 0).sum()),
+        int((gains < 0).sum()),
+        len(gains),
+    )
+
+
+def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> float:
+    """Two-sided paired permutation test: how often random signs give a mean as far from 0.
+
+    Exact when all signs are no more than ``trials``, else (hits + 1) / (trials + 1).
+
+    Args:
+        gains: (queries,) differences; zeros do not matter.
+        trials: sign patterns drawn, >= 1.
+        seed: of the draws.
+
+    Returns:
+        The p value in (0, 1]; 1 when no query differs.
+    """
+    _positive(trials)
+    gains = gains[gains != 0]
+    if not len(gains):
+        return 1.0
+    limit = abs(gains.sum()) - _SLACK * np.abs(gains).sum()
+    if len(gains) <= 60 and 2 ** len(gains) <= trials:
+        patterns = np.arange(2 ** len(gains))[:, None] >> np.arange(len(gains)) & 1
+        return float((np.abs((2 * patterns - 1) @ gains) >= limit).mean())
+    random = np.random.default_rng(seed)
+    hits = sum(
+        int((np.abs((2.0 * random.integers(0, 2, (size, len(gains)), np.int8) - 1) @ gains) >= limit).sum())
+        for size in _chunks(trials, len(gains))
+    )
+    return (hits + 1) / (trials + 1)
+
+
+def t_test(gains: Floats) -> float:
+    """Two-sided paired t test of (queries,) differences; 1 when fewer than two queries or none differs."""
+    from scipy import stats
+
+    if len(gains) < 2 or not gains.any():
+        return 1.0
+    spread = gains.std(ddof=1)
+    if spread <= _SLACK * np.abs(gains).max():
+        return 0.0
+    statistic = gains.mean() / (spread / np.sqrt(len(gains)))
+    return float(2 * stats.t.sf(abs(statistic), len(gains) - 1))
+
+
+def bootstrap_interval(
+    values: Floats, *, trials: int = 10_000, confidence: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean of (queries,) values; (0, 0) without queries.
+
+    Raises:
+        InvalidValue: ``confidence`` is not inside (0, 1), or there is no trial.
+    """
+    _positive(trials)
+    if not 0 < confidence < 1:
+        raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")
+    if not len(values):
+        return 0.0, 0.0
+    random = np.random.default_rng(seed)
+    means = np.concatenate([
+        values[random.integers(0, len(values), (size, len(values)))].mean(axis=1)
+        for size in _chunks(trials, len(values))
+    ])  # fmt: skip
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _chunks(trials: int, width: int) -> Iterator[int]:
+    step = max(1, CHUNK // width)
+    return (min(step, trials - done) for done in range(0, trials, step))
+
+
+def _positive(trials: int) -> None:
+    if trials < 1:
+        raise InvalidValue(f"trials {trials}: at least 1 is needed")
