@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -36,7 +37,10 @@ VIDEO_SUFFIXES = frozenset(
 
 # What libav raises on data that it cannot read: its own errors, and Python's where it maps them to a class
 # of ours to catch (ValueError for odd sizes and formats, OverflowError for time stamps out of range).
-DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError)
+DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError)
+
+# AVI has no other times than its rate; below one picture a minute that is damage.
+_SLOWEST = Fraction(1, 60)
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
 _OPTIONS = {"protocol_whitelist": "file"}
@@ -103,6 +107,10 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
         held = " and ".join(kinds) or "nothing"
         cover = " with cover art" if container.streams.video else ""
         raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
+    if container.format.name == "avi" and 0 < (usable[0].average_rate or 1) < _SLOWEST:
+        raise UnreadableMedia(
+            path, f"damaged header: a picture every {1 / float(usable[0].average_rate or 1):g} s"
+        )
     return next((s for s in usable if s.disposition & Disposition.default), usable[0])
 
 

@@ -258,10 +258,10 @@ def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
         if before is not None:
             yield before
             before, started = None, True
-        if since >= piece.end:
-            return
         if not started:
             raise CannotPrune
+        if since >= piece.end:
+            return
         yield since, frame
     if not started:
         piece.require_before(end)

@@ -131,7 +131,10 @@ class FrameStream:
     @property
     def duration(self) -> float:
         """Seconds from the video's zero until its last picture leaves the screen; 0 before the first one."""
-        return 0.0 if self._source.end is None else self._source.seconds(self._source.end)
+        source = self._source
+        if source.end is None or source.zero is None:
+            return 0.0
+        return source.seconds(max(source.end, source.zero + source.step))
 
     @property
     def decoded(self) -> int:

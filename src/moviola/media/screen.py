@@ -257,7 +257,7 @@ class _Pruner:
         self._source = source
         self._grid = grid
         self._k = 0  # the next moment to decide
-        self._limit = self._previous_limit = grid.last_tick(0, source)
+        self._limit = self._previous_limit = 0  # known from the first packet on
         self._stamps: list[int] = []  # ascending, of pictures that moment k or a later one may show
         self._chosen: int | None = None  # picture of moment k - 1
         self._held: deque[Packet[VideoStream]] = deque()
@@ -277,6 +277,8 @@ class _Pruner:
     def take(self, packet: Packet[VideoStream]) -> Iterator[tuple[int, Picture]]:
         if packet.pts is None or packet.is_corrupt:
             raise CannotPrune
+        if not self._k:
+            self._limit = self._grid.last_tick(0, self._source)
         if not packet.is_discard:
             if self._chosen is not None and self._chosen < packet.pts <= self._previous_limit:
                 raise CannotPrune

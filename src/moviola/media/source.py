@@ -19,6 +19,12 @@ __all__ = ["Source"]
 _BACKWARD = Fraction(1, 2)
 # A picture that stands for longer than this is a damaged time stamp.
 _LONGEST_STILL = 3600
+# And so has one that stands for longer than this, past the end that the header promises.
+_LONG_STILL = 60
+# A picture that is shown later after its decoding than this has a damaged time stamp.
+_LONGEST_DELAY = 60
+# A video that does not begin where it says, by more, has a damaged time stamp at its start.
+_START = 1
 # Headers are rounded, or count the sound too; a file that is shorter than promised by more was cut off.
 _SHORTFALL = 1.0
 # Reading goes on after an error while packets keep coming; this many errors in a row end it.
@@ -69,6 +75,8 @@ class Source:
         self._codec = stream.codec_context
         self._offset = 0
         self._last: int | None = None
+        self._from_start = True
+        self._promised = promised_duration(container, stream) or math.inf
 
     def run_ups(self) -> tuple[float, ...]:
         """Seconds before a wanted time to seek to, in the order to try; infinity is to read from the start.
@@ -85,6 +93,7 @@ class Source:
         target = Fraction(time) - Fraction(run_up) if math.isfinite(run_up) else Fraction(0)
         if target <= 0:
             return True
+        self._from_start = False
         try:
             self.container.seek((self.zero or 0) + math.floor(target / self.tick), stream=self.stream)
         except DAMAGE:
@@ -140,22 +149,25 @@ class Source:
 
     def note_shortfall(self) -> None:
         """Count it as damage when the pictures end well before the header says: the file was cut off."""
-        promised = promised_duration(self.container, self.stream)
-        if promised is not None and self.end is not None:
-            missing = promised - self.seconds(self.end)
-            if missing > max(_SHORTFALL, promised * 0.01):
+        if self.end is not None and math.isfinite(self._promised):
+            missing = self._promised - self.seconds(self.end)
+            if missing > max(_SHORTFALL, self._promised * 0.01):
                 self.note_damage(self.end)
 
     def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
         """Move time stamps on where they jump."""
         if packet.is_corrupt:
             self.note_damage(packet.pts if packet.pts is not None else self._last)
+        self._correct(packet)
         stamp = packet.dts if packet.dts is not None else packet.pts
         if stamp is None:
             return packet
         if self._last is not None:
             jump = (stamp + self._offset - self._last) * self.tick
-            if jump < -_BACKWARD or jump > _LONGEST_STILL:
+            too_late = jump > _LONGEST_STILL or (
+                jump > _LONG_STILL and self.seconds(stamp + self._offset) > self._promised + _LONG_STILL
+            )
+            if jump < -_BACKWARD or too_late:
                 if jump > 0:
                     self.note_damage(self._last)
                 self._offset = self._last + (packet.duration or self.step) - stamp
@@ -166,3 +178,18 @@ class Source:
             if packet.pts is not None:
                 packet.pts += self._offset
         return packet
+
+    def _correct(self, packet: Packet[VideoStream]) -> None:
+        """Put right what cannot be: endless pictures, endless delays, a beginning far from the zero."""
+        if packet.duration and packet.duration * self.tick > _LONGEST_STILL:
+            packet.duration = 0
+        if packet.pts is None:
+            return
+        if packet.dts is not None and abs(packet.pts - packet.dts) * self.tick > _LONGEST_DELAY:
+            self.note_damage(self._last)
+            packet.pts = packet.dts
+        if self._from_start and not packet.is_discard and packet.pts is not None:
+            self._from_start = False
+            if self.zero is not None and abs(packet.pts - self.zero) * self.tick > _START:
+                self.zero = packet.pts
+                self.note_damage(packet.pts)

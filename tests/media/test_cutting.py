@@ -1,0 +1,114 @@
+"""Cuts: the pictures of the span and no others, at their times, with their sound."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import av
+import numpy as np
+import pytest
+
+from moviola.errors import InvalidValue, MediaError
+from moviola.media import cut, probe, sample_frames
+from moviola.types import FrameSize, Span
+
+SMALL = FrameSize(48, 64, fit="stretch")
+B = {"bf": "3", "preset": "veryfast"}
+OPEN = {"preset": "veryfast", "x264-params": "open-gop=1:bframes=4:b-pyramid=normal:keyint=12:min-keyint=12"}
+SOURCES: dict[str, dict[str, Any]] = {
+    "mp4": {"options": B},
+    "mkv": {"options": B, "suffix": "mkv", "gop": 20, "start": 3.0},
+    "ts": {"options": B, "suffix": "ts", "gop": 20, "seconds": 16},
+    "open_gop": {"options": OPEN, "suffix": "mkv"},
+    "uneven": {"options": B, "uneven": True},
+    "turned": {"options": B, "rotation": -90},
+}
+OTHERS: dict[str, dict[str, Any]] = {
+    "avi": {"suffix": "avi", "codec": "mpeg4", "options": {"bf": "2"}, "tick": Fraction(1, 25)},
+    "webm": {"suffix": "webm", "codec": "libvpx", "options": {"cpu-used": "8"}},
+    "odd": {"options": B, "pix_fmt": "yuv444p", "size": (97, 63)},
+}
+
+
+def shown(films: Any, path: Path) -> tuple[list[int], list[float]]:
+    """Numbers of the pictures in a film and when each is shown, read at 100 frames a second."""
+    numbers, times = [], []
+    with sample_frames(path, rate=100, size=SMALL) as frames:
+        for frame in frames:
+            if not times or frame.shown_since != times[-1]:
+                numbers.append(films.number_of(frame.image))
+                times.append(frame.shown_since)
+    return numbers, times
+
+
+@pytest.mark.parametrize("mode", ["copy", "encode"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_cut_shows_the_pictures_of_the_span(
+    films: Any, tmp_path: Path, name: str, mode: Literal["copy", "encode"]
+) -> None:
+    path, film = films.make(f"cut_{name}", **SOURCES[name])
+    times = [float(time) for time in film.times]
+    for start, end in ((1.23, 3.01), (0.0, 0.5), (times[-1] - 0.7, times[-1] + 50)):
+        out = tmp_path / "piece.mp4"
+        cut(path, Span(start, end), out, mode=mode)
+        first = bisect_right(times, start) - 1
+        last = bisect_left(times, end)
+        upright = probe(out)
+        assert (upright.width, upright.height) == ((96, 128) if film.rotation else (128, 96))
+        if not film.rotation:
+            numbers, since = shown(films, out)
+            assert numbers == list(range(first, last))
+            expected = [time - times[first] for time in times[first:last]]
+            assert since == pytest.approx(expected, abs=0.0011)
+        with av.open(str(out)) as container:
+            stream = container.streams.video[0]
+            assert stream.codec_context.name == "h264"
+            assert stream.duration and stream.time_base
+            if end < times[-1]:
+                length = float(stream.duration * stream.time_base)
+                assert length == pytest.approx(end - times[first], abs=0.002)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_browsers_do_not_play_is_encoded(films: Any, tmp_path: Path, name: str) -> None:
+    path, _ = films.make(f"cut_{name}", **OTHERS[name])
+    out = tmp_path / "piece.mp4"
+    with pytest.raises(MediaError, match='use mode="encode"'):
+        cut(path, Span(1, 2), out, mode="copy")
+    assert list(tmp_path.iterdir()) == []
+    cut(path, Span(1, 2), out, mode="encode")
+    info = probe(out)
+    assert info.video_codec == "h264"
+    assert info.width % 2 == info.height % 2 == 0
+    assert shown(films, out)[0] == list(range(25, 50))
+
+
+@pytest.mark.parametrize(("mode", "sound"), [("copy", "aac"), ("encode", "aac"), ("encode", "libopus")])
+def test_sound_is_kept(films: Any, tmp_path: Path, mode: Literal["copy", "encode"], sound: str) -> None:
+    path, _ = films.make(f"cut_sound_{sound}", options=B, sound=sound, suffix="mkv")
+    out = tmp_path / "piece.mp4"
+    cut(path, Span(1.5, 3.5), out, mode=mode)
+    assert probe(out).audio_codec == "aac"
+    with av.open(str(out)) as container:
+        heard = [frame.to_ndarray() for frame in container.decode(audio=0) if frame.pts is not None]
+    wave = np.concatenate(heard, axis=1)[0]
+    assert len(wave) == pytest.approx(2 * 48_000, abs=3000)
+    spectrum = np.abs(np.fft.rfft(wave[4000:52_000]))
+    assert int(spectrum.argmax()) == pytest.approx(440, abs=2)
+
+
+def test_sound_that_cannot_be_copied_is_said(films: Any, tmp_path: Path) -> None:
+    path, _ = films.make("cut_sound_libopus", options=B, sound="libopus", suffix="mkv")
+    with pytest.raises(MediaError, match="opus sound"):
+        cut(path, Span(1, 2), tmp_path / "piece.mp4", mode="copy")
+
+
+@pytest.mark.parametrize("mode", ["copy", "encode"])
+def test_a_span_after_the_end_is_refused(films: Any, tmp_path: Path, mode: Literal["copy", "encode"]) -> None:
+    path, _ = films.make("cut_mp4", **SOURCES["mp4"])
+    with pytest.raises(InvalidValue, match="after the end"):
+        cut(path, Span(8, 9), tmp_path / "piece.mp4", mode=mode)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,164 @@
+"""Subtitles: formats, encodings, damage, where they are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from moviola.errors import UnreadableMedia
+from moviola.media import embedded_subtitles, find_videos, probe, read_subtitles, sidecars, write_video
+from moviola.types import Cue
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+<font color="red">Grüße</font>, {\\an8}<i>Bob</i> &amp; Ann
+
+2
+00:00:xx,000 --> 00:00:04,000
+damaged
+
+3
+00:00:05,000 --> 00:00:04,000
+backwards
+
+4
+01:00:05,250 --> 01:00:06,000
+two
+lines
+"""
+VTT = """WEBVTT - a title
+
+NOTE nothing to see
+
+STYLE
+::cue { color: lime }
+
+intro
+00:01.000 --> 00:02.500 align:start position:0%
+<v Bob>Hello <i>there</i></v> <00:00:02.000>again
+
+00:05.000 --> never
+damaged
+
+01:00:05.250 --> 01:00:06.000
+last
+"""
+ASS = """[Script Info]
+ScriptType: v4.00+
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:04.00,0:00:05.00,Default,,0,0,0,,second, with a comma
+Dialogue: 0,0:00:01.00,0:00:02.50,Default,,0,0,0,,{\\i1}first{\\i0}\\Nline
+Dialogue: 0,0:00:xx.00,0:00:02.00,Default,,0,0,0,,damaged
+Comment: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,a comment
+Dialogue: 0,0:00:06.00,0:00:07.00,Default,,0,0,0,,{\\p1}m 0 0 l 9 9{\\p0}
+"""
+
+
+def test_subrip(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text(SRT, encoding="utf-8")
+    subtitles = read_subtitles(path)
+    assert subtitles.cues == (Cue(1.0, 2.5, "Grüße, Bob & Ann"), Cue(3605.25, 3606.0, "two\nlines"))
+    assert subtitles.skipped == 2
+
+
+def test_webvtt(tmp_path: Path) -> None:
+    path = tmp_path / "a.vtt"
+    path.write_text(VTT, encoding="utf-8")
+    subtitles = read_subtitles(path)
+    assert subtitles.cues == (Cue(1.0, 2.5, "Hello there again"), Cue(3605.25, 3606.0, "last"))
+    assert subtitles.skipped == 1
+
+
+def test_advanced_substation_alpha(tmp_path: Path) -> None:
+    path = tmp_path / "a.ass"
+    path.write_text(ASS, encoding="utf-8")
+    subtitles = read_subtitles(path)
+    assert subtitles.cues == (Cue(1.0, 2.5, "first\nline"), Cue(4.0, 5.0, "second, with a comma"))
+    assert subtitles.skipped == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_encodings(tmp_path: Path, encoding: str, newline: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(SRT.replace("\n", newline).encode(encoding))
+    assert read_subtitles(path).cues[0].text == "Grüße, Bob & Ann"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no subtitles here", b"1\n00:00:xx --> never\ndamaged\n", bytes(999)]
+)
+def test_a_file_without_one_good_subtitle_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableMedia, match="no subtitle"):
+        read_subtitles(path)
+    with pytest.raises(UnreadableMedia, match=r"\.srt, \.vtt, \.ass"):
+        read_subtitles(tmp_path / "a.sub")
+    with pytest.raises(UnreadableMedia, match="cannot be read"):
+        read_subtitles(tmp_path / "missing.srt")
+
+
+def test_sidecars_share_the_stem(tmp_path: Path) -> None:
+    for name in (
+        "film.mp4", "film.srt", "film.en.srt", "film.pt-BR.forced.VTT", "film.de.ass",
+        "film.two.mp4", "film.two.srt", "film2.srt", "film.en.txt", "film.2019.srt",
+    ):  # fmt: skip
+        (tmp_path / name).touch()
+    names = [path.name for path in sidecars(tmp_path / "film.mp4")]
+    assert names == ["film.de.ass", "film.en.srt", "film.pt-BR.forced.VTT", "film.srt"]
+    assert [path.name for path in sidecars(tmp_path / "film.two.mp4")] == ["film.two.srt"]
+
+
+def test_videos_are_found_at_any_depth(tmp_path: Path) -> None:
+    for name in ("b.MP4", "a/c.mkv", "a/.hidden.mp4", ".trash/d.mp4", "notes.txt", "a/b/e.webm", "sound.mp3"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in find_videos(tmp_path)]
+    assert found == ["a/b/e.webm", "a/c.mkv", "b.MP4"]
+
+
+def test_text_tracks_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "film.mp4"
+    cues = (Cue(0.5, 1.25, "Grüße"), Cue(2.0, 3.0, "two\nlines"), Cue(3.0, 3.5, "last"))
+    write_video(path, [np.zeros((32, 32, 3), np.uint8)] * 40, rate=10, subtitles=cues)
+    streams = probe(path).subtitle_streams
+    assert [(stream.codec, stream.text) for stream in streams] == [("mov_text", True)]
+    assert embedded_subtitles(path).cues == cues
+    assert embedded_subtitles(path, streams[0].index).cues == cues
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [("mkv", "subrip"), ("mkv", "ass"), ("webm", "webvtt")])
+def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) -> None:
+    """On the time line of the pictures, which begins when the pictures do."""
+    import av
+    from av.subtitles.subtitle import SubtitleSet
+
+    video = {"codec": "libvpx", "options": {"cpu-used": "8"}} if suffix == "webm" else {}
+    path, _ = films.make(f"late_{suffix}", suffix=suffix, start=2.0, **video)
+    out = tmp_path / f"text.{suffix}"
+    header = ASS.partition("Dialogue")[0]
+    with av.open(str(path)) as source, av.open(str(out), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        track = target.add_stream(codec)
+        track.codec_context.subtitle_header = header.encode()
+        line = SubtitleSet.create(b"0,0,Default,,0,0,0,,{\\i1}Hello{\\i0}, you", 0, 1500, 3000)
+        packet = track.codec_context.encode_subtitle(line)
+        packet.stream, packet.time_base = track, av.time_base and packet.time_base
+        target.mux(packet)
+        for picture in source.demux(source.streams.video[0]):
+            if picture.size:
+                picture.stream = stream
+                target.mux(picture)
+    assert embedded_subtitles(out).cues == (Cue(1.0, 2.5, "Hello, you"),)
+
+
+def test_a_film_without_text_has_no_subtitles(films: Any) -> None:
+    path, _ = films.make("h264_plain", options={"preset": "veryfast"}, seconds=1)
+    assert embedded_subtitles(path).cues == ()
