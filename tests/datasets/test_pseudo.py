@@ -1,0 +1,80 @@
+"""Nearest captions, candidates and pseudo training sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from moviola.datasets import nearest as nearest_module
+from moviola.datasets.annotations import Annotations, Collector
+from moviola.datasets.nearest import nearest
+from moviola.datasets.pseudo import needs_second_batch, pseudo_training_set
+from moviola.errors import InvalidValue
+
+
+def unit(count: int, seed: int) -> NDArray[np.float32]:
+    rows = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 70), st.integers(0, 99))
+def test_blocks_give_what_one_product_gives(queries: int, captions: int, top: int, seed: int) -> None:
+    q, c = unit(queries, seed), unit(captions, seed + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_module, "_QUERY_BLOCK", 7)
+        patch.setattr(nearest_module, "_CAPTION_BLOCK", 11)
+        positions, similarities = nearest(q, c, top)
+    exact = q @ c.T
+    depth = min(top, captions)
+    assert positions.shape == similarities.shape == (queries, depth)
+    np.testing.assert_allclose(similarities, -np.sort(-exact, axis=1)[:, :depth], atol=1e-6)
+    np.testing.assert_allclose(np.take_along_axis(exact, positions, axis=1), similarities, atol=1e-6)
+
+
+def test_equal_captions_keep_their_order() -> None:
+    q = unit(1, 0)
+    assert nearest(q, np.repeat(q, 5, axis=0), 5)[0].tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_shapes_are_checked() -> None:
+    with pytest.raises(InvalidValue, match=r"give \(q, d\) and \(c, d\)"):
+        nearest(unit(2, 0), unit(2, 0)[:, :3], 1)
+    with pytest.raises(InvalidValue, match="at least one"):
+        nearest(unit(2, 0), unit(2, 0), 0)
+
+
+@pytest.mark.parametrize(
+    ("levels", "more"), [([4] * 15 + [2] * 5, True), ([4] * 15 + [2, 2, 2, 2, 1], False), ([0] * 20, False)]
+)
+def test_a_second_batch_where_the_first_ends_relevant(levels: list[int], more: bool) -> None:
+    assert needs_second_batch(levels) is more
+
+
+def test_a_batch_too_short_to_judge() -> None:
+    with pytest.raises(InvalidValue, match="at least 5"):
+        needs_second_batch([1, 2])
+
+
+def annotations(captions: list[str]) -> Annotations:
+    found = Collector("test")
+    found.add_video("v", 100.0)
+    for place, caption in enumerate(captions):
+        found.add("v", place, place + 1, caption)
+    return found.made()
+
+
+def test_pseudo_training_set() -> None:
+    captions = ["a man sits", "a man stands", "a man sits", "a dog barks"]
+    embeddings = unit(4, 3)
+    embeddings[2] = embeddings[0]
+    entries = pseudo_training_set(annotations(captions), embeddings, 2, held_out=["a dog barks"])
+    assert [entry["query"] for entry in entries] == ["a man sits", "a man stands"]
+    first = entries[0]["relevant_moment"]
+    assert [moment["caption"] for moment in first] == ["a man sits", "a man sits"]
+    assert [moment["similarity"] for moment in first] == [1.0, 1.0]
+    assert first[1]["timestamp"] == [2.0, 3.0] and first[1]["duration"] == 100.0
+    with pytest.raises(InvalidValue, match="give one each"):
+        pseudo_training_set(annotations(captions), embeddings[:2], 2)
