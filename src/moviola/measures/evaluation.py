@@ -12,7 +12,7 @@ from moviola.errors import InvalidValue
 from moviola.measures.collections import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.measures.matching import FREE, match
 from moviola.measures.names import Measure
-from moviola.measures.overlap import Pairs, join, overlap
+from moviola.measures.overlap import Pairs, join, overlap, spread
 
 __all__ = ["DEFAULT", "PRESETS", "Preset", "Results", "evaluate"]
 
@@ -126,11 +126,12 @@ class Joined:
         truth_rows: (truths,) int64, row of the judgements that each truth is.
         truth_query: (truths,) int64; within a query the truths stand by falling relevance, stably.
         relevance: (truths,) float64.
-        pairs: overlapping predictions and truths.
+        pairs: overlapping predictions and truths, as :func:`match` takes them.
         relevant_queries: (queries,) bool.
         counted: (queries,) bool, those that enter the mean.
         rules: the preset.
         matches: what :meth:`taken` has worked out already, by threshold.
+        gains: the same for :meth:`gained`.
     """
 
     queries: int
@@ -145,6 +146,7 @@ class Joined:
     counted: Flags
     rules: Preset
     matches: dict[tuple[float, bool], Integers] = field(default_factory=dict)
+    gains: dict[tuple[float, bool], tuple[Integers, Integers, Floats]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, qrels: Qrels, depth: int, rules: Preset) -> Joined:
@@ -156,9 +158,13 @@ class Joined:
         present[to_judged[to_judged >= 0]] = True
         relevant = np.bincount(qrels.query, weights=qrels.relevance > 0, minlength=queries) > 0
 
-        read = np.flatnonzero((run.rank <= depth) & (to_judged[run.query] >= 0))
-        read = read[np.argsort(to_judged[run.query[read]], kind="stable")]
-        query, rank = to_judged[run.query[read]], run.rank[read]
+        # The first rows of every judged query, in the order of the judgements.
+        asked = np.flatnonzero(to_judged >= 0)
+        asked = asked[np.argsort(to_judged[asked], kind="stable")]
+        count = np.minimum(run.offsets[asked + 1] - run.offsets[asked], depth)
+        query = np.repeat(to_judged[asked], count)
+        rank = spread(count) + 1
+        read = np.repeat(run.offsets[asked], count) + rank - 1
 
         truths = np.lexsort((-qrels.relevance, qrels.query))
         if not rules.keep_zeros:
@@ -171,7 +177,9 @@ class Joined:
         near, truth = join(query[known] * videos + video[known], truth_query * videos + qrels.video[truths])
         prediction = known[near]
         iou = overlap(*_spans(run, read[prediction]), *_spans(qrels, truths[truth]))
-        some = iou > 0
+        some = np.flatnonzero(iou > 0)
+        prediction, truth, iou = prediction[some], truth[some], iou[some]
+        order = np.lexsort((truth, -iou, prediction, rank[prediction]))
         return cls(
             queries=queries,
             run_rows=read,
@@ -180,7 +188,7 @@ class Joined:
             truth_rows=truths,
             truth_query=truth_query,
             relevance=qrels.relevance[truths],
-            pairs=Pairs(prediction[some], truth[some], iou[some]),
+            pairs=Pairs(prediction[order], truth[order], iou[order]),
             relevant_queries=relevant,
             counted=(relevant | rules.count_irrelevant) & (present | rules.count_missing),
             rules=rules,
@@ -199,15 +207,34 @@ class Joined:
         key = (overlap, strict)
         if key not in self.matches:
             truths = len(self.relevance)
-            self.matches[key] = match(
-                self.pairs, self.query, self.rank, truths, overlap=overlap, strict=strict
-            )
+            self.matches[key] = match(self.pairs, self.rank, truths, overlap=overlap, strict=strict)
         return self.matches[key]
+
+    def gained(self, overlap: float, strict: bool) -> tuple[Integers, Integers, Floats]:
+        """Query, rank and discounted gain (2^relevance - 1) / log2(rank + 1) of all that took a truth."""
+        key = (overlap, strict)
+        if key not in self.gains:
+            taken = self.taken(overlap, strict)
+            hit = np.flatnonzero(taken != FREE)
+            gain = _discounted(self.relevance[taken[hit]], self.rank[hit])
+            self.gains[key] = (self.query[hit], self.rank[hit], gain)
+        return self.gains[key]
+
+    @cached_property
+    def ideal(self) -> tuple[Integers, Floats]:
+        """Place of each truth in the ideal ranking of its query, from 1, and its discounted gain there."""
+        place = spread(np.bincount(self.truth_query, minlength=self.queries)) + 1
+        return place, _discounted(self.relevance, place)
 
     def summed(self, values: Floats, chosen: Flags) -> Floats:
         """(queries,) float64: the sum of ``values`` (a prediction each) over the chosen predictions."""
         sums = np.bincount(self.query[chosen], weights=values[chosen], minlength=self.queries)
         return sums.astype(np.float64, copy=False)
+
+
+def _discounted(relevance: Floats, rank: Integers) -> Floats:
+    gain: Floats = (np.exp2(relevance) - 1) / np.log2(rank + 1)
+    return gain
 
 
 def _translate(names: tuple[str, ...], into: tuple[str, ...]) -> Integers:
@@ -230,22 +257,18 @@ def _graded_dcg(joined: Joined, measure: Measure) -> Floats:
     """Sum over ranks of (2^relevance - 1) / log2(rank + 1) after greedy matching."""
     assert measure.overlap is not None
     strict = measure.strict if joined.rules.strict is None else joined.rules.strict
-    taken = joined.taken(measure.overlap, strict)
-    hit = (taken != FREE) & (joined.rank <= measure.k)
-    gain = np.zeros(len(taken))
-    gain[hit] = (np.exp2(joined.relevance[taken[hit]]) - 1) / np.log2(joined.rank[hit] + 1)
-    return joined.summed(gain, hit)
+    query, rank, gain = joined.gained(measure.overlap, strict)
+    inside = rank <= measure.k
+    sums = np.bincount(query[inside], weights=gain[inside], minlength=joined.queries)
+    return sums.astype(np.float64, copy=False)
 
 
 def _ndcg(joined: Joined, measure: Measure) -> Floats:
-    """TVR-Ranking, section 4, with gain 2^relevance - 1: DCG over the DCG of the k best truths in ideal
-    order."""
-    first = np.searchsorted(joined.truth_query, joined.truth_query, side="left")
-    place = np.arange(len(first)) - first + 1
-    gain = (np.exp2(joined.relevance) - 1) / np.log2(place + 1)
+    """TVR-Ranking, section 4, gain 2^relevance - 1: DCG over the DCG of the k best truths in ideal order."""
+    place, gain = joined.ideal
     top = place <= measure.k
-    ideal = np.bincount(joined.truth_query[top], weights=gain[top], minlength=joined.queries)
-    return np.divide(_graded_dcg(joined, measure), ideal, out=np.zeros(joined.queries), where=ideal > 0)
+    best = np.bincount(joined.truth_query[top], weights=gain[top], minlength=joined.queries)
+    return np.divide(_graded_dcg(joined, measure), best, out=np.zeros(joined.queries), where=best > 0)
 
 
 def _dcg(joined: Joined, measure: Measure) -> Floats:

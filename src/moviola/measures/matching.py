@@ -16,9 +16,7 @@ __all__ = ["match"]
 FREE = -1
 
 
-def match(
-    pairs: Pairs, query: Integers, rank: Integers, truths: int, *, overlap: float, strict: bool
-) -> Integers:
+def match(pairs: Pairs, rank: Integers, truths: int, *, overlap: float, strict: bool) -> Integers:
     """Which judged moment each prediction takes.
 
     A prediction whose best free moment stays below the threshold takes nothing, so pairs below it may be
@@ -26,8 +24,7 @@ def match(
     rank belong to two queries and cannot want the same moment.
 
     Args:
-        pairs: overlapping pairs, ``truth`` in the order that decides ties.
-        query: (predictions,) int64, the query of each prediction.
+        pairs: overlapping pairs by rank, then prediction, falling IoU and order of the judged moments.
         rank: (predictions,) int64, from 1, rising within each query.
         truths: number of judged moments.
         overlap: the threshold in [0, 1].
@@ -36,21 +33,16 @@ def match(
     Returns:
         (predictions,) int64: row of the judged moment taken, or -1.
     """
-    enough = pairs.iou > overlap if strict else pairs.iou >= overlap
-    prediction, truth, iou = pairs.prediction[enough], pairs.truth[enough], pairs.iou[enough]
-    # Round by round: best pair first within a prediction, predictions of one rank beside each other.
-    order = np.lexsort((truth, -iou, query[prediction], rank[prediction]))
-    prediction, truth = prediction[order], truth[order]
-    taken = np.full(len(query), FREE, np.int64)
+    enough = np.flatnonzero(pairs.iou > overlap if strict else pairs.iou >= overlap)
+    # Backwards, the best pair of a prediction is written last and stays.
+    prediction, truth = pairs.prediction[enough][::-1], pairs.truth[enough][::-1]
+    taken = np.full(len(rank), FREE, np.int64)
     free = np.ones(truths, np.bool_)
-    ranks = rank[prediction]
-    bounds = np.flatnonzero(np.diff(ranks, prepend=0, append=0))
-    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        available = np.flatnonzero(free[truth[low:high]]) + low
-        # Written backwards, the best pair of a prediction is written last and stays.
-        available = available[::-1]
-        taken[prediction[available]] = truth[available]
-        candidates = prediction[low:high]
-        won = taken[candidates]
-        free[won[won != FREE]] = False
+    bounds = np.flatnonzero(np.diff(rank[prediction], prepend=0, append=0)).tolist()
+    for low, high in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
+        asking, wanted = prediction[low:high], truth[low:high]
+        available = free[wanted]
+        asking = asking[available]
+        taken[asking] = wanted[available]
+        free[taken[asking]] = False
     return taken

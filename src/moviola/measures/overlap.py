@@ -11,7 +11,7 @@ import numpy as np
 
 from moviola.measures.collections import Floats, Integers
 
-__all__ = ["Pairs", "join", "overlap"]
+__all__ = ["Pairs", "join", "overlap", "spread"]
 
 
 def overlap(start: Floats, end: Floats, other_start: Floats, other_end: Floats) -> Floats:
@@ -28,7 +28,7 @@ def overlap(start: Floats, end: Floats, other_start: Floats, other_end: Floats) 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Predictions beside judged moments of the same query and video, IoU > 0, ordered by prediction.
+    """Predictions beside judged moments of the same query and video, IoU > 0.
 
     Attributes:
         prediction: (pairs,) int64, row of the predictions.
@@ -41,12 +41,24 @@ class Pairs:
     iou: Floats
 
 
+def spread(count: Integers) -> Integers:
+    """0, 1, … count - 1 for every count, one after another: (sum of counts,) int64."""
+    return np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+
+
 def join(prediction_key: Integers, truth_key: Integers) -> tuple[Integers, Integers]:
     """Rows (i, j) with ``prediction_key[i] == truth_key[j]``, ordered by i, then j. Each an (n,) int64."""
     order = np.argsort(truth_key, kind="stable")
-    keys = truth_key[order]
-    first = np.searchsorted(keys, prediction_key, side="left")
-    count = np.searchsorted(keys, prediction_key, side="right") - first
-    prediction = np.repeat(np.arange(len(prediction_key)), count)
-    within = np.arange(len(prediction)) - np.repeat(np.cumsum(count) - count, count)
-    return prediction, order[np.repeat(first, count) + within]
+    keys, first, count = np.unique(truth_key[order], return_index=True, return_counts=True)
+    if not len(keys):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    # Most predictions have no partner; a table of the keys' last bits spares them the search.
+    bits = (1 << (8 * len(keys)).bit_length()) - 1
+    table = np.zeros(bits + 1, np.bool_)
+    table[keys & bits] = True
+    maybe = np.flatnonzero(table[prediction_key & bits])
+    place = np.minimum(np.searchsorted(keys, prediction_key[maybe]), len(keys) - 1)
+    found = keys[place] == prediction_key[maybe]
+    maybe, place = maybe[found], place[found]
+    times = count[place]
+    return np.repeat(maybe, times), order[np.repeat(first[place], times) + spread(times)]
