@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) 
         track.codec_context.subtitle_header = header.encode()
         line = SubtitleSet.create(b"0,0,Default,,0,0,0,,{\\i1}Hello{\\i0}, you", 0, 1500, 3000)
         packet = track.codec_context.encode_subtitle(line)
-        packet.stream, packet.time_base = track, av.time_base and packet.time_base
+        packet.stream, packet.time_base = track, Fraction(1, 1000)
         target.mux(packet)
         for picture in source.demux(source.streams.video[0]):
             if picture.size:

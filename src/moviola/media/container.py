@@ -121,12 +121,15 @@ def promised_duration(container: av.container.InputContainer, stream: VideoStrea
     """
     if stream.duration and stream.duration > 0 and stream.time_base:
         return float(stream.duration * stream.time_base)
+    # The rest are times at which the last picture ends, not durations.
+    start = float((stream.start_time or 0) * (stream.time_base or 0))
+    end = 0.0
     if clock := re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", stream.metadata.get("DURATION", "")):
         hours, minutes, rest = clock.groups()
-        return int(hours) * 3600 + int(minutes) * 60 + float(rest)
-    if len(container.streams) == 1 and container.duration and container.duration > 0:
-        return container.duration / av.time_base
-    return None
+        end = int(hours) * 3600 + int(minutes) * 60 + float(rest)
+    elif len(container.streams) == 1 and container.duration:
+        end = container.duration / av.time_base
+    return end - start if end > start else None
 
 
 def _why_unreadable(path: Path, error: Exception) -> str:

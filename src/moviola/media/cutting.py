@@ -125,13 +125,17 @@ def _copy(piece: _Piece, part: Path) -> None:
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
         held, first, floor = _run_up(piece, packets)
-        zero = first * source.tick
+        zero, last = first * source.tick, first
         for packet in chain(held, packets):
-            assert packet.pts is not None and packet.dts is not None
+            assert packet.pts is not None
+            if packet.dts is None:
+                packet.dts = packet.pts
             if packet.stream_index == video.index:
                 # Pictures shown before the key frame refer to what was before it.
                 if packet.pts < floor:
                     continue
+                packet.duration = packet.duration or source.step
+                last = max(last, packet.pts + packet.duration)
             elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
                 continue  # one packet before the first sound that is heard is kept: decoders start with it
             shift = round(zero / packet.time_base)
@@ -139,7 +143,7 @@ def _copy(piece: _Piece, part: Path) -> None:
             packet.dts -= shift
             packet.stream = tracks[packet.stream_index]
             target.mux(packet)
-    show_for(part, piece.length(first))
+    show_for(part, min(piece.length(first), (last - first) * source.tick))
 
 
 def _require_playable(piece: _Piece) -> None:
@@ -236,11 +240,12 @@ def _encode(piece: _Piece, part: Path) -> None:
             streams.append(_encoded_sound(piece, voice, first * piece.source.tick))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             target.mux(packet)
-    show_for(part, piece.length(first))
+    assert piece.source.end is not None
+    show_for(part, min(piece.length(first), (piece.source.end - first) * piece.source.tick))
 
 
 def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
-    """Pictures on screen in the span, each with the tick since which it is."""
+    """Pictures on screen in the span, with the tick since which each is; ``source.end`` ends the last."""
     source = piece.source
     packets = source.packets()
     if source.zero is not None:
@@ -261,8 +266,10 @@ def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
         if not started:
             raise CannotPrune
         if since >= piece.end:
+            source.end = since
             return
         yield since, frame
+    source.end = end
     if not started:
         piece.require_before(end)
         if before is None:
@@ -278,11 +285,22 @@ def _encoded_pictures(
     first: int,
 ) -> Iterator[Packet[VideoStream]]:
     to_yuv = VideoReformatter()
-    for since, frame in pictures:
+    durations: dict[int | None, int] = {}
+    tick = piece.source.tick / _TICK
+    current = next(pictures, None)
+    while current is not None:
+        since, frame = current
+        current = next(pictures, None)
+        until = current[0] if current else piece.source.end or since
         picture = to_yuv.reformat(VideoFrame.from_ndarray(upright(frame)), format="yuv420p", threads=1)
-        picture.pts, picture.time_base = round((since - first) * piece.source.tick / _TICK), _TICK
-        yield from track.encode(picture)
-    yield from track.encode(None)
+        picture.pts, picture.time_base = round((since - first) * tick), _TICK
+        durations[picture.pts] = max(1, round((until - since) * tick))
+        for packet in track.encode(picture):
+            packet.duration = durations.pop(packet.pts, 0)
+            yield packet
+    for packet in track.encode(None):
+        packet.duration = durations.pop(packet.pts, 0)
+        yield packet
 
 
 def _encoded_sound(piece: _Piece, voice: AudioStream, zero: Fraction) -> Iterator[Packet[AudioStream]]:

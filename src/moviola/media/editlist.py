@@ -22,7 +22,7 @@ class _Box:
 
 
 def show_for(path: Path, duration: Fraction) -> None:
-    """End the video track of an MP4 after ``duration`` seconds, in place; a longer one changes nothing."""
+    """End the video track of an MP4 after ``duration`` seconds, in place."""
     data = _head(path)
     moov = next(box for box in _boxes(data, 0, len(data)) if box.kind == b"moov")
     inside = list(_boxes(data, moov.start, moov.end))
@@ -41,10 +41,9 @@ def show_for(path: Path, duration: Fraction) -> None:
             last = edits + 8 + size * (int.from_bytes(data[edits + 4 : edits + 8], "big") - 1)
             length = 8 if size == 20 else 4
             before = int.from_bytes(data[last : last + length], "big")
-            if ticks < before:
-                data[last : last + length] = ticks.to_bytes(length, "big")
-                _write(header.start, 20, 28, data, _number(header.start, 20, 28, data) - before + ticks)
-                shown = _number(header.start, 20, 28, data)
+            data[last : last + length] = ticks.to_bytes(length, "big")
+            shown += ticks - before
+            _write(header.start, 20, 28, data, shown)
         longest = max(longest, shown)
     _write(movie.start, 16, 24, data, longest)
     with path.open("r+b") as file:
