@@ -14,8 +14,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
-from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -66,27 +66,8 @@ class Library(LibraryStore):
     ...     print(m.rank, m.video_id, m.start, m.end, m.score)
     """
 
-    def __init__(
-        self,
-        folder: str | PathLike[str],
-        *,
-        encoder: str | None = None,
-        sentence_encoder: str | None = None,
-        read_only: bool = False,
-        device: str = "auto",
-        precision: str = "auto",
-        refiner: Refiner | None = None,
-    ) -> None:
-        super().__init__(
-            folder,
-            encoder=encoder,
-            sentence_encoder=sentence_encoder,
-            read_only=read_only,
-            device=device,
-            precision=precision,
-        )
-        self.refiner: Refiner = refiner or CurveRefiner()
-        self._backgrounds: dict[tuple[int, str], NDArray[np.float32]] = {}
+    refiner: Refiner = CurveRefiner()
+    """Stage 3; assign another one to use it."""
 
     def search(
         self,
@@ -248,6 +229,10 @@ class Library(LibraryStore):
         for score, piece in zip(scores[0].tolist(), ids[0].tolist(), strict=True):
             yield unpack_id(piece), chance.score(score)
 
+    @cached_property
+    def _backgrounds(self) -> dict[tuple[int, str], NDArray[np.float32]]:
+        return {}
+
     # -- what chance gives -----------------------------------------------------------------------------
 
     def _background(self, view: View, kind: str) -> NDArray[np.float32]:
@@ -259,7 +244,8 @@ class Library(LibraryStore):
             rows = generator.permutation(sorted(view.videos))[:_BACKGROUND_VIDEOS]
             sample = np.concatenate([vectors(view.videos[int(row)]) for row in rows])
             keep = generator.permutation(len(sample))[:_BACKGROUND_PIECES]
-            self._backgrounds = {k: v for k, v in self._backgrounds.items() if k[0] == view.generation}
+            for stale in [known for known in self._backgrounds if known[0] != view.generation]:
+                del self._backgrounds[stale]
             self._backgrounds[key] = sample[keep]
         return self._backgrounds[key]
 

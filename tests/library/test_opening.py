@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, LibraryError, NotFound
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library import compact, repair, verify
 from moviola.search import Library
 
@@ -30,6 +30,29 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
 def test_another_encoder_is_refused_with_both_named(library: Library) -> None:
     with pytest.raises(EncoderMismatch, match=r"'.*demo.*', opened with ''"):
         Library(library.folder, encoder="none")
+
+
+def test_another_segment_length_is_refused_with_both_named(library: Library) -> None:
+    with pytest.raises(EncoderMismatch, match=r"segment seconds 4\.0, opened with 8\.0"):
+        Library(library.folder, segment_seconds=8)
+    with Library(library.folder, segment_seconds=4, frame_rate=1) as reopened:
+        assert len(reopened) == 4
+
+
+def test_segments_and_frames_can_be_chosen(films: Path, opened: Callable[..., Library]) -> None:
+    library = opened(encoder="demo", sentence_encoder="none", segment_seconds=2, frame_rate=2)
+    library.index(films / "a.mp4")
+    video = library.catalogue.video("a")
+    assert video.frames is not None and video.frames.count == 18
+    assert len(library.segment_vectors(video)) == 5
+    assert all(m.end <= video.duration for m in library.search("anything"))
+
+
+@pytest.mark.parametrize("seconds", [0, -4, 0.5, float("nan")])
+def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(InvalidValue, match=r"segment_seconds|whole number of frames"):
+        Library(tmp_path / "library", encoder="demo", segment_seconds=seconds)
+    assert not (tmp_path / "library").exists()
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ def index_(
         str | None,
         typer.Option(help="Sentence encoder for subtitles: minilm, a hub id, a folder, or none."),
     ] = None,
+    segment_seconds: Annotated[
+        float | None, typer.Option(help="Length of the segments of a new library (4 by default).")
+    ] = None,
+    frame_rate: Annotated[
+        float | None, typer.Option(help="Frames a second that a new library encodes (1 by default).")
+    ] = None,
     prune: Annotated[
         bool, typer.Option(help="Take out videos whose file is gone from these folders.")
     ] = False,
@@ -53,7 +59,13 @@ def index_(
     from moviola.search import Library
 
     with Library(
-        library, encoder=encoder, sentence_encoder=sentences, device=device, precision=precision
+        library,
+        encoder=encoder,
+        sentence_encoder=sentences,
+        segment_seconds=segment_seconds,
+        frame_rate=frame_rate,
+        device=device,
+        precision=precision,
     ) as lib:
         with _IndexProgress() as progress:
             report = lib.index(*sources, prune=prune, progress=progress)

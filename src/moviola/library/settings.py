@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from moviola.errors import EncoderMismatch, LibraryError
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -57,6 +58,18 @@ class Settings(BaseModel):
         draft.replace(folder / SETTINGS_FILE)
 
     @classmethod
+    def of(cls, values: Mapping[str, object]) -> Settings:
+        """Settings of a new library.
+
+        Raises:
+            InvalidValue: a value outside its range, or a segment that is no whole number of frames.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise InvalidValue(_first_complaint(error)) from error
+
+    @classmethod
     def read(cls, folder: Path) -> Settings:
         """Read and validate ``moviola.toml``.
 
@@ -76,11 +89,9 @@ class Settings(BaseModel):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise LibraryError(f"{path}: not valid TOML ({error}); restore it from a copy") from error
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or "settings"
-            raise LibraryError(f"{path}: {field}: {first['msg']}; restore it from a copy") from error
+            raise LibraryError(f"{path}: {_first_complaint(error)}; restore it from a copy") from error
 
-    def require_same(self, folder: Path, wanted: dict[str, object]) -> None:
+    def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
         """Refuse values that differ from what the library was built with.
 
         Raises:
@@ -93,3 +104,9 @@ class Settings(BaseModel):
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
                     "open it with the former, or index the videos into a new library"
                 )
+
+
+def _first_complaint(error: ValidationError) -> str:
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"]) or "settings"
+    return f"{field}: {first['msg'].removeprefix('Value error, ')}"

@@ -78,12 +78,16 @@ class LibraryStore:
             lives on subtitles alone, or None for the one that the library was built with.
         sentence_encoder: the same for subtitle sentences; for a new library None means MiniLM if its
             package is installed, else word search only.
+        segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
+            number of frames. For one that exists, what it must have been built with.
+        frame_rate: frames a second that are encoded, 1 by default; likewise.
         read_only: never write, not even an index; works on a read-only file system.
         device, precision: handed to the encoders.
 
     Raises:
         NotFound: no library there, and no encoder to create one with.
-        EncoderMismatch: the library was built with another encoder or revision.
+        EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
+        InvalidValue: a segment is no whole number of frames.
         LibraryError: damaged settings or catalogue.
     """
 
@@ -93,6 +97,8 @@ class LibraryStore:
         *,
         encoder: str | None = None,
         sentence_encoder: str | None = None,
+        segment_seconds: float | None = None,
+        frame_rate: float | None = None,
         read_only: bool = False,
         device: str = "auto",
         precision: str = "auto",
@@ -102,9 +108,11 @@ class LibraryStore:
         self._device, self._precision = device, precision
         self._view: View | None = None
         exists = (self.folder / SETTINGS_FILE).is_file()
+        sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
+        chosen = {name: float(value) for name, value in sampling.items() if value is not None}
         if not exists:
             self._refuse_to_create(encoder, read_only)
-            self.settings = self._new_settings(str(encoder), sentence_encoder)
+            self.settings = self._new_settings(str(encoder), sentence_encoder, chosen)
             self.folder.mkdir(parents=True, exist_ok=True)
             # The settings come last: a folder without them is not yet a library.
             Catalogue(self.folder).close()
@@ -114,6 +122,7 @@ class LibraryStore:
             missing = self.folder / CATALOGUE_FILE
             raise LibraryError(f"{missing}: missing; restore it, or index into a new library")
         if exists:
+            self.settings.require_same(self.folder, chosen)
             self._require_same_encoders(encoder, sentence_encoder)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureStore(self.folder / "features", "frames", self.settings.encoder_dim)
@@ -128,11 +137,13 @@ class LibraryStore:
                 "--encoder NAME` makes one (`moviola models list` shows the encoders on this machine)"
             )
 
-    def _new_settings(self, encoder: str, sentence_encoder: str | None) -> Settings:
+    def _new_settings(
+        self, encoder: str, sentence_encoder: str | None, sampling: dict[str, float]
+    ) -> Settings:
         from moviola.encoders import MINILM, load_encoder, load_sentence_encoder
         from moviola.encoders.sentences import packaged_folder
 
-        values: dict[str, object] = {}
+        values: dict[str, object] = {**sampling}
         if encoder != "none":
             visual = load_encoder(encoder, device=self._device, precision=self._precision)
             self.__dict__["encoder"] = visual
@@ -146,7 +157,7 @@ class LibraryStore:
                 sentence_revision=sentences.revision,
                 sentence_dim=sentences.dim,
             )
-        return Settings.model_validate(values)
+        return Settings.of(values)
 
     def _require_same_encoders(self, encoder: str | None, sentence_encoder: str | None) -> None:
         wanted: dict[str, object] = {}
