@@ -104,7 +104,9 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
         if pictures:
             raise UnreadableMedia(path, "the video stream has a codec that is not known here")
         kinds = sorted({s.type for s in container.streams if s.type != "video"})
-        held = " and ".join(kinds) or "nothing"
+        if not {"audio", "subtitle"}.intersection(kinds):
+            raise UnreadableMedia(path, "no stream in it can be read; it was cut short or is damaged")
+        held = " and ".join(kinds)
         cover = " with cover art" if container.streams.video else ""
         raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
     if container.format.name == "avi" and 0 < (usable[0].average_rate or 1) < _SLOWEST:
