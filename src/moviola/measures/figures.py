@@ -1,0 +1,182 @@
+"""Figures of the studies, for print and screen: matplotlib, drawn without a display.
+
+Every line has its own colour (Okabe and Ito's, distinct for the colour blind), marker and dash, so that a
+figure survives a black-and-white printer. matplotlib is imported when a figure is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from moviola.errors import MissingDependency
+from moviola.measures.collections import Floats
+from moviola.measures.studies import SelfAgreement, bias_variance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["bars", "bias_curves", "heatmap", "lines", "profiles", "save", "self_agreement_curves"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":")
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "moviola",
+    "figure.dpi": 200,
+}
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingDependency("matplotlib is not installed; run: pip install 'moviola[studies]'") from None
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def _figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
+
+
+def _line(axes: Axes, number: int, x: Sequence[float], y: Sequence[float], label: str) -> None:
+    axes.plot(
+        x,
+        y,
+        label=label,
+        color=COLOURS[number % len(COLOURS)],
+        marker=MARKERS[number % len(MARKERS)],
+        linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+    )
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper")
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write ``path`` as PNG (200 dots an inch) and SVG; returns both paths. The folder must exist."""
+    with _style():
+        paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
+        figure.savefig(paths[0], dpi=200)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths
+
+
+def heatmap(names: Sequence[str], values: Floats, title: str) -> Figure:
+    """Agreement between measures: (measures, measures) τ-b in [-1, 1], one number a cell, NaN a dash."""
+    with _style():
+        side = 1.9 + 0.5 * len(names)
+        figure, (axes,) = _figure(side + 0.9, side)
+        axes.grid(visible=False)
+        picture = axes.imshow(values, cmap="RdBu", vmin=-1, vmax=1)
+        ticks = range(len(names))
+        axes.set_xticks(ticks, names, rotation=45, ha="right", rotation_mode="anchor")
+        axes.set_yticks(ticks, names)
+        axes.spines[:].set_visible(False)
+        for (row, column), value in np.ndenumerate(values):
+            text = "–" if np.isnan(value) else f"{value:.2f}"
+            colour = "white" if abs(value) > 0.6 else "black"
+            axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
+        axes.set_title(title)
+        figure.colorbar(picture, ax=axes, label="Kendall's τ-b", shrink=0.8)
+    return figure
+
+
+def self_agreement_curves(found: Mapping[str, SelfAgreement], title: str) -> Figure:
+    """Mean and variance of self-agreement over the size of the query subsets (figure 6)."""
+    with _style():
+        figure, (top, bottom) = _figure(7.2, 5.6, rows=2)
+        for number, (name, curve) in enumerate(found.items()):
+            _line(top, number, curve.sizes.tolist(), curve.mean.tolist(), name)
+            _line(bottom, number, curve.sizes.tolist(), curve.variance.tolist(), name)
+        top.set(ylabel="mean τ-b", title=title)
+        bottom.set(ylabel="variance of τ-b", xlabel="queries in a subset")
+        bottom.set_ylim(bottom=0)
+        _legend(figure, top)
+    return figure
+
+
+def lines(
+    x: Sequence[float], rows: Mapping[str, Sequence[float]], title: str, across: str, up: str
+) -> Figure:
+    """One line a row over common, numbered places."""
+    with _style():
+        figure, (axes,) = _figure(7.2, 3.8)
+        for number, (name, values) in enumerate(rows.items()):
+            _line(axes, number, x, values, name)
+        axes.set(xlabel=across, ylabel=up, title=title)
+        axes.set_xticks(list(x))
+        _legend(figure, axes)
+    return figure
+
+
+def profiles(columns: Sequence[str], rows: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """Z-scores of the picked models: one line a validation measure over the test measures (figure 8)."""
+    with _style():
+        figure, (axes,) = _figure(8.0, 4.2)
+        for number, (name, values) in enumerate(rows.items()):
+            _line(axes, number, range(len(columns)), values, name)
+        axes.axhline(0, color="#555555", linewidth=0.8)
+        axes.set_xticks(range(len(columns)), columns, rotation=30, ha="right", rotation_mode="anchor")
+        axes.set(xlabel="test measure", ylabel="Z-score of the picked model", title=title)
+        _legend(figure, axes)
+        figure.legends[0].set_title("picked by")
+    return figure
+
+
+def bars(values: Mapping[str, float], title: str, across: str) -> Figure:
+    """One horizontal bar a name, the number beside it; values in [0, 1]."""
+    with _style():
+        figure, (axes,) = _figure(6.4, 1.2 + 0.27 * len(values))
+        drawn = axes.barh(list(values), list(values.values()), color=COLOURS[0], height=0.65)
+        axes.bar_label(drawn, fmt="%.3f", padding=3, fontsize=8)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlim(0, 1.08)
+        axes.set(xlabel=across, title=title)
+    return figure
+
+
+def bias_curves(overlaps: Floats, noises: Sequence[float], iou: float) -> Figure:
+    """Squared bias, variance and error of AxIoU@1 and R@1,θ over θ, a column a noise level (figure 10)."""
+    with _style():
+        figure, panels = _figure(7.6, 2.9, columns=len(noises))
+        names = ("squared bias", "variance", "mean squared error")
+        for axes, noise in zip(panels, noises, strict=True):
+            for family, (measure, curves) in enumerate(bias_variance(overlaps, noise, iou).items()):
+                for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
+                    axes.plot(
+                        overlaps,
+                        curve,
+                        color=COLOURS[number],
+                        linestyle=DASHES[family],
+                        label=f"{measure.replace('R@1', 'R@1,θ')} {name}",
+                    )
+            axes.set(title=f"γ = {noise:g}", xlabel="θ", ylim=(-0.02, 0.62))
+        panels[0].set_ylabel(f"one moment, true IoU {iou:g}")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
