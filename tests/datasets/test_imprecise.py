@@ -210,7 +210,7 @@ def test_rules_and_a_journal_that_was_cut_off(tmp_path: Path) -> None:
     with journal.open("a") as file:
         file.write('{"caption": "So Castle op')
     outcome = make_imprecise(CAPTIONS, by_rules(LEXICON), CHECK, journal)
-    assert outcome.done[CAPTIONS[4]] == "So a man opens door 4."
+    assert outcome.done[CAPTIONS[4]] == "So a person opens door 4."
     assert read_journal(journal) == outcome.done
     with pytest.raises(InvalidValue, match="batch=0"):
         make_imprecise([], by_rules(LEXICON), CHECK, journal, batch=0)

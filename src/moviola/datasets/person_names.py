@@ -1,7 +1,7 @@
 """Which words of a caption set are names of persons, and whether they are a man's or a woman's.
 
 Nothing is looked up elsewhere: a name is a word that this set writes with a capital inside its sentences and
-hardly ever without, or one of a compact list of first names. Gender follows from the pronouns that accompany
+hardly ever without, or one of a compact list of first names. Gender follows from the pronouns that follow
 a name in captions where it is alone, then from the list.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["TITLES", "WORD", "Gender", "NameLexicon", "learn_names", "stem", "words"]
+__all__ = ["FEMALE", "MALE", "TITLES", "WORD", "Gender", "NameLexicon", "learn_names", "stem", "words"]
 
 Gender = Literal["m", "f", ""]
 
@@ -113,6 +113,10 @@ _EVERYDAY = words("""
 _FOLLOWS_SUBJECT = re.compile(
     r"(?:is|was|are|were|has|had|does|and|then|who|[a-z]{2,}(?:s|ed))$|(?:tries|can|gets)$"
 )
+MALE = words("he his him himself")
+FEMALE = words("she her hers herself")
+# Where one of these is in the caption, its pronouns may not mean the name.
+_OTHERS = words("man woman girl boy guy lady patient doctor who")
 _NO_OPENER = re.compile(
     r"(?:[a-z]+(?:ly|ing|ed|ness|tion|ment|ers|ists|ants|mates|men|women|one|body|self|where))$"
 )
@@ -205,17 +209,17 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
 
 
 def _genders(captions: Iterable[str], names: set[str]) -> dict[str, Gender]:
-    """Pronouns beside a name that is alone in its caption; a clear majority of them beats the list."""
+    """Pronouns after a name that is alone in its caption; a clear majority of them beats the list."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for caption in captions:
-        words = [stem(m.group())[0] for m in WORD.finditer(caption)]
-        there = {w.lower() for w in words if w[:1].isupper() and w.lower() in names}
-        if len(there) == 1:
-            lower = {w.lower() for w in words}
-            if not lower & {"man", "woman", "girl", "boy", "guy", "lady", "patient", "doctor", "who"}:
-                (name,) = there
-                seen[name]["m"] += bool(lower & {"he", "his", "him", "himself"})
-                seen[name]["f"] += bool(lower & {"she", "her", "hers", "herself"})
+        spoken = [stem(m.group())[0] for m in WORD.finditer(caption)]
+        there = [place for place, w in enumerate(spoken) if w[:1].isupper() and w.lower() in names]
+        if len({spoken[place].lower() for place in there}) == 1:
+            lower = {w.lower() for w in spoken}
+            if not lower & _OTHERS:
+                name, after = spoken[there[0]].lower(), {w.lower() for w in spoken[there[0] :]}
+                seen[name]["m"] += bool(after & MALE)
+                seen[name]["f"] += bool(after & FEMALE)
     found: dict[str, Gender] = {}
     for name in names:
         men, women = seen[name]["m"], seen[name]["f"]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from moviola.datasets.person_names import TITLES, WORD, Gender, NameLexicon, stem, words
+from moviola.datasets.person_names import FEMALE, MALE, TITLES, WORD, Gender, NameLexicon, stem, words
 
 __all__ = ["find_names", "rewrite"]
 
@@ -42,8 +42,6 @@ _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "
               "wasn't": "weren't", "doesn't": "don't", "hasn't": "haven't"}  # fmt: skip
 _COMMAS = frozenset((",", "and", "&", ", and", "/"))
 _BETWEEN = words("both all then also just slowly quickly suddenly each")
-_MALE = frozenset(("he", "his", "him", "himself"))
-_FEMALE = frozenset(("she", "her", "hers", "herself"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +142,8 @@ def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
 def _as_one(mentions: list[_Mention], tokens: Sequence[_Token]) -> list[_Mention]:
     """A lone person whose gender is unknown takes that of the sentence's pronouns."""
     if len({m.key for m in mentions}) == 1 and not any(m.gender for m in mentions):
-        words = {token.text.lower() for token in tokens}
-        his, hers = bool(words & _MALE), bool(words & _FEMALE)
+        spoken = {token.text.lower() for token in tokens[mentions[0].last :]}
+        his, hers = bool(spoken & MALE), bool(spoken & FEMALE)
         if his != hers:
             for mention in mentions:
                 mention.gender = "m" if his else "f"
