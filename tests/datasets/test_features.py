@@ -1,0 +1,121 @@
+"""Feature files of every form, their conversion, and what does not fit an annotation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from moviola.datasets.annotations import Collector
+from moviola.datasets.features import ShardFeatures, check_features, convert, open_features
+from moviola.errors import DataError, InvalidValue, NotFound
+
+Arrays = dict[str, NDArray[np.float32]]
+
+
+@pytest.fixture
+def arrays() -> Arrays:
+    draw = np.random.default_rng(3)
+    return {f"v{n}": draw.normal(size=(n + 2, 4)).astype(np.float32) for n in range(5)}
+
+
+def as_hdf5(arrays: Arrays, folder: Path) -> Path:
+    with h5py.File(folder / "f.h5", "w") as file:
+        for key, rows in arrays.items():
+            file[key] = rows
+    return folder / "f.h5"
+
+
+def as_npy(arrays: Arrays, folder: Path) -> Path:
+    (folder / "npy").mkdir()
+    for key, rows in arrays.items():
+        np.save(folder / "npy" / f"{key}.npy", rows)
+    return folder / "npy"
+
+
+def as_tensors(arrays: Arrays, folder: Path) -> Path:
+    save_file(arrays, folder / "all.safetensors")
+    return folder / "all.safetensors"
+
+
+def as_tensor_folder(arrays: Arrays, folder: Path) -> Path:
+    (folder / "st").mkdir()
+    for key, rows in arrays.items():
+        save_file({"features": rows}, folder / "st" / f"{key}.safetensors")
+    return folder / "st"
+
+
+@pytest.mark.parametrize("write", [as_hdf5, as_npy, as_tensors, as_tensor_folder])
+def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    source = open_features(write(arrays, tmp_path))
+    assert sorted(source.keys()) == sorted(arrays)
+    shards = convert(source, tmp_path / "shards", shard_bytes=60)
+    assert len(list((tmp_path / "shards").glob("rows-*.f16"))) > 1
+    again = open_features(tmp_path / "shards")
+    assert isinstance(again, ShardFeatures)
+    for key, rows in arrays.items():
+        assert source.shape(key) == again.shape(key) == rows.shape
+        np.testing.assert_array_equal(source.read(key), rows)
+        np.testing.assert_array_equal(shards.mapped(key), rows.astype(np.float16))
+        assert again.read(key).dtype == np.float32
+    for one in (source, again):
+        with pytest.raises(NotFound, match="no features of 'gone'"):
+            one.read("gone")
+
+
+def test_a_vector_is_one_row(tmp_path: Path) -> None:
+    (tmp_path / "q").mkdir()
+    np.save(tmp_path / "q" / "7.npy", np.ones(5, np.float32))
+    assert open_features(tmp_path / "q").read("7").shape == (1, 5)
+
+
+def test_mixed_dimensions_and_overflow_are_refused_by_name(arrays: Arrays, tmp_path: Path) -> None:
+    broken = {**arrays, "w": np.ones((2, 5), np.float32)}
+    with pytest.raises(DataError, match="w: dimension 5, but v0 has 4"):
+        convert(open_features(as_hdf5(broken, tmp_path)), tmp_path / "a")
+    huge = {**arrays, "w": np.full((2, 4), 1e6, np.float32)}
+    (tmp_path / "h").mkdir()
+    with pytest.raises(DataError, match="w: a number is not finite"):
+        convert(open_features(as_hdf5(huge, tmp_path / "h")), tmp_path / "b")
+
+
+def test_unfinished_or_cut_shards_are_noticed(arrays: Arrays, tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    convert(open_features(as_hdf5(arrays, tmp_path)), folder)
+    with pytest.raises(InvalidValue, match="not empty"):
+        convert(open_features(tmp_path / "f.h5"), folder)
+    shard = folder / "rows-00000.f16"
+    shard.write_bytes(shard.read_bytes()[:-8])
+    with pytest.raises(DataError, match="are listed; convert again"):
+        open_features(folder)
+    (folder / "shards.json").unlink()
+    with pytest.raises(DataError, match="holds neither"):
+        open_features(folder)
+
+
+def test_no_feature_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no such file"):
+        open_features(tmp_path / "gone.h5")
+    (tmp_path / "text.h5").write_text("no")
+    with pytest.raises(DataError, match="no readable HDF5"):
+        open_features(tmp_path / "text.h5")
+
+
+def test_misfits_are_named(tmp_path: Path) -> None:
+    gather = Collector("t")
+    for name, duration in {"fits": 15.0, "gone": 9.0, "stale": 15.0, "cut": 30.0, "wide": 3.0}.items():
+        gather.add_video(name, duration)
+    rows = {"fits": (10, 4), "stale": (20, 4), "cut": (5, 4), "wide": (2, 6), "extra": (3, 4)}
+    path = as_hdf5({key: np.zeros(shape, np.float32) for key, shape in rows.items()}, tmp_path)
+    flaws = check_features(open_features(path), gather.made(), 1.5)
+    assert {(flaw.kind, flaw.where) for flaw in flaws} == {
+        ("no features", "gone"),
+        ("longer than the video", "stale"),
+        ("shorter than the video", "cut"),
+        ("other dimension", "wide"),
+        ("no such video", "extra"),
+    }
