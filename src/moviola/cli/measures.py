@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from moviola.cli.app import JsonOption, app, console, emit_json, note
@@ -150,16 +151,19 @@ def compare(
         comparisons = [{"baseline": baseline, "run": other} | dataclasses.asdict(row) for other, row in rows]
         emit_json({"comparisons": comparisons, "missing": {p: list(r.missing) for p, r in found.items()}})
         return
-    table = Table(title=f"against {Path(baseline).name}, {found[baseline].queries} queries", pad_edge=False)
-    table.add_column("measure and run")
-    for column in ("values", "difference", "95 % interval", "+/-", "p perm.", "p t"):
+    table = Table(
+        title=f"against {Path(baseline).name}, {found[baseline].queries} queries",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("measure, run", no_wrap=True)
+    for column in ("means", "difference, 95 %", "+/-", "p perm.", "p t"):
         table.add_column(column, justify="right", no_wrap=True)
     for other, row in rows:
         table.add_row(
             f"{row.measure}\n{Path(other).name}",
             f"{row.first:.3f} → {row.second:.3f}",
-            f"{row.difference:+.4f}",
-            f"{row.low:+.3f} {row.high:+.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}",
             f"{row.wins}/{row.losses}",
             f"{row.permutation:.3g}",
             f"{row.t:.2g}",

@@ -274,6 +274,8 @@ def _tvr_truth(path: Path, text: str, value: str) -> Table:
 
 def _tvr_submission(path: Path, text: str, value: str) -> Table:
     content = document(path, text)
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: line 1: an object with video2idx and VCMR was expected")
     task = next((task for task in ("VCMR", "SVMR") if isinstance(content.get(task), list)), None)
     names = content.get("video2idx")
     if task is None or not isinstance(names, dict):
