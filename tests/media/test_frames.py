@@ -293,3 +293,22 @@ def test_impossible_rates_are_refused(films: Any, rate: float) -> None:
     path, _ = films.make("h264", **FILMS["h264"])
     with pytest.raises(InvalidValue, match="rate"):
         sample_frames(path, rate=rate, size=SMALL)
+
+
+def test_sampled_pictures_are_let_go_without_the_garbage_collector(films: Any) -> None:
+    """A picture in a reference cycle would stay until a collection that may come hundreds later."""
+    import gc
+
+    from av.video.frame import VideoFrame
+
+    path, _ = films.make("h264", **FILMS["h264"])
+    gc.collect()
+    gc.disable()
+    try:
+        with sample_frames(path, rate=25, size=SMALL) as frames:
+            for _ in frames:
+                pass
+            alive = sum(isinstance(thing, VideoFrame) for thing in gc.get_objects())
+    finally:
+        gc.enable()
+    assert alive < 30  # of 125

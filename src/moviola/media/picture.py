@@ -79,6 +79,22 @@ def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction
     return (height, width) if orientation.transpose else (width, height)
 
 
+class _Orientations:
+    """The orientation of picture after picture, read again only when the rotation changes.
+
+    Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
+    """
+
+    def __init__(self) -> None:
+        self._rotation: int | None = None
+        self._orientation = Orientation()
+
+    def of(self, frame: VideoFrame) -> Orientation:
+        if frame.rotation != self._rotation:
+            self._rotation, self._orientation = frame.rotation, Orientation.of(frame)
+        return self._orientation
+
+
 class _Scaler:
     """One swscale context, kept from picture to picture."""
 
@@ -104,12 +120,13 @@ class Fitter:
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
         self._size = size
         self._aspect = aspect
+        self._orientations = _Orientations()
         self._scaler = _Scaler(_INTERPOLATION[size.interpolation])
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """(height, width, 3) uint8 RGB."""
         size = self._size
-        orientation = Orientation.of(frame)
+        orientation = self._orientations.of(frame)
         width, height = size.width, size.height
         if size.fit == "crop":
             # The longer side is rounded down, as the CLIP image processor of transformers does.
@@ -128,11 +145,12 @@ class Widener:
     def __init__(self, width: int, aspect: Fraction) -> None:
         self._width = width
         self._aspect = aspect
+        self._orientations = _Orientations()
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """(height, width, 3) uint8 RGB."""
-        orientation = Orientation.of(frame)
+        orientation = self._orientations.of(frame)
         shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
         height = max(1, round(self._width * shown_height / shown_width))
         return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
@@ -142,11 +160,12 @@ class Upright:
     """Pictures of a stream turned and stretched for display, all at the size of the first, its sides even."""
 
     def __init__(self, first: VideoFrame, aspect: Fraction) -> None:
-        width, height = displayed_size(first, Orientation.of(first), aspect)
+        self._orientations = _Orientations()
+        width, height = displayed_size(first, self._orientations.of(first), aspect)
         self.width, self.height = max(2, width - width % 2), max(2, height - height % 2)
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """(height, width, 3) uint8 RGB."""
-        image = self._scaler.scale(frame, Orientation.of(frame), self.width, self.height)
+        image = self._scaler.scale(frame, self._orientations.of(frame), self.width, self.height)
         return np.ascontiguousarray(image)
