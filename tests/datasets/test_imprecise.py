@@ -171,7 +171,14 @@ def test_waits_grow_between_attempts(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ['```json\n["One.", "Two."]\n```', "1. One.\n2. Two.", "- One.\n\n- Two.", '"One."\n"Two."']
+    "content",
+    [
+        '```json\n["One.", "Two."]\n```',
+        "1. One.\n2. Two.",
+        'Sure: ["One.", "Two."]. Done.',
+        "- One.\n\n- Two.",
+        '"One."\n"Two."',
+    ],
 )
 def test_forms_of_an_answer(server: Server, content: str) -> None:
     server.answers = [lambda _: completion(content)]
@@ -226,3 +233,31 @@ def test_identical_captions_merge_and_moments_stay() -> None:
         found.add("v", 0, 1, caption)
     made = with_captions(found.made(), {"Castle sits.": "A man sits.", "Ross sits.": "A man sits."})
     assert made.captions == ("A man sits.", "A man sits.") and len(made.video) == 2
+
+
+def test_one_poisonous_caption_costs_only_itself(server: Server, tmp_path: Path) -> None:
+    def refuse_five(sentences: list[str]) -> Answer:
+        return completion("No.\n" * 9) if CAPTIONS[5] in sentences else good(sentences)
+
+    server.answers = [refuse_five] * 50
+    outcome = make_imprecise(CAPTIONS, server.endpoint().rewrite, CHECK, tmp_path / "j")
+    assert [one.caption for one in outcome.failed] == [CAPTIONS[5]] and len(outcome.done) == 7
+
+
+def test_an_endpoint_that_is_down_is_not_asked_for_every_batch(server: Server, tmp_path: Path) -> None:
+    server.answers = [good, *[status(500)] * 50]
+    outcome = make_imprecise(CAPTIONS, server.endpoint().rewrite, CHECK, tmp_path / "j", batch=1)
+    assert list(outcome.done) == CAPTIONS[:1] and list(outcome.open) == CAPTIONS[1:]
+    assert len(outcome.trouble) == 3 and len(server.asked) == 1 + 3 * 2
+
+
+def test_the_endpoint_says_how_long_to_wait() -> None:
+    from email.message import Message
+    from urllib.error import HTTPError
+
+    from moviola.datasets.chat import _retry_after
+
+    headers = Message()
+    headers["Retry-After"] = "7"
+    assert _retry_after(HTTPError("", 429, "", headers, None)) == 7.0
+    assert _retry_after(HTTPError("", 429, "", Message(), None)) == 0.0

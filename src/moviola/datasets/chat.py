@@ -30,7 +30,7 @@ _NUMBERING = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
 
 
 class EndpointFailure(MoviolaError):
-    """The endpoint did not answer usably however often it was asked; the captions stay open."""
+    """The endpoint did not answer however often it was asked; the captions stay open."""
 
 
 class _Unusable(Exception):
@@ -68,21 +68,25 @@ class ChatEndpoint:
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
         """One rewrite a caption, in order; a batch that is answered unusably is halved, down to one caption.
 
+        A caption that is never answered usably comes back as it is, so that it costs only itself; the check
+        for names then sends it to review.
+
         Raises:
-            EndpointFailure: no usable answer; nothing of this batch is kept.
+            EndpointFailure: no answer; nothing of this batch is kept.
             InvalidValue: the endpoint refuses the request itself (wrong key, model or address).
         """
         try:
             return self._persist(captions, temperature)
-        except _Unusable as error:
+        except _Unusable:
             if len(captions) == 1:
-                raise EndpointFailure(f"{self.url}: {error}, {self.attempts} times over") from error
+                return list(captions)
         half = len(captions) // 2
         return self.rewrite(captions[:half], temperature) + self.rewrite(captions[half:], temperature)
 
     def _persist(self, captions: Sequence[str], temperature: float) -> list[str]:
         pause = self.back_off
         for attempt in range(1, self.attempts + 1):
+            asked_for = 0.0
             try:
                 return self._ask(captions, temperature)
             except _Unusable:
@@ -96,11 +100,11 @@ class ChatEndpoint:
                     ) from error
                 if attempt == self.attempts:
                     raise EndpointFailure(f"{self.url}: HTTP {error.code}, {attempt} times over") from error
-                pause = max(pause, _retry_after(error))
+                asked_for = _retry_after(error)
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self.attempts:
                     raise EndpointFailure(f"{self.url}: {error}, {attempt} times over") from error
-            self.sleep(pause)
+            self.sleep(max(pause, asked_for))
             pause *= 2
         raise AssertionError("unreachable")
 
@@ -142,7 +146,7 @@ def _sentences(content: object) -> list[str]:
         raise _Unusable("an answer without text")
     text = re.sub(r"^```\w*\s*|\s*```$", "", content.strip())
     try:
-        listed = json.loads(text)
+        listed = json.loads(text[text.find("[") : text.rfind("]") + 1] or text)
     except ValueError:
         listed = [_NUMBERING.sub("", line).strip().strip('"') for line in text.splitlines() if line.strip()]
     if not isinstance(listed, list) or not all(isinstance(line, str) and line.strip() for line in listed):

@@ -36,6 +36,9 @@ THRESHOLD = 0.4
 TEMPERATURES = (0.0, 0.2)
 """Of the first request and of the second one for what failed."""
 
+# Batches in a row without an answer: then the endpoint is down, and the rest waits for the next run.
+_GIVE_UP = 3
+
 Rewriter = Callable[[Sequence[str], float], list[str]]
 """Captions and a temperature to one rewrite each."""
 
@@ -134,17 +137,23 @@ def make_imprecise(
     failed: dict[str, Rewrite] = {}
     unanswered: list[str] = []
     trouble: list[str] = []
+    in_a_row = 0
     journal.parent.mkdir(parents=True, exist_ok=True)
     _mend(journal)
     with journal.open("a", encoding="utf-8") as file:
         for temperature in temperatures:
             for some in _batches(waiting, batch):
+                if in_a_row == _GIVE_UP:
+                    unanswered.extend(caption for caption in some if caption not in failed)
+                    continue
                 try:
                     rewrites = rewriter(some, temperature)
                 except EndpointFailure as error:
                     unanswered.extend(caption for caption in some if caption not in failed)
                     trouble.append(str(error))
+                    in_a_row += 1
                     continue
+                in_a_row = 0
                 for judged in check.judge(some, rewrites):
                     if check.passes(judged):
                         done[judged.caption] = judged.rewrite
