@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import h5py
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
+from moviola.cli import app
 from moviola.datasets.annotations import Collector
 from moviola.datasets.features import ShardFeatures, check_features, convert, open_features
 from moviola.errors import DataError, InvalidValue, NotFound
@@ -119,3 +122,19 @@ def test_misfits_are_named(tmp_path: Path) -> None:
         ("other dimension", "wide"),
         ("no such video", "extra"),
     }
+
+
+def test_the_commands_convert_and_check(arrays: Arrays, tmp_path: Path) -> None:
+    runner = CliRunner()
+    source = as_hdf5(arrays, tmp_path)
+    done = runner.invoke(app, ["features", "convert", str(source), "--out", str(tmp_path / "s"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["rows"] == sum(map(len, arrays.values()))
+    notes = tmp_path / "a.jsonl"
+    row = {"vid_name": "v0", "duration": 3.0, "ts": [0, 1], "desc": "A man sits.", "type": "v", "desc_id": 1}
+    notes.write_text(json.dumps(row) + "\n")
+    words = ["features", "check", str(tmp_path / "s"), "--annotations", str(notes), "--kind", "tvr", "--json"]
+    checked = runner.invoke(app, [*words, "--seconds", "1.5"])
+    assert checked.exit_code == 3
+    flaws = json.loads(checked.stdout)["flaws"]
+    assert [flaw["where"] for flaw in flaws if flaw["kind"] == "no such video"] == ["v1", "v2", "v3", "v4"]

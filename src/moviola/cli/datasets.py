@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from moviola.cli.app import JsonOption, app, console, emit_json
+from moviola.cli.features import relevant_pairs_
 
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
+dataset.command("relevant-pairs")(relevant_pairs_)
 
 
 @dataset.callback()

@@ -1,0 +1,113 @@
+"""``moviola features``: feature files of data sets; and potentially relevant pairs of captions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+
+features = typer.Typer(help="Feature files of data sets: converting and checking them.", no_args_is_help=True)
+app.add_typer(features, name="features")
+
+SourceArgument = Annotated[
+    Path,
+    typer.Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or our shards."),
+]
+
+
+@features.command("convert")
+def convert_(
+    source: SourceArgument,
+    out: Annotated[Path, typer.Option(help="A new folder for the shards.")],
+    json: JsonOption = False,
+) -> None:
+    """Convert feature files into memory-mapped half-precision shards.
+
+    Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
+    """
+    from moviola.datasets.features import convert, open_features
+
+    made = convert(open_features(source), out)
+    rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
+    if json:
+        emit_json({"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)})
+    else:
+        console.print(f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}", markup=False)
+
+
+@features.command("check")
+def check(
+    source: SourceArgument,
+    annotations: Annotated[Path, typer.Option(help="An annotation file.")],
+    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    seconds: Annotated[float, typer.Option(help="Length of one feature row in seconds (1.5 for TVR's I3D).")],
+    dim: Annotated[int | None, typer.Option(help="Expected dimension; without it, what most have.")] = None,
+    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check lengths and dimensions of features against an annotation; exit code 3 where something is wrong.
+
+    Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr --seconds 1.5`
+    """
+    from collections import Counter
+
+    from moviola.datasets.features import check_features, open_features
+    from moviola.datasets.readers import read_annotations
+
+    flaws = check_features(
+        open_features(source), read_annotations(annotations, kind, durations), seconds, dim=dim
+    )
+    if json:
+        emit_json({"flaws": [{"kind": flaw.kind, "where": flaw.where} for flaw in flaws]})
+    elif not flaws:
+        console.print(f"{source}: fits {annotations}", markup=False)
+    else:
+        for name, count in Counter(flaw.kind for flaw in flaws).items():
+            some = [flaw.where for flaw in flaws if flaw.kind == name][:5]
+            more = ", …" if count > len(some) else ""
+            note(f"{name}: {count} ({', '.join(some)}{more})")
+    if flaws:
+        leave_partial()
+
+
+def relevant_pairs_(
+    path: Annotated[Path, typer.Argument(help="An annotation file.")],
+    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
+    phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    chunker: Annotated[str, typer.Option(help="rules, or spacy where it is installed.")] = "rules",
+    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
+    encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """Potentially relevant pairs of captions, stored for training (+PR, +SL).
+
+    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
+    """
+    from moviola.datasets.phrases import load_chunker
+    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.relevant_pairs import (
+        encode_parts,
+        parts_of,
+        relevant_pairs,
+        write_relevant_pairs,
+    )
+    from moviola.encoders import load_sentence_encoder
+
+    captions = read_annotations(path, kind, durations).captions
+    chunk, embed = load_chunker(chunker, captions), load_sentence_encoder(encoder)
+    parts = parts_of(captions, phi, chunk)
+    sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
+    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta)
+    write_relevant_pairs(pairs, out)
+    if json:
+        emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})
+    else:
+        console.print(
+            f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+            markup=False,
+        )
