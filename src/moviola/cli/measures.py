@@ -214,8 +214,10 @@ def _study_input(paths: list[Path], measure: list[str] | None) -> tuple[dict[str
 def _leave(
     out: Path, name: str, header: list[str], rows: list[list[object]], figure: Figure, as_json: bool
 ) -> None:
-    """Write the numbers and the figure, and say where."""
+    """Write the numbers and the figure, and say where. What is not defined (NaN) is left empty."""
     from moviola.measures import figures
+
+    rows = [[None if cell != cell else cell for cell in row] for row in rows]  # noqa: PLR0124
 
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.csv"

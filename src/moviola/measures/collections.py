@@ -151,16 +151,18 @@ class Columns:
             InvalidValue: a number is not finite, ``end <= start``, a relevance is negative; with the row
                 named.
         """
-        names = [query_name(name) for name in (query.tolist() if isinstance(query, np.ndarray) else query)]
-        known = dict.fromkeys(names if queries is None else [query_name(name) for name in queries])
-        code = {name: i for i, name in enumerate(known)}
-        try:
-            codes = np.fromiter((code[name] for name in names), np.int64, len(names))
-        except KeyError as error:
-            raise InvalidValue(f"query {error.args[0]}: not among the queries given") from None
-        videos = [str(name) for name in (video.tolist() if isinstance(video, np.ndarray) else video)]
-        video_code = {name: i for i, name in enumerate(dict.fromkeys(videos))}
-        video_codes = np.fromiter((video_code[name] for name in videos), np.int64, len(videos))
+        asked = query.tolist() if isinstance(query, np.ndarray) else list(query)
+        shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
+        names = {raw: query_name(raw) for raw in dict.fromkeys(asked)}
+        known = names.values() if queries is None else map(query_name, queries)
+        code = {name: i for i, name in enumerate(dict.fromkeys(known))}
+        strange = [name for name in names.values() if name not in code]
+        if strange:
+            raise InvalidValue(f"query {strange[0]}: not among the queries given")
+        codes = _codes(asked, {raw: code[name] for raw, name in names.items()})
+        titles = {raw: str(raw) for raw in dict.fromkeys(shown)}
+        video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
+        video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
         order = np.argsort(codes, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
@@ -205,6 +207,10 @@ class Columns:
         return cls.from_columns(
             query, video, start, end, value, queries=names, zero_length=zero_length, ranked=ranked
         )
+
+
+def _codes(values: list[Any], code: Mapping[Any, int]) -> Integers:
+    return np.fromiter(map(code.__getitem__, values), np.int64, len(values))
 
 
 def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, float]:

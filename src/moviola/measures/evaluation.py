@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -95,13 +96,18 @@ def evaluate(
     per_query = {str(measure): VALUES[measure.family](joined, measure)[counted] for measure in parsed}
     present, judged = set(run.query_ids), set(qrels.query_ids)
     return Results(
-        measures={name: float(values.mean()) if len(values) else 0.0 for name, values in per_query.items()},
+        measures={name: _mean(values) for name, values in per_query.items()},
         per_query=per_query,
         query_ids=tuple(np.asarray(qrels.query_ids, object)[counted]),
         missing=tuple(name for name in qrels.query_ids if name not in present),
         extra=tuple(name for name in run.query_ids if name not in judged),
         without_relevant=tuple(np.asarray(qrels.query_ids, object)[~joined.relevant_queries]),
     )
+
+
+def _mean(values: Floats) -> float:
+    """The mean, exactly rounded, so that the order of queries changes nothing; 0 without queries."""
+    return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
 
 
 def _rules(preset: str | Preset | None) -> Preset:

@@ -105,8 +105,9 @@ def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
     if found is not None:
         raise rows.error(*found)
     for name, column in (("query_id", query), ("video_id", video)):
-        for i in (i for i, value in enumerate(column) if type(value) not in (str, int)):
-            raise rows.error(i, f"{called.get(name, name)} is {column[i]!r}; it must be text")
+        if not set(map(type, column)) <= {str, int}:
+            row = next(i for i, value in enumerate(column) if type(value) not in (str, int))
+            raise rows.error(row, f"{called.get(name, name)} is {column[row]!r}; it must be text")
     return kind.from_columns(
         query, video, start, end, value, queries=table.queries, zero_length=zero_length, ranked=table.ranked
     )

@@ -59,7 +59,7 @@ def moment_of(document: str) -> tuple[str, float, float]:
     parts = document.removeprefix("unmatched:").split("#")
     try:
         video, start, end = parts[:3]
-        return unquote(video, errors="strict"), float(start), float(end)
+        return unquote(video, errors="strict") if "%" in video else video, float(start), float(end)
     except ValueError:
         raise InvalidValue(f"document {document!r}: must read VIDEO#START#END") from None
 
