@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moviola.cli.app import JsonOption, app, console, emit_json
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
 from moviola.cli.features import relevant_pairs_
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
@@ -126,11 +131,10 @@ def pseudo(
     from moviola.cli.queries import read_queries
     from moviola.datasets.pseudo import pseudo_training_set
     from moviola.datasets.readers import read_annotations
-    from moviola.encoders import load_sentence_encoder
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
-    embeddings = load_sentence_encoder(encoder).encode_text(list(found.captions))
+    embeddings = _embed(encoder, found.captions)
     entries = pseudo_training_set(found, embeddings, top, held_out=banned)
     draft = out.with_name(out.name + ".tmp")
     draft.write_text(json_format.dumps(entries, ensure_ascii=False))
@@ -140,3 +144,280 @@ def pseudo(
         emit_json({"queries": len(entries), "pairs": pairs, "out": str(out)})
     else:
         console.print(f"{out}: {len(entries)} queries, {pairs} pairs", markup=False)
+
+
+def _embed(encoder: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Sentence embeddings of length 1, each different text encoded once."""
+    import numpy as np
+
+    from moviola.encoders import load_sentence_encoder
+
+    different = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    rows = load_sentence_encoder(encoder).encode_text(list(different))
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows[[different[text] for text in texts]], dtype=np.float32)
+
+
+EncoderOption = Annotated[str, typer.Option(help="Sentence encoder.")]
+
+
+@dataset.command()
+def convert(
+    path: Annotated[Path, typer.Argument(help="An annotation file.")],
+    out: Annotated[Path, typer.Option(help="Where TVR's jsonl goes.")],
+    kind: KindOption,
+    durations: DurationsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Any data set's annotations in TVR's jsonl, the form that the other commands read as `--kind tvr`.
+
+    Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
+    """
+    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.writing import write_tvr
+
+    found = read_annotations(path, kind, durations)
+    write_tvr(found, out)
+    if json:
+        emit_json({"out": str(out), "moments": len(found), "flaws": found.flaw_counts})
+    else:
+        console.print(f"{out}: {len(found)} moments {found.flaw_counts or ''}", markup=False)
+
+
+@dataset.command()
+def imprecise(
+    path: Annotated[Path, typer.Argument(help="Annotations with precise captions.")],
+    out: Annotated[Path, typer.Option(help="Where the moments with imprecise captions go (TVR's jsonl).")],
+    kind: KindOption,
+    types: Annotated[str, typer.Option(help="Only moments of these types (TVR: v, t, vt), by commas.")] = "",
+    endpoint: Annotated[str, typer.Option(help="An OpenAI-compatible chat endpoint; without, by rule.")] = "",
+    model: Annotated[str, typer.Option(help="The chat model's name there.")] = "",
+    batch: Annotated[int, typer.Option(min=1, help="Captions a request.")] = 20,
+    review: Annotated[
+        Path | None, typer.Option(help="Failures as CSV to edit; read back. Default OUT.review.csv.")
+    ] = None,
+    durations: DurationsOption = None,
+    encoder: EncoderOption = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """Put general nouns for names into captions; run it again to go on, or after editing the review file.
+
+    Each rewrite must keep the meaning (sentence similarity at least 0.4) and hold no name. What failed is in
+    the review file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
+
+    Example: `moviola dataset imprecise tvr_val_release.jsonl --kind tvr --types v --out imprecise.jsonl`
+    """
+    import os
+
+    import numpy as np
+
+    from moviola.datasets.chat import ChatEndpoint
+    from moviola.datasets.imprecise import (
+        Check,
+        by_rules,
+        make_imprecise,
+        read_review,
+        with_captions,
+        write_review,
+    )
+    from moviola.datasets.person_names import learn_names
+    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.writing import write_tvr
+    from moviola.encoders import load_sentence_encoder
+    from moviola.errors import InvalidValue
+
+    if bool(endpoint) != bool(model):
+        raise InvalidValue("--endpoint and --model go together: give both or neither")
+    found = read_annotations(path, kind, durations)
+    lexicon = learn_names(found.captions)
+    if types:
+        found = found.select(np.isin(found.types, types.split(",")))
+    key = os.environ.get("MOVIOLA_CHAT_KEY", "")
+    rewriter = ChatEndpoint(endpoint, model, key).rewrite if endpoint else by_rules(lexicon)
+    review = review or out.with_name(out.name + ".review.csv")
+    decided = read_review(review) if review.exists() else {}
+    outcome = make_imprecise(
+        found.captions,
+        rewriter,
+        Check(load_sentence_encoder(encoder), lexicon),
+        out.with_name(out.name + ".journal"),
+        reviewed=decided,
+        batch=batch if endpoint else 512,
+    )
+    write_review(outcome.failed, review, decided)
+    made = with_captions(found, outcome.done)
+    write_tvr(made, out)
+    figures = {
+        "moments": len(made), "captions": len(set(found.captions)), "queries": len(set(made.captions)),
+        "changed": sum(old != new for old, new in outcome.done.items()), "reviewed": len(decided),
+        "failed": len(outcome.failed), "open": len(outcome.open), "out": str(out), "review": str(review),
+    }  # fmt: skip
+    for line in outcome.trouble:
+        note(line)
+    if json:
+        emit_json(figures)
+    else:
+        for name, value in figures.items():
+            console.print(f"{name:>10}  {value}", markup=False)
+    if outcome.failed or outcome.open:
+        leave_partial()
+
+
+@dataset.command()
+def split(
+    path: Annotated[Path, typer.Argument(help="Annotations with imprecise captions.")],
+    out: Annotated[Path, typer.Option(help="Folder for val_queries.json and test_queries.json.")],
+    kind: KindOption,
+    val: Annotated[int, typer.Option(min=1, help="Queries to draw for validation.")] = 500,
+    test: Annotated[int, typer.Option(min=1, help="Queries to draw for test.")] = 2781,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Draw val and test queries from the captions at random; no text is in both.
+
+    Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
+    """
+    import json as json_format
+
+    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.writing import draw_queries, write_text
+
+    drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
+    for name, queries in drawn.items():
+        rows = [{"query_id": number, "query": query} for number, query in queries.items()]
+        write_text(out / f"{name}_queries.json", json_format.dumps(rows, ensure_ascii=False, indent=0))
+    if json:
+        emit_json({name: len(queries) for name, queries in drawn.items()})
+    else:
+        console.print(f"{out}: {val} queries for validation, {test} for test", markup=False)
+
+
+@dataset.command()
+def candidates(
+    path: Annotated[Path, typer.Argument(help="Annotations with imprecise captions.")],
+    queries: Annotated[Path, typer.Option(help="Queries to annotate (JSON, or one a line).")],
+    out: Annotated[Path, typer.Option(help="Where the candidate pairs go (CSV).")],
+    kind: KindOption,
+    top: Annotated[int, typer.Option(min=1, max=40, help="Candidates a query, in batches of 20.")] = 40,
+    encoder: EncoderOption = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """The moments most similar to each query, to be judged by people.
+
+    Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val_queries.json --out pairs.csv`
+    """
+    from moviola.cli.queries import read_queries
+    from moviola.datasets.labelstudio import candidate_pairs
+    from moviola.datasets.pseudo import candidates as most_similar
+    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.writing import write_pairs
+
+    found = read_annotations(path, kind)
+    texts = {query.query_id: query.text for query in read_queries(queries)}
+    rows = _embed(encoder, [*texts.values(), *found.captions])
+    pairs = candidate_pairs(texts, found, most_similar(rows[: len(texts)], rows[len(texts) :], top))
+    write_pairs(pairs, out)
+    if json:
+        emit_json({"queries": len(texts), "pairs": len(pairs), "out": str(out)})
+    else:
+        console.print(f"{out}: {len(pairs)} pairs of {len(texts)} queries", markup=False)
+
+
+@dataset.command()
+def tasks(
+    pairs: Annotated[Path, typer.Argument(help="Candidate pairs (CSV of `candidates`).")],
+    out: Annotated[Path, typer.Option(help="Where Label Studio's tasks go (JSON).")],
+    agreed: Annotated[
+        Path | None,
+        typer.Option(help="Agreed levels of the first batch: gives second batches where they are due."),
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="So many candidates end a batch.")] = 5,
+    threshold: Annotated[
+        float, typer.Option(help="Their mean level from which the next batch is due.")
+    ] = 2.0,
+    video: Annotated[
+        str, typer.Option(help="Address of a moment's video.")
+    ] = "{video_name}.mp4#t={start:.2f},{end:.2f}",
+    json: JsonOption = False,
+) -> None:
+    """Tasks for Label Studio, first batches or second ones; its labelling interface goes to OUT.xml.
+
+    Example: `moviola dataset tasks pairs.csv --out batch1.json`
+    """
+    import json as json_format
+
+    from moviola.datasets.labelstudio import LABEL_CONFIG, next_pairs
+    from moviola.datasets.labelstudio import tasks as made_of
+    from moviola.datasets.writing import read_agreed, read_pairs, write_text
+
+    known = read_pairs(pairs)
+    if agreed is None:
+        due = [pair for pair in known if pair.batch == 1]
+    else:
+        due = next_pairs(known, read_agreed(agreed), last=last, threshold=threshold)
+    write_text(out, json_format.dumps(made_of(due, video), ensure_ascii=False, indent=0))
+    write_text(out.with_suffix(".xml"), LABEL_CONFIG)
+    if json:
+        emit_json({"tasks": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
+    else:
+        console.print(f"{out}: {len(due)} tasks", markup=False)
+
+
+@dataset.command()
+def ratings(
+    export: Annotated[Path, typer.Argument(help="Label Studio's JSON export.")],
+    out: Annotated[Path, typer.Option(help="Where the ratings go (CSV with pair_id, worker, relevance).")],
+    json: JsonOption = False,
+) -> None:
+    """Ratings out of a Label Studio export, for `consensus` and `exam`.
+
+    Example: `moviola dataset ratings export.json --out raw_annotation.csv`
+    """
+    from moviola.datasets.labelstudio import ratings_of
+    from moviola.datasets.writing import write_ratings
+
+    given = ratings_of(export)
+    write_ratings(given, out)
+    if json:
+        emit_json({"ratings": len(given), "out": str(out)})
+    else:
+        console.print(f"{out}: {len(given)} ratings", markup=False)
+
+
+@dataset.command()
+def exam(
+    answers: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance of the exam's pairs.")],
+    json: JsonOption = False,
+) -> None:
+    """Qualification exam: how far each rater is from the median of all, best first.
+
+    Example: `moviola dataset exam exam_ratings.csv`
+    """
+    from moviola.datasets.consensus import exam_scores, read_ratings
+
+    scores = exam_scores(read_ratings(answers))
+    if json:
+        emit_json(scores)
+    else:
+        for worker, distance in scores.items():
+            console.print(f"{distance:6.3f}  {worker}", markup=False)
+
+
+@dataset.command()
+def judgements(
+    pairs: Annotated[Path, typer.Argument(help="Candidate pairs (CSV of `candidates`).")],
+    agreed: Annotated[Path, typer.Option(help="Agreed levels (CSV of `consensus`).")],
+    out: Annotated[Path, typer.Option(help="Where the judged pair file goes (TVR-Ranking JSON).")],
+    json: JsonOption = False,
+) -> None:
+    """Candidates and agreed levels joined into a ranked set such as val.json.
+
+    Example: `moviola dataset judgements pairs.csv --agreed agreed.csv --out val.json`
+    """
+    from moviola.datasets.writing import read_agreed, read_pairs, write_judgements
+
+    count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
+    if json:
+        emit_json({"pairs": count, "out": str(out)})
+    else:
+        console.print(f"{out}: {count} judged pairs", markup=False)

@@ -193,14 +193,18 @@ def read_journal(path: Path) -> dict[str, str]:
     return {text(row, "caption", where): text(row, "rewrite", where) for where, row in json_lines(path)}
 
 
-def write_review(failed: Iterable[Rewrite], path: Path) -> None:
-    """Write what failed as CSV; a person fills in the column ``final`` (the proposal stands beside it)."""
+def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
+    """Write what failed as CSV; a person fills in the column ``final`` (the proposal stands beside it).
+
+    What people ``decided`` before (caption to final) stays in the file.
+    """
     draft = path.with_name(path.name + ".tmp")
     with draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("caption", "proposal", "similarity", "names", "final"))
         for one in failed:
             writer.writerow((one.caption, one.rewrite, one.similarity, "; ".join(one.names), ""))
+        writer.writerows((caption, "", "", "", final) for caption, final in (decided or {}).items())
     draft.replace(path)
 
 

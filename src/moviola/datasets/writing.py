@@ -12,11 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from moviola.datasets.annotations import Annotations
+from moviola.datasets.consensus import LEVELS, Rating
 from moviola.datasets.labelstudio import Pair
 from moviola.datasets.rows import number, text, text_of
 from moviola.errors import DataError, InvalidValue
 
-__all__ = ["draw_queries", "read_pairs", "write_judgements", "write_pairs", "write_text", "write_tvr"]
+__all__ = [
+    "draw_queries", "read_agreed", "read_pairs",
+    "write_judgements", "write_pairs", "write_ratings", "write_text",
+    "write_tvr",
+]  # fmt: skip
 
 
 def write_text(path: Path, content: str) -> None:
@@ -136,3 +141,29 @@ def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Pat
     content = [{**entry, "relevant_moment": judged[query]} for query, entry in entries.items()]
     write_text(path, json.dumps(content, ensure_ascii=False))
     return sum(map(len, judged.values()))
+
+
+def write_ratings(ratings: Iterable[Rating], path: Path) -> None:
+    """Ratings as CSV that :func:`~moviola.datasets.consensus.read_ratings` reads."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("pair_id", "worker", "relevance"))
+    writer.writerows((rating.pair_id, rating.worker, rating.relevance) for rating in ratings)
+    write_text(path, file.getvalue())
+
+
+def read_agreed(path: Path) -> dict[str, int]:
+    """Agreed levels that :func:`~moviola.datasets.consensus.write_agreed` wrote.
+
+    Raises:
+        DataError: a pair is missing, or a level is no whole number from 0 to 4.
+    """
+    rows = csv.DictReader(io.StringIO(text_of(path)))
+    agreed: dict[str, int] = {}
+    for row in rows:
+        where = f"{path}: line {rows.line_num}"
+        level = text(row, "relevance", where)
+        if level not in {str(number) for number in range(LEVELS)}:
+            raise DataError(f"{where}: relevance {level!r} is no level from 0 to {LEVELS - 1}")
+        agreed[text(row, "pair_id", where)] = int(level)
+    return agreed
