@@ -49,9 +49,7 @@ def main() -> None:
     once, _ = timed(lambda: evaluate(run, qrels, deep), repeat=3)
     _, longer = made_up(options.queries, 2 * options.predictions, options.truths)
     twice, _ = timed(lambda: evaluate(longer, qrels, deeper), repeat=3)
-    print(
     print(f"reading {options.predictions} predictions {once:.3f} s, twice as many {twice:.3f} s")
-    )
     if options.rows:
         million_rows()
 

@@ -30,7 +30,16 @@ import numpy as np
 
 from moviola.errors import DataError, InvalidValue
 from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
-from moviola.measures.sources import Rows, csv_rows, document, json_lines, line_of, read_text, trec_rows
+from moviola.measures.sources import (
+    Rows,
+    csv_rows,
+    document,
+    json_lines,
+    line_of,
+    read_text,
+    trec_rows,
+    uncollected,
+)
 from moviola.measures.trec import moment_of
 
 __all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
@@ -91,7 +100,8 @@ def _read(
         raise DataError(
             f"{path}: a {name} file holds no {kind.__name__.lower()}; give one of {', '.join(formats)}"
         )
-    return _build(kind, formats[name](path, text, kind.field), zero_length)
+    with uncollected():
+        return _build(kind, formats[name](path, text, kind.field), zero_length)
 
 
 def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 from moviola.errors import DataError, NotFound
 
-__all__ = ["Rows", "csv_rows", "document", "json_lines", "line_of", "read_text", "trec_rows"]
+__all__ = ["Rows", "csv_rows", "document", "json_lines", "line_of", "read_text", "trec_rows", "uncollected"]
 
 _GAP = re.compile(r"[\s,:]*")
 
@@ -46,6 +48,18 @@ class Rows:
     def error(self, row: int, complaint: str) -> DataError:
         """A :class:`DataError` that names the file and the line."""
         return DataError(f"{self.path}: {self.where(row)}: {complaint}")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Put off the search for cycles: rows hold none, and a million of them would be searched often."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def read_text(path: Path) -> str:
