@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moviola.cli.analysis import replacements_, similarity_
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
 from moviola.cli.features import relevant_pairs_
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
 dataset.command("relevant-pairs")(relevant_pairs_)
+dataset.command("replacements")(replacements_)
+dataset.command("similarity")(similarity_)
 
 
 @dataset.callback()
@@ -79,11 +82,11 @@ def stats(
     """
     from dataclasses import asdict
 
-    from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers import QUERIES_OF, read_annotations
     from moviola.datasets.statistics import statistics
 
     found = read_annotations(path, kind, durations)
-    figures = statistics(found)
+    figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None)
     if json:
         flaws = [{"kind": flaw.kind, "where": flaw.where} for flaw in found.flaws]
         emit_json({**asdict(figures), "flaws": flaws})
@@ -304,7 +307,7 @@ def candidates(
 ) -> None:
     """The moments most similar to each query, to be judged by people.
 
-    Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val_queries.json --out pairs.csv`
+    Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
     """
     from moviola.cli.queries import read_queries
     from moviola.datasets.labelstudio import candidate_pairs

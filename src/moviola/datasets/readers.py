@@ -14,9 +14,12 @@ from typing import Any
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.rows import json_file, json_lines, number, span, text, text_of
 from moviola.errors import DataError, InvalidValue
+from moviola.types import Cue
 
 __all__ = [
+    "QUERIES_OF",
     "READERS",
+    "ranked_rows",
     "read_activitynet",
     "read_annotations",
     "read_charades",
@@ -25,6 +28,7 @@ __all__ = [
     "read_tacos",
     "read_tvr",
     "read_tvr_ranking",
+    "read_tvr_subtitles",
     "read_video_corpus",
 ]
 
@@ -95,7 +99,7 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     for name, duration in _durations(durations).items():
         found.add_video(name, duration)
     seen: set[tuple[str, float, float, str]] = set()
-    for where, moment in _pairs(path):
+    for where, _, moment in _pairs(path):
         video, caption = text(moment, "video_name", where), text(moment, "caption", where)
         start, end = span(moment.get("timestamp"), "timestamp", where)
         if (video, start, end, caption) not in seen:
@@ -105,9 +109,10 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     return found.made()
 
 
-def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Where a pair stands, the entry with its query, and its moment; one row is both in the older form."""
     if not text_of(path).lstrip().startswith("["):
-        yield from json_lines(path)
+        yield from ((where, row, row) for where, row in json_lines(path))
         return
     for place, entry in enumerate(json_file(path), start=1):
         where = f"{path}: entry {place}"
@@ -117,7 +122,51 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for count, moment in enumerate(moments, start=1):
             if not isinstance(moment, dict):
                 raise DataError(f"{where}, moment {count}: an object is expected")
-            yield f"{where}, moment {count}", moment
+            yield f"{where}, moment {count}", entry, moment
+
+
+def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Pairs of a TVR-Ranking pair file: where each stands, query id, query text, and the moment's fields.
+
+    Raises:
+        NotFound: no such file.
+        DataError: damaged; file, row and field are named.
+    """
+    for where, entry, moment in _pairs(path):
+        yield where, text(entry, "query_id", where), text(entry, "query", where), moment
+
+
+def _ranked_queries(path: Path) -> list[str]:
+    return list({query_id: query for _, query_id, query, _ in ranked_rows(path)}.values())
+
+
+QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": _ranked_queries}
+"""Query texts of the data sets whose queries are not the captions of their moments."""
+
+
+def read_tvr_subtitles(path: Path) -> dict[str, tuple[Cue, ...]]:
+    """TVR subtitles jsonl (``vid_name, sub: [{text, start, end}]``), by video; seconds.
+
+    A cue without extent, or without text, is left out, as nothing can be shown or found by it.
+
+    Raises:
+        NotFound: no such file.
+        DataError: damaged, or a video comes twice; file, line and field are named.
+    """
+    found: dict[str, tuple[Cue, ...]] = {}
+    for where, row in json_lines(path):
+        video, lines = text(row, "vid_name", where), row.get("sub")
+        if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):
+            raise DataError(f"{where}: sub: a list of objects is expected, not {lines!r:.60}")
+        if video in found:
+            raise DataError(f"{where}: vid_name: {video} comes twice")
+        cues = [
+            Cue(number(line.get("start"), "start", where), number(line.get("end"), "end", where), said)
+            for line in lines
+            if (said := str(line.get("text", "")).strip())
+        ]
+        found[video] = tuple(cue for cue in cues if cue.end > cue.start)
+    return found
 
 
 def read_charades(path: Path, durations: Path | None = None) -> Annotations:

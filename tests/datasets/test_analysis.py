@@ -1,0 +1,96 @@
+"""Table 3, Table 4's relevant moments and Figure 4 on data small enough to count by hand; subtitles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from typer.testing import CliRunner
+
+from moviola.cli import app
+from moviola.datasets.analysis import read_judged, relevance_by_similarity, replacements
+from moviola.datasets.readers import read_tvr_subtitles
+from moviola.errors import DataError
+from moviola.types import Cue
+
+LEVELS = [[4, 3, 0], [2, 2, 1]]
+COSINES = [[1.0, 0.8, 0.2], [0.9, 0.7, 0.5]]
+
+
+@pytest.fixture
+def judged_file(tmp_path: Path) -> Path:
+    entries = [
+        {
+            "query_id": q,
+            "query": f"a man {q}",
+            "relevant_moment": [
+                {"pair_id": m, "video_name": "v", "timestamp": [m, m + 1], "duration": 9, "caption": "c",
+                 "similarity": COSINES[q][m], "relevance": LEVELS[q][m]}
+                for m in range(3)
+            ],
+        }
+        for q in range(2)
+    ]  # fmt: skip
+    path = tmp_path / "val.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_replacing_words_are_counted_without_articles() -> None:
+    found = replacements(
+        [
+            ("Joey sees the cat.", "A man sees the cat."),
+            ("Ross's man and Monica walk.", "A man's man and a woman walk."),
+            ("Ann and Bob sit.", "Two people sit."),
+        ]
+    )
+    assert [(one.word, one.count, one.gender) for one in found] == [
+        ("man", 2, "M"),
+        ("people", 1, "N"),
+        ("two", 1, "N"),
+        ("woman", 1, "F"),
+    ]
+
+
+def test_relevance_by_similarity(judged_file: Path) -> None:
+    judged = read_judged(judged_file)
+    assert judged.relevant_per_query == 2.5
+    table = relevance_by_similarity(judged, bins=2)
+    assert table.edges.tolist() == pytest.approx([0.2, 0.6, 1.0])
+    assert table.counts.tolist() == [[1, 0], [1, 0], [0, 2], [0, 1], [0, 1]]
+    assert table.means.tolist() == [0.5, 2.75]
+    assert table.by_rank.tolist() == [3.0, 2.5, 0.5]
+    expected = spearmanr(np.ravel(COSINES), np.ravel(LEVELS)).statistic
+    assert table.rank_correlation == pytest.approx(expected)
+
+
+def test_the_command_and_what_it_refuses(judged_file: Path) -> None:
+    run = CliRunner().invoke(app, ["dataset", "similarity", str(judged_file), "--json"])
+    assert run.exit_code == 0 and json.loads(run.stdout)["relevant_per_query"] == 2.5
+    judged_file.write_text(judged_file.read_text().replace('"relevance": 4', '"relevance": 5'))
+    with pytest.raises(DataError, match="entry 1, moment 1: relevance: 5 is no level"):
+        read_judged(judged_file)
+
+
+def test_ranked_sets_count_their_own_queries(judged_file: Path) -> None:
+    run = CliRunner().invoke(app, ["dataset", "stats", str(judged_file), "--kind", "tvr_ranking", "--json"])
+    assert run.exit_code == 0, run.output
+    figures = json.loads(run.stdout)
+    assert (figures["queries"], figures["moments"]) == (2, 3)
+
+
+def test_subtitles_of_tvr(tmp_path: Path) -> None:
+    path = tmp_path / "subs.jsonl"
+    said = [
+        {"text": "Hi. ", "start": 1.0, "end": 2},
+        {"text": "", "start": 2, "end": 3},
+        {"text": "x", "start": 3, "end": 3},
+    ]
+    path.write_text(json.dumps({"vid_name": "v", "sub": said}) + "\n")
+    assert read_tvr_subtitles(path) == {"v": (Cue(1.0, 2.0, "Hi."),)}
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(DataError, match="line 2: vid_name: v comes twice"):
+        read_tvr_subtitles(path)
