@@ -45,10 +45,6 @@ def _machine() -> Iterator[Finding]:
         yield Finding(
             "torchvision", False, "installed beside a CPU build of torch; uninstall it if models fail to load"
         )
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    yield Finding("device", True, f"{device}, {torch.get_num_threads()} threads")
 
 
 def _optional() -> Iterator[Finding]:
@@ -65,6 +61,7 @@ def _encoder() -> Iterator[Finding]:
         encoder = load_encoder("demo")
         encoder.encode_text(["a red robot"])
         yield Finding("demo encoder", True, f"works, {encoder.dim} dimensions")
+        yield Finding("device", True, f"{encoder.device}, {encoder.precision}")
     except MoviolaError as error:
         yield Finding("demo encoder", False, str(error))
 

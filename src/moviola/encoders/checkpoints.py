@@ -106,7 +106,7 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: s
 
 
 def hub_snapshot(name: str) -> Path | None:
-    """The cached snapshot of the hub's main branch, named by its commit hash; None if absent or unfinished."""
+    """The cached snapshot of the hub's main branch, named by its commit; None if absent or unfinished."""
     from moviola.encoders.hub import hub_library
 
     config = hub_library().try_to_load_from_cache(name, "config.json")

@@ -36,13 +36,23 @@ def export_clips(
         source = Path(sources[moment.video_id])
         out = folder / _name(moment)
         try:
-            codec = probe(source).video_codec
-            cut(source, moment.span, out, mode="copy" if codec in _COPYABLE else "encode")
+            _cut(source, moment, out)
         except (MediaError, OSError) as error:
             failed[out.name] = str(error)
             continue
         written.append(out)
     return written, failed
+
+
+def _cut(source: Path, moment: Moment, out: Path) -> None:
+    """Without encoding again where the file allows it; what it allows depends on more than the codec."""
+    if probe(source).video_codec in _COPYABLE:
+        try:
+            cut(source, moment.span, out, mode="copy")
+            return
+        except MediaError:
+            pass
+    cut(source, moment.span, out, mode="encode")
 
 
 def _name(moment: Moment) -> str:
