@@ -37,6 +37,8 @@ LEXICON = learn_names([
         ("Beckett sits with her friend Monica.", "A woman sits with her friend."),
         ("She looks at a young Sheldon.", "She looks at a young man."),
         ("Dr. Gregory reads.", "A doctor reads."),
+        ("She talks to Ross and Monica walks over.", "She talks to a man and a woman walks over."),
+        ("A man meets Ms. Tarantula.", "A man meets a woman."),
         ("Mrs. Vogler reads.", "A woman reads."),
         ("Vogler takes her hat.", "A woman takes her hat."),
         ("Vogler sees Ross.", "A person sees a man."),

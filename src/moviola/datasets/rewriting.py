@@ -120,6 +120,14 @@ def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
         if _is_title(tokens, place) and place + 2 < len(tokens) and _named(tokens, place + 2, lexicon)[0]:
             title, last = tokens[place].text.lower(), place + 2
         name, possessive = _named(tokens, last, lexicon)
+        if (
+            not name
+            and _is_title(tokens, place)
+            and place + 2 < len(tokens)
+            and _surname(tokens[place + 2])[0]
+        ):
+            title, last = tokens[place].text.lower(), place + 2
+            name, possessive = _surname(tokens[last])
         if not name:
             place += 1
             continue
@@ -228,8 +236,19 @@ def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[s
     groups: list[list[_Mention]] = []
     for run in runs:
         closed = len(run) > 1 and "and" in _joined(tokens, run) and all(times[m.key] == 1 for m in run)
+        # "He talks to Stuart and Bernadette walks over": the last one begins a clause.
+        if closed and not _is_subject(tokens, run[0].first) and _acts(tokens, run[-1]):
+            groups.extend([run[:-1], run[-1:]] if len(run) > 2 else [[m] for m in run])
+            continue
         groups.extend([run] if closed else [[m] for m in run])
     return groups
+
+
+def _acts(tokens: Sequence[_Token], mention: _Mention) -> bool:
+    """Whether a verb in the third person singular follows a name."""
+    after = tokens[mention.last + 2].text if mention.last + 2 < len(tokens) else ""
+    spaced = mention.last + 1 < len(tokens) and tokens[mention.last + 1].text == " "
+    return spaced and (after in ("is", "was", "has") or _plural_verb(after) != after)
 
 
 def _joined(tokens: Sequence[_Token], run: list[_Mention]) -> str:

@@ -1,0 +1,90 @@
+"""`moviola dataset`: from precise captions to a judged set, through the commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import moviola.encoders
+
+
+class Letters:
+    """Counts letters."""
+
+    def encode_text(self, texts: list[str]) -> NDArray[np.float32]:
+        rows = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+        return np.array(rows, np.float32) + np.float32(1e-3)
+
+
+@pytest.fixture(autouse=True)
+def letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moviola.encoders, "load_sentence_encoder", lambda name: Letters())
+
+
+def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    things = ["cup", "door", "book", "lamp", "phone", "coat"]
+    source = tmp_path / "tvr.jsonl"
+    rows = [
+        {"vid_name": f"v{n % 5}", "duration": 60, "ts": [n, n + 2], "type": "v", "desc_id": n,
+         "desc": f"Ross takes the {things[n % 6]} number {n}."} for n in range(30)
+    ]  # fmt: skip
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made, pairs = tmp_path / "imprecise.jsonl", tmp_path / "pairs.csv"
+    first = moviola("dataset", "imprecise", source, "--kind", "tvr", "--out", made, "--json")
+    assert first.code == 0, first.err
+    assert json.loads(first.out)["changed"] == 30 and json.loads(first.out)["failed"] == 0
+    assert "Ross" not in made.read_text() and "A man takes the cup number 0." in made.read_text()
+
+    def run(*words: object) -> Any:
+        outcome = moviola("dataset", *words, "--json")
+        assert outcome.code == 0, outcome.err
+        return json.loads(outcome.out)
+
+    assert run("split", made, "--kind", "tvr", "--val", 2, "--test", 3, "--out", tmp_path) == {
+        "val": 2,
+        "test": 3,
+    }
+    queries = tmp_path / "val_queries.json"
+    assert run("candidates", made, "--kind", "tvr", "--queries", queries, "--out", pairs)["pairs"] == 60
+    assert run("tasks", pairs, "--out", tmp_path / "tasks.json")["tasks"] == 40
+    given = json.loads((tmp_path / "tasks.json").read_text())
+    for task in given:
+        task["annotations"] = [
+            {"completed_by": rater, "result": [{"from_name": "relevance", "value": {"choices": ["3"]}}]}
+            for rater in (1, 2)
+        ]
+    (tmp_path / "export.json").write_text(json.dumps(given))
+    assert run("ratings", tmp_path / "export.json", "--out", tmp_path / "raw.csv")["ratings"] == 80
+    assert run("exam", tmp_path / "raw.csv") == {"1": 0.0, "2": 0.0}
+    agreed = tmp_path / "agreed.csv"
+    assert run("consensus", tmp_path / "raw.csv", "--out", agreed)["agreed"] == 40
+    assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.json")["tasks"] == 20
+    judged = tmp_path / "val.json"
+    assert run("judgements", pairs, "--agreed", agreed, "--out", judged)["pairs"] == 40
+    train = tmp_path / "train.json"
+    counts = run("pseudo", made, "--kind", "tvr", "-n", 5, "--held-out", queries, "--out", train)
+    assert counts == {"queries": 28, "pairs": 140, "out": str(train)}
+    assert run("stats", judged, "--kind", "tvr_ranking")["moments"] > 0
+    assert run("convert", judged, "--kind", "tvr_ranking", "--out", tmp_path / "c.jsonl")["moments"] > 0
+
+
+def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    words = (
+        "dataset",
+        "imprecise",
+        tmp_path,
+        "--kind",
+        "tvr",
+        "--out",
+        tmp_path / "o",
+        "--endpoint",
+        "http://x",
+    )
+    outcome = moviola(*words)
+    assert outcome.code == 1 and "--model" in outcome.err
