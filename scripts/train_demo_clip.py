@@ -63,6 +63,8 @@ SIZE = 112  # pixels a side: a cell of gridhouse is one patch
 LONGEST = 32  # tokens
 FACTS = ("robot", "action", "colour", "type", "second colour", "second type", "room")
 OPTIONS = (ROBOTS, (*ACTIONS, "nothing"), COLOURS, TYPES, COLOURS, TYPES, FLOORS)
+SEEN = ("faced colour", "faced type", "faced door open", "carried colour", "carried type")
+SEEN_OPTIONS = (COLOURS, (*TYPES, "robot"), (False, True), (*COLOURS, "nothing"), (*TYPES, "nothing"))
 NOTHING = len(ACTIONS)
 OPEN = -1  # in a caption: not named; in a frame: there is none
 
@@ -96,6 +98,17 @@ def facts_of(slots: Slots | None) -> list[int]:
     )  # fmt: skip
     return [
         OPEN if name is None else options.index(name) for name, options in zip(named, OPTIONS, strict=True)
+    ]
+
+
+def seen_of(scene: Scene) -> list[int]:
+    """A row of what one frame shows beyond doubt, as positions in SEEN_OPTIONS; OPEN: nothing is faced."""
+    faced, carried = scene.facing or Thing(None, None), scene.carrying or Thing("nothing", "nothing")
+    door = scene.facing_open if faced.type == "door" else None
+    named = (faced.colour, faced.type, door, carried.colour, carried.type)
+    return [
+        OPEN if name is None else options.index(name)
+        for name, options in zip(named, SEEN_OPTIONS, strict=True)
     ]
 
 
@@ -201,6 +214,7 @@ def make_tokenizer(texts: Sequence[str]) -> Any:
 
 def make_model(tokenizer: Any) -> Any:
     """A CLIPModel of 2.6 million parameters with random weights."""
+    import torch
     from transformers import CLIPConfig
     from transformers.models.clip.modeling_clip import CLIPModel
 
@@ -223,7 +237,20 @@ def make_model(tokenizer: Any) -> Any:
         "image_size": SIZE,
         "patch_size": 16,
     }
-    return CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=128))
+    model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=128))
+    # Positions start as sines of their row and column, as strong as the patches: what matters is which cell
+    # lies before the robot, and from CLIP's faint random start it takes long to learn where cells are.
+    place = model.vision_model.embeddings.position_embedding.weight
+    place.data[1:] = torch.from_numpy(sines(SIZE // 16, vision["hidden_size"]))
+    return model
+
+
+def sines(side: int, width: int) -> NDArray[np.float32]:
+    """Sines and cosines of rows and columns of a square grid: (side * side, width), width a multiple of 4."""
+    waves = np.arange(side)[:, None] / 20 ** np.linspace(0, 1, width // 4)
+    line = np.concatenate([np.sin(waves), np.cos(waves)], axis=1)
+    rows, columns = np.repeat(line, side, axis=0), np.tile(line, (side, 1))
+    return np.concatenate([rows, columns], axis=1).astype(np.float32)
 
 
 PREPROCESSOR = {
@@ -298,7 +325,9 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     draw = np.random.default_rng(seed)
-    readouts = nn.ModuleList(nn.Linear(model.config.vision_config.hidden_size, len(o)) for o in OPTIONS)
+    answers = np.hstack([data.facts, np.array([seen_of(scene) for scene in data.scenes], dtype=np.int8)])
+    width = model.config.vision_config.hidden_size
+    readouts = nn.ModuleList(nn.Linear(width, len(options)) for options in (*OPTIONS, *SEEN_OPTIONS))
     model.to(device).train()
     readouts.to(device)
     parameters = [*model.parameters(), *readouts.parameters()]
@@ -316,13 +345,14 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
     started = time.monotonic()
     for step, chosen in enumerate(batches(data, steps, batch, draw), 1):
         going_on = [slots for i in chosen if (slots := data.slots[i]) is not None]
-        spoken = [words_for(slots, draw) for slots in going_on for _ in range(2)]
+        spoken = [words_for(slots, draw) for slots in going_on]
         described = draw.permutation(batch)[: batch // 4]
         scenes = [scene_caption(replace(data.scenes[i], doing=None), draw) for i in chosen[described]]
         sentences = [text for text, _ in spoken] + scenes
         tokens = tokenizer(sentences, padding=True, return_tensors="pt")["input_ids"]
         asked = torch.tensor([facts for _, facts in spoken], device=device)
         shown = torch.from_numpy(data.facts[chosen]).long().to(device)
+        true = torch.from_numpy(answers[chosen]).long().to(device)
         pixels = torch.from_numpy(data.frames[chosen]).to(device).permute(0, 3, 1, 2).float()
         with torch.autocast(device, torch.bfloat16):
             seen = model.vision_model(pixel_values=(pixels / 255 - 0.5) / 0.25).pooler_output
@@ -336,11 +366,11 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
         levels[described, len(spoken) + np.arange(len(scenes))] = 4
         matching = (contrast(logits, levels) + contrast(logits.T, levels.T)) / 2
         losses = [
-            F.cross_entropy(guess.float(), shown[:, k], ignore_index=OPEN) for k, guess in enumerate(read)
+            F.cross_entropy(guess.float(), true[:, k], ignore_index=OPEN) for k, guess in enumerate(read)
         ]
         reading = torch.stack(losses).mean()
         optimiser.zero_grad()
-        (matching + 0.5 * reading).backward()
+        (matching + 2 * reading).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         schedule.step()
@@ -450,10 +480,10 @@ def main() -> None:
     )
     default = Path(__file__).parents[1] / "src" / "moviola" / "encoders" / "demo_clip"
     parser.add_argument("--out", type=Path, default=default, help="folder for the checkpoint")
-    parser.add_argument("--episodes", type=int, default=400)
+    parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--held-out", type=int, default=60)
-    parser.add_argument("--steps", type=int, default=2400)
-    parser.add_argument("--batch", type=int, default=160)
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rate", type=float, default=1e-3, help="learning rate at its highest")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

