@@ -34,6 +34,9 @@ Evidence = Literal["both", "visual", "subtitles"]
 
 # SPR, appendix B.1, Table 6: more than 200 segments add noise, fewer miss moments.
 SEGMENTS = 200
+# In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
+# hits, one in a hundred segments, merge with each other; the rest merge among themselves.
+_MERGED_SHARE, _MERGED_LEAST = 0.01, 20
 # Cues that are looked at, and the pause within which matching cues belong to one moment.
 _CUES = 100
 _PAUSE = 2.0
@@ -66,8 +69,10 @@ class Library(LibraryStore):
     ...     print(m.rank, m.video_id, m.start, m.end, m.score)
     """
 
-    refiner: Refiner = CurveRefiner()
-    """Stage 3; assign another one to use it."""
+    @cached_property
+    def refiner(self) -> Refiner:
+        """Stage 3, tuned to the encoder where its checkpoint says how; assign another one to use it."""
+        return CurveRefiner(**self.encoder.curve) if self.encoder else CurveRefiner()
 
     def search(
         self,
@@ -163,7 +168,9 @@ class Library(LibraryStore):
         background = self._background(view, "segments")
         answers = []
         for query, query_scores, query_ids in zip(vectors, scores, ids, strict=True):
-            proposals = propose(self._hits(view, query_scores, query_ids))
+            hits = self._hits(view, query_scores, query_ids)
+            best = max(_MERGED_LEAST, round(_MERGED_SHARE * len(view.segments)))
+            proposals = [*propose(hits[:best]), *propose(hits[best:])]
             chance = _Chance.of(background @ query, len(view.segments))
             if refine:
                 windows = [self._window(view.videos[numbers[p.video_id]], p) for p in proposals]

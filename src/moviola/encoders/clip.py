@@ -105,6 +105,8 @@ class ClipEncoder:
         revision: changes whenever the weights or settings change.
         dim: length of a feature vector.
         frame_size: how ``moviola.media`` has to make the frames.
+        curve: how a refinement without training should read this encoder's similarity curves, where the
+            checkpoint says so in ``moviola.json``: fields of ``moviola.refine.CurveRefiner`` by name.
     """
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
@@ -123,6 +125,7 @@ class ClipEncoder:
         self.id = checkpoint.id
         self.revision = checkpoint.revision
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
+        self.curve: dict[str, float] = checkpoint.json("moviola.json").get("curve", {})
         self._config = config
         trained_for = (config.get("vision_config") or {}).get("image_size", 224)
         if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):

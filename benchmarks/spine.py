@@ -1,0 +1,162 @@
+"""What search finds on gridhouse, beside what finds nothing, what has learned nothing and what only pads.
+
+    python benchmarks/spine.py [--world DIR] [--videos 200] [--seed 500000]
+
+Rows: random ranking of random spans; the same pipeline with an encoder of random weights; coarse proposals;
+coarse proposals padded by a constant; refined moments. Each with NDCG@20 at three overlaps over the test
+queries of the world, and its ratio to random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from moviola import Library
+from moviola.cli.queries import read_queries
+from moviola.datasets import gridhouse
+from moviola.measures import Qrels, Run, evaluate, read_qrels
+from moviola.media import write_video
+from moviola.types import Moment, Query
+
+MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
+TOP = 100
+# Padding at the front of every proposal, in seconds: a strong trick where moments build up to their event.
+PADDINGS = (2.0, 4.0)
+
+Answers = dict[str, list[Moment]]
+
+
+@dataclass(frozen=True)
+class World:
+    """A gridhouse folder with its test queries and judgements."""
+
+    folder: Path
+    queries: list[Query]
+    qrels: Qrels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--world", type=Path, help="a gridhouse folder; made in a temporary one when not given"
+    )
+    parser.add_argument("--videos", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=500_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.world or Path(scratch) / "world"
+        if options.world is None:
+            gridhouse.build(
+                folder,
+                videos=options.videos,
+                seed=options.seed,
+                workers=os.cpu_count() or 1,
+                write_video=write_video,
+            )
+        world = World(folder, read_queries(folder / "test.json"), read_qrels(folder / "test.json"))
+        report(world, Path(scratch))
+
+
+def report(world: World, scratch: Path) -> None:
+    """Print the table."""
+    rows: dict[str, Answers] = {}
+    seconds: dict[str, float] = {}
+
+    def record(name: str, answer: Callable[[], Answers]) -> None:
+        started = time.perf_counter()
+        rows[name] = answer()
+        seconds[name] = (time.perf_counter() - started) / len(world.queries)
+
+    with Library(scratch / "demo", encoder="demo", sentence_encoder="none") as library:
+        library.index(world.folder / "videos")
+        record("random", lambda: at_random(world, library))
+        record("coarse proposals", lambda: searched(world, library, refine=False))
+        for padding in PADDINGS:
+            record(
+                f"coarse, {padding:g} s in front",
+                lambda padding=padding: padded(rows["coarse proposals"], padding),  # type: ignore[misc]
+            )
+        record("refined", lambda: searched(world, library, refine=True))
+    with Library(
+        scratch / "random", encoder=str(untrained(scratch / "model")), sentence_encoder="none"
+    ) as library:
+        library.index(world.folder / "videos")
+        record("untrained encoder, refined", lambda: searched(world, library, refine=True))
+
+    values = {name: means(answers, world.qrels) for name, answers in rows.items()}
+    table = Table(title=f"{world.folder.name}: {len(world.queries)} test queries")
+    for column in ("system", *MEASURES, "times random at 0.3", "s / query"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for name, row in values.items():
+        ratio = row[0] / max(values["random"][0], 1e-9)
+        table.add_row(name, *(f"{value:.4f}" for value in row), f"{ratio:.1f}", f"{seconds[name]:.4f}")
+    Console(width=140).print(table)
+
+
+def searched(world: World, library: Library, *, refine: bool) -> Answers:
+    """The library's own answers, by pictures alone."""
+    found = library.search_many(world.queries, top_k=TOP, by="visual", refine=refine)
+    return {query.query_id: moments for query, moments in zip(world.queries, found, strict=True)}
+
+
+def padded(answers: Answers, seconds: float) -> Answers:
+    """The same answers with a constant in front of each span."""
+    return {
+        query: [Moment(m.video_id, max(0.0, m.start - seconds), m.end, m.score, m.rank) for m in moments]
+        for query, moments in answers.items()
+    }
+
+
+def at_random(world: World, library: Library) -> Answers:
+    """Random videos, random spans of a usual length: 4 to 16 s."""
+    generator = np.random.default_rng(0)
+    videos = library.videos()
+    answers: Answers = {}
+    for query in world.queries:
+        moments = []
+        for rank in range(1, TOP + 1):
+            video = videos[generator.integers(len(videos))]
+            length = min(generator.uniform(4, 16), video.duration)
+            start = generator.uniform(0, video.duration - length)
+            moments.append(Moment(video.video_id, start, start + length, 1 / rank, rank))
+        answers[query.query_id] = moments
+    return answers
+
+
+def untrained(folder: Path) -> Path:
+    """The demo encoder's architecture and tokenizer with random weights."""
+    import shutil
+
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    from moviola.encoders.checkpoints import DEMO_FOLDER
+
+    shutil.copytree(DEMO_FOLDER, folder)
+    torch.manual_seed(0)
+    CLIPModel(CLIPConfig.from_pretrained(DEMO_FOLDER)).save_pretrained(folder)
+    return folder
+
+
+def means(answers: Answers, qrels: Qrels) -> list[float]:
+    """One value a measure."""
+    run = Run.from_dict({
+        query: [{"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments]
+        for query, moments in answers.items()
+    })  # fmt: skip
+    results = evaluate(run, qrels, MEASURES)
+    return [results.measures[name] for name in MEASURES]
+
+
+if __name__ == "__main__":
+    main()
