@@ -39,7 +39,8 @@ def main() -> None:
         console.print(f"   {seconds / 60:.0f} min of film in {time.perf_counter() - started:.0f} s")
         search(library, world)
     console.print(f"\nThe same as pictures: {SHEET}")
-    console.print(f'Try your own: {sys.executable} -m moviola search "a robot opens a door" -l {folder}')
+    command = Path(os.path.relpath(sys.executable)).with_name("moviola")
+    console.print(f'Try your own: {command} search "a robot opens a door" --library {folder}')
 
 
 def search(library: Library, world: Path) -> None:
