@@ -308,7 +308,7 @@ def test_sampled_pictures_are_let_go_without_the_garbage_collector(films: Any) -
         with sample_frames(path, rate=25, size=SMALL) as frames:
             for _ in frames:
                 pass
-            alive = sum(isinstance(thing, VideoFrame) for thing in gc.get_objects())
+            alive = sum(type(thing) is VideoFrame for thing in gc.get_objects())
     finally:
         gc.enable()
     assert alive < 30  # of 125
