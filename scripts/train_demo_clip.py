@@ -176,8 +176,11 @@ def words_for(slots: Slots, draw: Generator) -> tuple[str, list[int]]:
         text, named = imprecise(slots, draw)
         return text, facts_of(named)
     facts = facts_of(slots)
-    if draw.random() < 0.4:
+    fragment = draw.random()
+    if fragment < 0.3:
         return f"{slots.robot} robot", [facts[0], *[OPEN] * 6]
+    if fragment < 0.5:
+        return f"something {slots.thing.colour}", [OPEN, OPEN, facts[2], *[OPEN] * 4]
     text, keep = f"{slots.thing.colour} {slots.thing.type}", [2, 3]
     if draw.random() < 0.3:
         text, keep = f"{text} in the {slots.room} room", [2, 3, 6]

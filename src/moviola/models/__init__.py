@@ -1,0 +1,1 @@
+"""Trainable models, one file a paper, with the parts that they share. Import the file that you need."""
