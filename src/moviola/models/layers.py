@@ -1,0 +1,220 @@
+"""Blocks that XML and ReLoCLNet are built from and that PREM shares with them.
+
+All blocks take batches first, (B, L, D), and masks that are 1 at valid positions and 0 at padding, float32.
+
+Padding. By default what stands in the padding and how much padding there is changes nothing at the valid
+positions: attention never reaches a padded key (:func:`self_attention_bias`, :func:`cross_attention_bias`)
+and masked similarities are zeroed before a convolution (:func:`span_logits`). ``reference_padding=True``
+reproduces the published releases instead: -10000 is added to the logits of masked keys (a row whose keys are
+all masked then attends to everything), and the convolution sees the padding.
+
+References: XML is Lei et al., TVR (ECCV 2020), section 4; ReLoCLNet is Zhang et al. (SIGIR 2021), section 4.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "MASKED",
+    "Attention",
+    "AttentionBlock",
+    "InputProjection",
+    "LearnedPositions",
+    "ModularQuery",
+    "best_clip_score",
+    "clip_cosine",
+    "cross_attention_bias",
+    "initialise",
+    "masked_fill",
+    "self_attention_bias",
+    "span_logits",
+]
+
+MASKED = -1e10
+"""What a masked score or logit becomes."""
+
+_REFERENCE_BIAS = -1e4
+
+
+def initialise(model: nn.Module, std: float = 0.02) -> None:
+    """Draws the weights of linear layers and embeddings from N(0, std); norms start at identity, biases at 0.
+
+    Convolutions keep PyTorch's own initialisation, as the releases have it.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=std)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+def masked_fill(values: Tensor, mask: Tensor) -> Tensor:
+    """``values`` where ``mask`` (broadcast against them) is 1, :data:`MASKED` where it is 0."""
+    return values.masked_fill(mask == 0, MASKED)
+
+
+def self_attention_bias(mask: Tensor, *, reference_padding: bool = False) -> Tensor:
+    """(B, L) mask of the keys to the (B, 1, 1, L) float bias that :class:`Attention` adds to its logits."""
+    lowest = _REFERENCE_BIAS if reference_padding else torch.finfo(torch.float32).min
+    return ((1 - mask.float()) * lowest)[:, None, None, :]
+
+
+def cross_attention_bias(mask: Tensor, side_mask: Tensor, *, reference_padding: bool = False) -> Tensor:
+    """Bias of a stream (B, L) that attends to another one (B, K), broadcastable to (B, 1, L, K).
+
+    With ``reference_padding`` a padded row is masked against every key, so that it attends to all of them.
+    """
+    if not reference_padding:
+        return self_attention_bias(side_mask)
+    return ((1 - mask.float()[:, :, None] * side_mask.float()[:, None, :]) * _REFERENCE_BIAS)[:, None]
+
+
+class InputProjection(nn.Module):
+    """LayerNorm, dropout, linear map and, unless ``relu`` is off, ReLU: (..., in_size) to (..., out_size)."""
+
+    def __init__(self, in_size: int, out_size: int, dropout: float = 0.1, *, relu: bool = True) -> None:
+        super().__init__()
+        self.relu = relu
+        self.LayerNorm = nn.LayerNorm(in_size)
+        self.net = nn.Sequential(nn.Dropout(dropout), nn.Linear(in_size, out_size))
+
+    def forward(self, features: Tensor) -> Tensor:
+        projected = cast("Tensor", self.net(self.LayerNorm(features)))
+        return F.relu(projected) if self.relu else projected
+
+
+class LearnedPositions(nn.Module):
+    """Adds a learned embedding of each position, then LayerNorm and dropout: (B, L, D) to (B, L, D).
+
+    Raises:
+        InvalidValue: on a call with more than ``max_length`` positions.
+    """
+
+    def __init__(self, max_length: int, size: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.position_embeddings = nn.Embedding(max_length, size)
+        self.LayerNorm = nn.LayerNorm(size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, features: Tensor) -> Tensor:
+        length, table = features.shape[-2], self.position_embeddings.weight
+        if length > len(table):
+            raise InvalidValue(
+                f"sequence of {length} positions: this model has {len(table)}; pool or cut it to that many"
+            )
+        return cast("Tensor", self.dropout(self.LayerNorm(features + table[:length])))
+
+
+class Attention(nn.Module):
+    """Multi-head scaled dot-product attention, with dropout on its weights and no map after the heads.
+
+    Raises:
+        InvalidValue: ``size`` is no multiple of ``heads``.
+    """
+
+    def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        if size % heads:
+            raise InvalidValue(f"hidden size {size}: must be a multiple of the {heads} attention heads")
+        self.heads = heads
+        self.dropout = dropout
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size)
+        self.value = nn.Linear(size, size)
+
+    def forward(self, main: Tensor, side: Tensor, bias: Tensor) -> Tensor:
+        """``main`` (B, L, D) attends to ``side`` (B, K, D); ``bias`` broadcasts to (B, heads, L, K).
+
+        Returns (B, L, D).
+        """
+        attended = F.scaled_dot_product_attention(
+            self._split(self.query(main)),
+            self._split(self.key(side)),
+            self._split(self.value(side)),
+            attn_mask=bias.to(main.dtype),
+            dropout_p=self.dropout if self.training else 0.0,
+        )
+        return attended.transpose(1, 2).flatten(2)
+
+    def _split(self, features: Tensor) -> Tensor:
+        return features.view(*features.shape[:2], self.heads, -1).transpose(1, 2)
+
+
+class _ResidualOutput(nn.Module):
+    """Linear map, dropout, residual and LayerNorm."""
+
+    def __init__(self, size: int, dropout: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(size, size)
+        self.LayerNorm = nn.LayerNorm(size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, attended: Tensor, residual: Tensor) -> Tensor:
+        return cast("Tensor", self.LayerNorm(self.dropout(self.dense(attended)) + residual))
+
+
+class AttentionBlock(nn.Module):
+    """Self-attention, linear map, residual and LayerNorm: (B, L, D) to (B, L, D). It has no feed-forward."""
+
+    def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.self = Attention(size, heads, dropout)
+        self.output = _ResidualOutput(size, dropout)
+
+    def forward(self, features: Tensor, bias: Tensor) -> Tensor:
+        """``bias`` is what :func:`self_attention_bias` makes of the mask."""
+        return cast("Tensor", self.output(self.self(features, features, bias), features))
+
+
+class ModularQuery(nn.Linear):
+    """Pools the tokens of a query into one vector for each of ``streams`` streams (XML, section 4.1).
+
+    Each stream has its own weights over the tokens: a linear map without bias, softmax over valid tokens.
+    """
+
+    def __init__(self, size: int, streams: int = 2) -> None:
+        super().__init__(size, streams, bias=False)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]  # takes a mask as well
+        """``tokens`` (B, L, D) and their ``mask`` (B, L) to (B, streams, D)."""
+        weights = masked_fill(super().forward(tokens), mask[:, :, None]).softmax(dim=1)
+        return torch.einsum("bls,bld->bsd", weights, tokens)
+
+
+def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
+    """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L)."""
+    return torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1), F.normalize(clips, dim=-1))
+
+
+def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
+    """Largest cosine of a query (Q, D) with the valid clips of a video: (V, L, D), mask (V, L) to (Q, V)."""
+    return masked_fill(clip_cosine(query, clips), mask).amax(dim=-1)
+
+
+def span_logits(
+    similarity: Tensor, mask: Tensor, predictor: nn.Conv1d, *, reference_padding: bool = False
+) -> Tensor:
+    """Turns the similarity of a query with each clip into logits of the moment's start or end.
+
+    Args:
+        similarity: (..., L) float32, already the mean of the streams.
+        mask: broadcastable to (..., L).
+        predictor: a convolution of one channel to one channel that keeps the length.
+        reference_padding: let the convolution see the similarities of padded clips, as the releases do.
+
+    Returns:
+        (..., L), :data:`MASKED` at padded clips.
+    """
+    seen = similarity if reference_padding else similarity * mask
+    logits = predictor(seen.reshape(-1, 1, seen.shape[-1])).view(seen.shape)
+    return masked_fill(logits, mask)
