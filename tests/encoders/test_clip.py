@@ -89,6 +89,21 @@ def test_many_texts_give_the_same_features_as_few(checkpoint: Path) -> None:
     )
 
 
+def test_the_last_token_is_the_text(checkpoint: Path) -> None:
+    """True of CLIP, whose texts end there, and of SigLIP, which reads its last position."""
+    encoder = load_encoder(str(checkpoint), device="cpu", precision="fp32", batch_size=5)
+    tokens = encoder.encode_tokens(TEXTS)
+    np.testing.assert_allclose([rows[-1] for rows in tokens], encoder.encode_text(TEXTS), atol=2e-5)
+
+
+def test_tokens_of_many_texts_are_those_of_few(checkpoint: Path) -> None:
+    """Few go through NumPy, many through transformers."""
+    encoder = load_encoder(str(checkpoint), device="cpu", precision="fp32", batch_size=5)
+    few = encoder.encode_tokens(TEXTS)
+    for own, other in zip(few * FEW_TEXTS, encoder.encode_tokens(TEXTS * FEW_TEXTS), strict=True):
+        np.testing.assert_allclose(own, other, atol=3e-5)
+
+
 def test_frame_features_are_those_of_transformers(checkpoint: Path) -> None:
     encoder = load_encoder(str(checkpoint), device="cpu")
     images = random_frames(7, encoder.frame_size)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts, in_batches, load_pretrained
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
-from moviola.encoders.towers import ACTIVATIONS, Tower, clip_text, siglip_text
+from moviola.encoders.towers import ACTIVATIONS, Tower, clip_text, clip_tokens, siglip_text, siglip_tokens
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 from moviola.types import FrameSize
@@ -40,6 +40,8 @@ class Family:
     model_class: str
     tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
     tower: Tower
+    token_tower: Tower
+    projection: str
     text_defaults: Mapping[str, Any]
     preprocessor_defaults: Mapping[str, Any]
 
@@ -50,6 +52,8 @@ FAMILIES: dict[str, Family] = {
         model_class="CLIPModel",
         tokenizer=clip_tokenizer,
         tower=clip_text,
+        token_tower=clip_tokens,
+        projection="text_projection",
         text_defaults={
             "hidden_size": 512,
             "num_hidden_layers": 12,
@@ -74,6 +78,8 @@ FAMILIES: dict[str, Family] = {
         model_class="SiglipModel",
         tokenizer=siglip_tokenizer,
         tower=siglip_text,
+        token_tower=siglip_tokens,
+        projection="text_model.head",
         text_defaults={
             "hidden_size": 768,
             "num_hidden_layers": 12,
@@ -207,6 +213,34 @@ class ClipEncoder:
             )
         return in_batches(rows, self._choice.batch_size, self.dim, self._texts_by_torch)
 
+    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Features of every token of some texts, projected into the common space, not normalised.
+
+        With CLIP the last token's feature is the text's own; SigLIP reads its padding too, so that padded
+        positions are tokens like any other.
+
+        Args:
+            texts: n strings; too long ones are cut.
+
+        Returns:
+            n arrays (tokens, dim) float32, special tokens included.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        texts = check_texts(texts)
+        rows = self._tokenize(texts) if texts else []
+        few = len(rows) <= FEW_TEXTS and self._tower_weights is not None
+        states = self._tokens_by_numpy if few else self._tokens_by_torch
+        features: list[NDArray[np.float32]] = []
+        for start in range(0, len(rows), self._choice.batch_size):
+            batch = rows[start : start + self._choice.batch_size]
+            ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
+            for row, tokens in zip(ids, batch, strict=True):
+                row[: len(tokens)] = tokens
+            features += [own[: len(tokens)].copy() for own, tokens in zip(states(ids), batch, strict=True)]
+        return features
+
     @cached_property
     def _tokenize(self) -> Tokenize:
         return self._family.tokenizer(self._checkpoint, self._text_config)
@@ -259,6 +293,18 @@ class ClipEncoder:
         with torch.inference_mode():
             # No attention mask: CLIP is causal up to the token that is read, SigLIP attends to its padding.
             return _to_numpy(self._model.get_text_features(input_ids=torch.from_numpy(ids).to(self.device)))
+
+    def _tokens_by_numpy(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        assert self._weights is not None
+        return self._family.token_tower(self._weights, self._text_config, ids)
+
+    def _tokens_by_torch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        import torch
+
+        with torch.inference_mode():
+            states = self._model.text_model(input_ids=torch.from_numpy(ids).to(self.device)).last_hidden_state
+            projected: torch.Tensor = self._model.get_submodule(self._family.projection)(states)
+            return _to_numpy(projected)
 
 
 def load_encoder(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from moviola.encoders.weights import Weights
 
-__all__ = ["ACTIVATIONS", "Tower", "bert_states", "clip_text", "siglip_text"]
+__all__ = ["ACTIVATIONS", "Tower", "bert_states", "clip_text", "clip_tokens", "siglip_text", "siglip_tokens"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -54,19 +54,29 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
 
+def clip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
+    """CLIP's states of all tokens in the common space, (b, n, d); what follows the end token means nothing."""
+    states = _pre_norm_tower(weights, config, ids, causal=True)
+    return states @ weights.array("text_projection.weight").T
+
+
 def clip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
     """CLIP's projected text features, (b, d); ``ids`` (b, n) hold an end-of-text token a row."""
-    x = _pre_norm_tower(weights, config, ids, causal=True)
     # Checkpoints written before the configuration named the right token say 2; theirs is the highest id.
     end = ids.argmax(1) if config["eos_token_id"] == 2 else (ids == config["eos_token_id"]).argmax(1)
-    pooled: Floats = x[np.arange(len(ids)), end]
-    return pooled @ weights.array("text_projection.weight").T
+    text: Floats = clip_tokens(weights, config, ids)[np.arange(len(ids)), end]
+    return text
+
+
+def siglip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
+    """SigLIP's states of all positions in the common space, (b, n, d); padding is attended to, and counts."""
+    return _linear(weights, "text_model.head", _pre_norm_tower(weights, config, ids, causal=False))
 
 
 def siglip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
     """SigLIP's text features, (b, d); ``ids`` (b, n) are padded to the full length, and padding counts."""
-    x = _pre_norm_tower(weights, config, ids, causal=False)
-    return _linear(weights, "text_model.head", x[:, -1])
+    text: Floats = siglip_tokens(weights, config, ids)[:, -1]
+    return text
 
 
 def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present: NDArray[np.bool_]) -> Floats:
