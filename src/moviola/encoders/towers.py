@@ -55,7 +55,7 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def clip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
-    """CLIP's states of all tokens in the common space, (b, n, d); what follows the end token means nothing."""
+    """CLIP's states of all tokens in the common space, (b, n, d); those after the end token mean nothing."""
     states = _pre_norm_tower(weights, config, ids, causal=True)
     return states @ weights.array("text_projection.weight").T
 
