@@ -1,0 +1,339 @@
+"""Optimisers and learning-rate schedules.
+
+BertAdam is what the papers' XML and ReLoCLNet baselines train with (TVR-Ranking, appendix C); SPR and the
+others use Adam or AdamW under a schedule. A schedule is a function of the progress through training, so the
+same three serve both: BertAdam asks for its factor itself, the others are driven by a ``LambdaLR``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Adam, AdamW, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "BertAdam",
+    "OptimizerConfig",
+    "constant",
+    "cosine",
+    "linear",
+    "make_optimizer",
+    "parameter_groups",
+]
+
+NORMALISATIONS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
+
+
+def constant(progress: float, warmup: float) -> float:
+    """Up to 1 in a straight line while ``progress < warmup``, 1 from there on."""
+    return progress / warmup if progress < warmup else 1.0
+
+
+def linear(progress: float, warmup: float) -> float:
+    """Up to 1 while ``progress < warmup``, then down to 0 at progress 1, both in a straight line."""
+    return progress / warmup if progress < warmup else max(0.0, (1 - progress) / (1 - warmup))
+
+
+def cosine(progress: float, warmup: float) -> float:
+    """Up to 1 in a straight line while ``progress < warmup``, then half a cosine down to 0 at progress 1."""
+    if progress < warmup:
+        return progress / warmup
+    return (1 + math.cos(math.pi * min(1.0, (progress - warmup) / (1 - warmup)))) / 2
+
+
+Schedule = Callable[[float, float], float]
+SCHEDULES: dict[str, Schedule] = {"constant": constant, "linear": linear, "cosine": cosine}
+"""Factor of the learning rate in [0, 1], of progress (steps done / steps in all, >= 0) and the part of
+training in [0, 1) that warms up."""
+
+
+class BertAdam(Optimizer):
+    """Adam as BERT was trained with it: no bias correction, and its own schedule.
+
+    The update of a tensor is m / (sqrt(v) + eps) + weight_decay * p, times the rate of the moment; m and v
+    are the moving averages of its gradient, clipped before. Each tensor is clipped on its own, not all
+    together. The rate is ``lr * schedule(steps done / total_steps, warmup)``, so that with a warm-up the
+    first step has rate 0 and moves nothing but m and v. Steps are counted for a whole group, and the count
+    is saved with it.
+
+    Args:
+        params: parameters, or groups of them that may override any of the options.
+        lr: peak learning rate, > 0.
+        total_steps: steps in all; later ones have rate 0 (or ``lr``, if the schedule is constant).
+        warmup: part of training in [0, 1) that warms up.
+        schedule: a name in :data:`SCHEDULES`.
+        betas: decay of m and of v, each in [0, 1).
+        eps: added to the root of v, > 0.
+        weight_decay: decay, >= 0; added to the update, not to the gradient.
+        clip_norm: largest L2 norm of one tensor's gradient; ``math.inf`` clips nothing.
+
+    Raises:
+        InvalidValue: an option is out of its range.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        lr: float,
+        *,
+        total_steps: int,
+        warmup: float = 0.01,
+        schedule: str = "linear",
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        clip_norm: float = 1.0,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay, clip_norm)
+        _check_schedule(schedule, warmup, total_steps)
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "clip_norm": clip_norm,
+            "total_steps": total_steps,
+            "warmup": warmup,
+            "schedule": schedule,
+            "steps": 0,
+        }
+        super().__init__(params, options)
+
+    def learning_rates(self) -> list[float]:
+        """Rates that the next step will use, one a group."""
+        return [_rate(group) for group in self.param_groups]
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One update of every parameter that has a gradient; returns what ``closure`` returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            if parameters:
+                self._update(parameters, group)
+            group["steps"] += 1
+        return loss
+
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter]["first_moment"] = torch.zeros_like(parameter)
+                self.state[parameter]["second_moment"] = torch.zeros_like(parameter)
+        first = [self.state[parameter]["first_moment"] for parameter in parameters]
+        second = [self.state[parameter]["second_moment"] for parameter in parameters]
+        gradients = _clipped([p.grad for p in parameters if p.grad is not None], group["clip_norm"])
+        beta1, beta2 = group["betas"]
+        torch._foreach_lerp_(first, gradients, 1 - beta1)
+        torch._foreach_mul_(second, beta2)
+        torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
+        rate = _rate(group)
+        if rate == 0:
+            return
+        scale = torch._foreach_sqrt(second)
+        torch._foreach_add_(scale, group["eps"])
+        torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
+        torch._foreach_addcdiv_(parameters, first, scale, -rate)
+
+
+def _rate(group: Mapping[str, Any]) -> float:
+    progress = group["steps"] / group["total_steps"]
+    return float(group["lr"] * SCHEDULES[group["schedule"]](progress, group["warmup"]))
+
+
+def _clipped(gradients: list[Tensor], norm: float) -> tuple[Tensor, ...] | list[Tensor]:
+    """Gradients whose own norms are at most ``norm``; those given stay as they are."""
+    if math.isinf(norm):
+        return gradients
+    factors = torch._foreach_norm(gradients)
+    torch._foreach_add_(factors, 1e-6)
+    torch._foreach_reciprocal_(factors)
+    torch._foreach_mul_(factors, norm)
+    torch._foreach_clamp_max_(factors, 1.0)
+    return torch._foreach_mul(gradients, factors)
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """How a model is optimised; the defaults are those of the XML and ReLoCLNet baselines.
+
+    Attributes:
+        name: a name in :data:`OPTIMIZERS`.
+        lr: peak learning rate.
+        betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
+        warmup: part of training in [0, 1) that warms up.
+        schedule: a name in :data:`SCHEDULES`.
+        clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
+            others; ``math.inf`` clips nothing.
+        slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
+    """
+
+    name: str = "bert_adam"
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-6
+    weight_decay: float = 0.01
+    warmup: float = 0.01
+    schedule: str = "linear"
+    clip_norm: float = 1.0
+    slow: Mapping[str, float] = field(default_factory=dict)
+
+
+Groups = list[dict[str, Any]]
+
+
+def _bert_adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
+    return BertAdam(
+        groups,
+        config.lr,
+        total_steps=total_steps,
+        warmup=config.warmup,
+        schedule=config.schedule,
+        betas=config.betas,
+        eps=config.eps,
+        clip_norm=config.clip_norm,
+    )
+
+
+def _clipping(config: OptimizerConfig, optimizer: Optimizer) -> Optimizer:
+    """Let the optimiser clip the gradients of all groups together before each of its steps."""
+    if math.isfinite(config.clip_norm):
+        optimizer.register_step_pre_hook(
+            lambda this, args, kwargs: _clip_together(this.param_groups, config.clip_norm)
+        )
+    return optimizer
+
+
+def _clip_together(groups: Groups, norm: float) -> None:
+    clip_grad_norm_([parameter for group in groups for parameter in group["params"]], norm)
+
+
+def _adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
+    return _clipping(config, Adam(groups, config.lr, config.betas, config.eps))
+
+
+def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
+    return _clipping(config, AdamW(groups, config.lr, config.betas, config.eps))
+
+
+OPTIMIZERS: dict[str, Callable[[Groups, OptimizerConfig, int], Optimizer]] = {
+    "bert_adam": _bert_adam,
+    "adam": _adam,
+    "adamw": _adamw,
+}
+
+
+def parameter_groups(
+    model: nn.Module, weight_decay: float, *, lr: float = 1.0, slow: Mapping[str, float] | None = None
+) -> Groups:
+    """Trainable parameters in groups of one weight decay and one learning rate each, for any optimiser.
+
+    Parameters of a normalisation layer (by the layer's type) and biases do not decay. Shared ones are in one
+    group, once; frozen ones in none.
+
+    Args:
+        model: whose parameters.
+        weight_decay: decay of the others.
+        lr: learning rate of the groups.
+        slow: factor of the learning rate, by a parameter's name or the end of it after a dot.
+
+    Returns:
+        Groups ``{"params", "weight_decay", "lr"}``, none empty.
+
+    Raises:
+        InvalidValue: a name in ``slow`` fits no trainable parameter.
+    """
+    slow = slow or {}
+    groups: dict[tuple[float, float], list[Tensor]] = {}
+    seen: set[Tensor] = set()
+    fitting: set[str] = set()
+    for path, module in model.named_modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            if parameter in seen or not parameter.requires_grad:
+                continue
+            seen.add(parameter)
+            matches = [end for end in slow if f".{path}.{name}".endswith(f".{end}")]
+            fitting.update(matches)
+            rate = lr * math.prod(slow[end] for end in matches)
+            decays = not isinstance(module, NORMALISATIONS) and not name.endswith("bias")
+            groups.setdefault((weight_decay if decays else 0.0, rate), []).append(parameter)
+    for end in slow:
+        if end not in fitting:
+            raise InvalidValue(
+                f"slow {end!r}: {type(model).__name__} has no such trainable parameter; "
+                "give a name out of model.named_parameters(), or the end of one"
+            )
+    return [
+        {"params": parameters, "weight_decay": decay, "lr": rate}
+        for (decay, rate), parameters in groups.items()
+    ]
+
+
+def make_optimizer(
+    model: nn.Module, config: OptimizerConfig, total_steps: int
+) -> tuple[Optimizer, LambdaLR | None]:
+    """An optimiser for a model, and the schedule to step after each of its steps.
+
+    Args:
+        model: on the device where it will be trained.
+        config: what to build.
+        total_steps: steps of the whole training, >= 1.
+
+    Returns:
+        The optimiser and its schedule; None where the optimiser carries its own or the rate never changes.
+
+    Raises:
+        InvalidValue: an unknown optimiser or schedule, or a number out of its range.
+    """
+    if config.name not in OPTIMIZERS:
+        raise InvalidValue(f"optimizer {config.name!r}: unknown; there are {', '.join(OPTIMIZERS)}")
+    _check(config.lr, config.betas, config.eps, config.weight_decay, config.clip_norm)
+    _check_schedule(config.schedule, config.warmup, total_steps)
+    groups = parameter_groups(model, config.weight_decay, lr=config.lr, slow=config.slow)
+    optimizer = OPTIMIZERS[config.name](groups, config, total_steps)
+    steady = config.schedule == "constant" and config.warmup == 0
+    if isinstance(optimizer, BertAdam) or steady:
+        return optimizer, None
+    factor = SCHEDULES[config.schedule]
+    return optimizer, LambdaLR(optimizer, lambda step: factor(step / total_steps, config.warmup))
+
+
+def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: float, clip_norm: float) -> None:
+    if not 0 < lr < math.inf:
+        raise InvalidValue(f"lr={lr}: a learning rate is above 0")
+    if not all(0 <= beta < 1 for beta in betas):
+        raise InvalidValue(f"betas={betas}: both must be in [0, 1)")
+    if not 0 < eps < math.inf:
+        raise InvalidValue(f"eps={eps}: must be above 0, or a gradient of 0 divides by 0")
+    if not 0 <= weight_decay < math.inf:
+        raise InvalidValue(f"weight_decay={weight_decay}: must not be negative")
+    if not clip_norm > 0:
+        raise InvalidValue(f"clip_norm={clip_norm}: must be above 0; math.inf clips nothing")
+
+
+def _check_schedule(schedule: str, warmup: float, total_steps: int) -> None:
+    if schedule not in SCHEDULES:
+        raise InvalidValue(f"schedule {schedule!r}: unknown; there are {', '.join(SCHEDULES)}")
+    if not 0 <= warmup < 1:
+        raise InvalidValue(f"warmup={warmup}: the part of training that warms up is in [0, 1)")
+    if total_steps < 1:
+        raise InvalidValue(f"total_steps={total_steps}: there must be at least 1 step")
