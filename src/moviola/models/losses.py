@@ -3,8 +3,12 @@
 Every loss here takes a matrix of scores between the queries (rows) and the videos, windows or segments
 (columns) of a batch, together with a mask of the pairs that belong together.
 
-The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLoCLNet (Zhang et al., SIGIR 2021);
-what belongs together is left out of the negatives as TVR-Ranking, appendix C, has it.
+The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLoCLNet (Zhang et al., SIGIR
+2021); what belongs together is left out of the negatives as TVR-Ranking, appendix C, has it.
+
+The contrastive family, :data:`CONTRASTIVE`, is that of SPR's first stage (Eq. 1), after MIL-NCE (Miech et
+al., CVPR 2020): how badly each row of logits finds its positives; :func:`both_directions` adds the columns'
+view.
 """
 
 from __future__ import annotations
@@ -18,12 +22,18 @@ from torch import Tensor
 from moviola.errors import InvalidValue
 
 __all__ = [
+    "CONTRASTIVE",
     "PAIRWISE_LOSSES",
+    "both_directions",
     "draw_ranks",
     "hinge",
     "in_batch_ranking_loss",
+    "info_nce",
     "log_sum_exp_hinge",
+    "mil_ce",
+    "mil_nce",
     "take_ranked",
+    "weighted_mil_nce",
 ]
 
 
@@ -112,3 +122,66 @@ def in_batch_ranking_loss(
         negative = take_ranked(table, allowed, rank)
         terms.append((loss(own, negative, margin) * allowed.any(dim=1)).mean())
     return terms[0], terms[1]
+
+
+def mil_nce(logits: Tensor, relevance: Tensor) -> Tensor:
+    """-log of the softmax mass that each row gives to its positives, averaged over rows that have any.
+
+    Computed as a difference of logsumexps: the logarithm of a sum of softmax values is infinite once they
+    underflow, which cosines times 100 do at the start of training.
+
+    Args:
+        logits: (Q, S) float.
+        relevance: (Q, S) bool or float, positive where > 0.
+    """
+    return _row_mean(logits, (relevance > 0).to(logits.dtype))
+
+
+def weighted_mil_nce(logits: Tensor, relevance: Tensor) -> Tensor:
+    """MIL-NCE where a positive counts by its relevance over the row's largest (``relevance`` >= 0)."""
+    weights = relevance.to(logits.dtype)
+    return _row_mean(logits, weights / weights.amax(dim=1, keepdim=True).clamp(min=1e-12))
+
+
+def mil_ce(logits: Tensor, relevance: Tensor) -> Tensor:
+    """Cross entropy against relevance (>= 0) made a distribution in each row, averaged over the rows."""
+    targets = F.normalize(relevance.to(logits.dtype), p=1.0, dim=1)
+    return -(targets * logits.log_softmax(dim=1)).sum(dim=1).mean()
+
+
+def info_nce(logits: Tensor, relevance: Tensor) -> Tensor:
+    """Cross entropy against the diagonal of square logits (B, B): every other pair counts as a negative.
+
+    Raises:
+        InvalidValue: the logits are not square, or a pair of the diagonal is not relevant.
+    """
+    rows, columns = logits.shape
+    if rows != columns or not bool((relevance.diagonal() > 0).all()):
+        raise InvalidValue(
+            f"info-nce: {rows} queries and {columns} segments must be pairs, in the same order; "
+            "give such a batch or use mil-nce"
+        )
+    return -logits.log_softmax(dim=1).diagonal().mean()
+
+
+CONTRASTIVE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mil-nce": mil_nce,
+    "weighted-mil-nce": weighted_mil_nce,
+    "mil-ce": mil_ce,
+    "info-nce": info_nce,
+}
+
+
+def both_directions(
+    loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, relevance: Tensor
+) -> tuple[Tensor, Tensor]:
+    """A contrastive loss of the rows (query to segment) and of the columns (segment to query)."""
+    return loss(logits, relevance), loss(logits.T, relevance.T)
+
+
+def _row_mean(logits: Tensor, weights: Tensor) -> Tensor:
+    """Mean over the rows with any weight of logsumexp(logits) - logsumexp(logits + log weights)."""
+    found = weights.amax(dim=1) > 0
+    logits, weights = logits[found], weights[found]
+    missed = logits.logsumexp(dim=1) - (logits + weights.log()).logsumexp(dim=1)
+    return missed.sum() / found.sum().clamp(min=1)
