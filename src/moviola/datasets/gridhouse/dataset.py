@@ -6,7 +6,7 @@ film of the folder. Films belong to train, val and test as 60 : 10 : 30 by their
 split come from its films, and no text is in two splits.
 
 The similarity of a query and a caption, by which the pseudo training set is chosen (TVR-Ranking, section
-3.5), is the cosine of their words weighted by rarity (tf-idf).
+3.5), is the cosine of their words and pairs of words weighted by rarity (tf-idf), synonyms counted as one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from moviola.datasets.gridhouse.episode import Episode, simulate
 from moviola.datasets.gridhouse.narrator import SpokenLine, Tale, narrate, tale_query, tale_relevance, to_srt
 from moviola.datasets.gridhouse.picture import Camera
-from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, relevance
+from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
 from moviola.errors import InvalidValue
 
 __all__ = ["GridhouseReport", "build"]
@@ -106,6 +107,11 @@ class _Row:
     tale: Tale | None
     heard: frozenset[str]
 
+    @property
+    def said(self) -> str:
+        """What similarity is measured on: the caption without its choice of words."""
+        return self.caption if self.slots is None else plain(self.slots)
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
@@ -115,6 +121,13 @@ class _Asked:
     type: str
     slots: Slots | None
     tale: Tale | None
+
+    @property
+    def said(self) -> str:
+        """What similarity is measured on; of "vt" also what is told of."""
+        if self.slots is None:
+            return self.text
+        return plain(self.slots) + (f" {self.tale.what}" if self.tale else "")
 
     def relevance(self, row: _Row) -> int:
         """By the rules of the vocabulary and the narrator; "vt" loses 2 where the thing is not spoken of."""
@@ -255,7 +268,7 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
         corpus[film.video_id] = round(_shown(episode), 3)
         rows.extend(_rows(film, episode))
     _write(folder / "video_corpus.json", corpus)
-    similar = _Similarity([row.caption for row in rows])
+    similar = _Similarity([row.said for row in rows])
     taken: set[str] = set()
     counts, levels, relevant = {}, Counter[int](), []
     first_id = 0
@@ -377,7 +390,7 @@ def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> li
 
 
 class _Similarity:
-    """Cosine of tf-idf vectors between a query and all captions."""
+    """Cosine of tf-idf vectors of words and word pairs between a query and all captions."""
 
     def __init__(self, captions: Sequence[str]) -> None:
         words = [_words(text) for text in captions]
@@ -401,13 +414,15 @@ class _Similarity:
 
 
 def _words(text: str) -> list[str]:
-    return text.lower().replace(".", "").split()
+    """Words and pairs of neighbours: who is purple and what is blue is in the pairs alone."""
+    words = text.lower().replace(".", "").split()
+    return [*words, *map(" ".join, pairwise(words))]
 
 
 def _entry(
     query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, grades: NDArray[np.int64]
 ) -> dict[str, Any]:
-    similarities = similar.to(query.text)
+    similarities = similar.to(query.said)
     order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
     judged = [int(n) for n in order if grades[n] > 0]
     moments = [{**_moment(n, rows[n], similarities[n]), "relevance": int(grades[n])} for n in judged]
@@ -418,7 +433,7 @@ def _pseudo(
     query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, top: int
 ) -> dict[str, Any]:
     """The ``top`` most similar moments of the training films, unjudged."""
-    similarities = similar.to(query.text)
+    similarities = similar.to(query.said)
     own = [n for n, row in enumerate(rows) if row.split == "train"]
     best = sorted(own, key=lambda n: (-similarities[n], n))[:top]
     moments = [_moment(n, rows[n], similarities[n]) for n in best]

@@ -266,7 +266,8 @@ class _Story:
 
     def event(self, action: Action, kind: Kind, second: Thing | None) -> None:
         """The thing itself: a beat that a sentence is about, the hold after it, and the moment."""
-        thing = self.house.carrying or self.house.grid.get(*self.house.facing)
+        # What is opened on the way with something in hand is the door, not what is in hand.
+        thing = self.house.carrying if kind == "drop" else self.house.grid.get(*self.house.facing)
         slots = Slots(
             robot=self.house.agent_colour,
             action=action,

@@ -27,7 +27,7 @@ from numpy.random import Generator
 
 __all__ = [
     "ACTIONS", "COLOURS", "FLOORS", "ROBOTS", "TYPES", "Action", "Slots", "Thing", "caption", "imprecise",
-    "relevance",
+    "plain", "relevance",
 ]  # fmt: skip
 
 _Choice = TypeVar("_Choice")
@@ -142,6 +142,19 @@ def imprecise(slots: Slots, generator: Generator) -> tuple[str, Slots]:
         left = replace(left, second=Thing(None, slots.second.type))
     imperative = left.robot is None and generator.random() < 0.5
     return _sentence(left, generator, "a", imperative=imperative), left
+
+
+def plain(slots: Slots) -> str:
+    """The slots that are named, in one wording only: what says the same reads the same.
+
+    >>> plain(Slots(None, "pick up", Thing("pink", "key"), None, "grey"))
+    'robot pick up pink key in the grey room'
+    """
+    things = [thing for thing in (slots.thing, slots.second) if thing is not None]
+    named = [" ".join(filter(None, (thing.colour, thing.type or "something"))) for thing in things]
+    who = f"{slots.robot} robot" if slots.robot else "robot"
+    where = f" in the {slots.room} room" if slots.room else ""
+    return f"{who} {slots.action} {' next to '.join(named)}{where}"
 
 
 def _sentence(slots: Slots, generator: Generator, article: Literal["a", "the"], *, imperative: bool) -> str:
