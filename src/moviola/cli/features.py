@@ -73,6 +73,33 @@ def check(
         leave_partial()
 
 
+@features.command("from-library")
+def from_library(
+    library: Annotated[Path, typer.Argument(help="A library with a visual encoder.")],
+    annotations: Annotated[
+        list[Path], typer.Option("--annotations", help="TVR-Ranking pair files; their queries are encoded.")
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder for the features.")],
+    json: JsonOption = False,
+) -> None:
+    """Features to train on: a library's frames and subtitles, and the queries of annotation files.
+
+    Example: `moviola features from-library lib --annotations world/train_top20.json --annotations
+    world/val.json --out features`
+    """
+    from moviola.cli.training_features import export_features
+
+    made = export_features(library, annotations, out)
+    if json:
+        emit_json(made)
+    else:
+        console.print(
+            f"{out}: {made['videos']:,} videos, {made['frames']:,} frames of {made['dim']} every "
+            f"{made['clip_seconds']:g} s; {made['queries']:,} queries; subtitles of {made['subtitles']} each",
+            markup=False,
+        )
+
+
 def relevant_pairs_(
     path: Annotated[Path, typer.Argument(help="An annotation file.")],
     kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],

@@ -27,7 +27,7 @@ from moviola.datasets.annotations import Annotations, Flaw
 from moviola.datasets.rows import json_file
 from moviola.errors import DataError, InvalidValue, MissingDependency, NotFound
 
-__all__ = ["Features", "ShardFeatures", "check_features", "convert", "open_features"]
+__all__ = ["Computed", "Features", "ShardFeatures", "check_features", "convert", "open_features"]
 
 _HALF = np.dtype("<f2")
 _SHARD_BYTES = 1 << 30
@@ -45,6 +45,27 @@ class Features(Protocol):
 
     def read(self, key: str) -> NDArray[np.float32]:
         """(n, d) float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Features made one array at a time by a function of the key."""
+
+    names: tuple[str, ...]
+    make: Callable[[str], NDArray[np.float32]]
+
+    def keys(self) -> tuple[str, ...]:
+        """See :class:`Features`."""
+        return self.names
+
+    def shape(self, key: str) -> tuple[int, int]:
+        """See :class:`Features`; the array is made for it."""
+        rows, dim = self.make(key).shape
+        return rows, dim
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        """See :class:`Features`."""
+        return self.make(key)
 
 
 def _as_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
