@@ -492,6 +492,16 @@ def test_localizing_in_a_given_video() -> None:
     assert number(found.score[0, 0]) == pytest.approx(best, rel=1e-6)
 
 
+def test_an_answer_is_the_same_without_gradients() -> None:
+    """PyTorch takes another path through its transformer layers then."""
+    model = built(TINY)
+    videos, (query, mask) = corpus([7, 5, 4], 7), questions([4, 2], 4)
+    found = model.rank(query, mask, model.encode_context(*videos))
+    with torch.inference_mode():
+        again = model.rank(query, mask, model.encode_context(*videos))
+    torch.testing.assert_close(again.score, found.score, atol=1e-3, rtol=1e-5)
+
+
 def test_videos_are_ranked_by_their_score() -> None:
     model = built(TINY)
     context = model.encode_context(*corpus([7, 5, 4], 7))
@@ -618,6 +628,25 @@ def test_a_tiny_problem_is_learned() -> None:
     assert found.video[:, 0].tolist() == video.tolist()
     assert (found.start[:, 0] / 2.0).tolist() == labels[:, 0].tolist()
     assert (found.end[:, 0] / 2.0 - 1).tolist() == labels[:, 1].tolist()
+
+
+def test_mixed_precision_learns_the_same() -> None:
+    model = built(TINY).train()
+    for part, batch in ((model.retriever, pair_batch()), (model.localizer, localizer_batch())):
+        whole = part.loss(batch)
+        with torch.autocast("cpu", torch.bfloat16):
+            half = part.loss(batch)
+        for name, term in half.items():
+            assert term.dtype == torch.float32
+            assert number(term) == pytest.approx(number(whole[name]), rel=0.1, abs=0.3)
+
+
+def test_a_corpus_smaller_than_the_number_of_videos_is_searched_whole() -> None:
+    model = built(replace(TINY, videos=10))
+    context = model.encode_context(*corpus([2, 1], 2))
+    found = model.rank(*questions([2], 2), context)
+    assert set(found.video[0].tolist()) == {0, 1, -1}, "3 + 1 spans, then nothing"
+    assert found.score[0, 4:].tolist() == [-float("inf")] * 16
 
 
 def test_dropout_works_in_training_alone() -> None:

@@ -620,7 +620,7 @@ class _BoundaryHead(nn.Module):
 
     def forward(self, fused: Tensor, clips: Tensor) -> Tensor:
         hidden = torch.relu(self.wide((fused * clips[..., None]).transpose(1, 2)))
-        scores: Tensor = self.narrow(hidden)[:, 0]
+        scores: Tensor = self.narrow(hidden)[:, 0].float()
         return scores.masked_fill(~clips, -torch.inf)
 
 
@@ -639,7 +639,7 @@ class _SpanClassifier(nn.Module):
         """Logits (P,) of spans ``start..end`` (inclusive) of rows of ``fused`` (N, L, D)."""
         states = self.layer(fused, src_key_padding_mask=~clips)
         logits: Tensor = self.score(_span_maximum(states, row, start, end))
-        return logits[:, 0]
+        return logits[:, 0].float()
 
 
 _POOLINGS: dict[str, Callable[[PremConfig], nn.Module]] = {
@@ -745,8 +745,12 @@ def _streams(config: PremConfig, visual: Tensor, subtitles: Tensor | None) -> li
 
 
 def _similarity(queries: Tensor, units: Tensor) -> Tensor:
-    """Cosine of every query and clip, stream by stream: (Q, S, D) and (V, S, L, D) to (Q, V, S, L)."""
-    return torch.einsum("qsd,vsld->qvsl", queries, units)
+    """Cosine of every query and clip, stream by stream: (Q, S, D) and (V, S, L, D) to (Q, V, S, L).
+
+    In full precision also under autocast: divided by t = 0.01, half a per cent is half a unit of a logit.
+    """
+    with torch.autocast(queries.device.type, enabled=False):
+        return torch.einsum("qsd,vsld->qvsl", queries.float(), units.float())
 
 
 def _best(similarity: Tensor, mask: Tensor) -> Tensor:
