@@ -193,7 +193,11 @@ class ModularQuery(nn.Linear):
 
 def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
     """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L)."""
-    return torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1), F.normalize(clips, dim=-1))
+    lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(
+        min=1e-12
+    )  # spares a normalised copy of a corpus
+    products = torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1), clips)
+    return products / lengths
 
 
 def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:

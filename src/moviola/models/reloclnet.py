@@ -1,0 +1,506 @@
+"""ReLoCLNet: ranks the moments of a whole corpus, or refines the windows that SPR proposes.
+
+Zhang et al., "Video Corpus Moment Retrieval with Contrastive Learning" (SIGIR 2021), as TVR-Ranking
+(appendix C) trains it for ranked retrieval with imprecise queries, and SPR (section 3.3) to refine proposals.
+
+A query becomes one vector for each stream, pictures and subtitles. A video becomes one vector a clip and
+stream, after the streams attended to each other. A video scores the cosine of its best clip, and the
+similarities of its clips become probabilities of the moment's start and end; both are means of the streams.
+
+Where it departs from the texts:
+
+- Under TVR-Ranking's positive pair mask all of a query's positives are summed in the numerator of the loss on
+  videos and none of them is a negative. Neither release does the first; ``sum_positives`` and
+  ``count_pair_twice`` lead to their numbers.
+- The mask is one of queries and videos: where two pairs share a video, it is no negative for either query.
+- Padding changes nothing; ``reference_padding`` gives the releases' numbers (see ``moviola.models.layers``).
+- The loss between strong and weak positives (SPR, section 4.7) was never released; it follows the text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.models.batches import PairBatch, Ranked
+from moviola.models.layers import (
+    Attention,
+    AttentionBlock,
+    InputProjection,
+    LearnedPositions,
+    ModularQuery,
+    best_clip_score,
+    cross_attention_bias,
+    initialise,
+    masked_fill,
+    self_attention_bias,
+    span_logits,
+)
+from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
+from moviola.models.spans import LABELS, best_spans, corpus_spans, top_scores
+
+__all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
+
+_CHUNK = 2**26
+"""How many float32 of intermediate values :meth:`ReLoCLNet.rank` may hold at once."""
+
+
+@dataclass(frozen=True)
+class ReLoCLNetConfig:
+    """Sizes, loss and decoding; the defaults are TVR-Ranking's, appendix C and release.
+
+    Attributes:
+        visual_size, subtitle_size, query_size: features of a clip's pictures (I3D), of a clip's subtitles and
+            of a query's tokens (RoBERTa); subtitle_size 0 means pictures alone.
+        hidden_size, heads, dropout: of every block.
+        longest_video, longest_query: how many clips and tokens there are positions for.
+        frame_weight: of the contrastive loss on the clips of the pair's own video (FCL).
+        video_weight: of the contrastive loss on videos (VCL).
+        span_weight: of the cross entropies of start and end.
+        context_weight, query_weight: of the ranking losses against another video, and another query.
+        hard_negative_weight: of the hinge against a window without any answer (SPR's HN; 0.5 in its release).
+        weak_weight: of the hinge of a strong against a weak positive (SPR).
+        margin: of all hinges.
+        pairwise: what compares two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
+        weigh_by_similarity: multiply FCL, VCL and span loss of a pair by its similarity.
+        sum_positives: VCL's numerator sums all of a query's positives, rather than take the pair's own score.
+        count_pair_twice: VCL's denominator counts the pair's own score twice, as TVR-Ranking's release does.
+            Only without ``sum_positives``.
+        labels: the convention of the labels, a key of :data:`~moviola.models.spans.LABELS`.
+        clip_seconds: length of a clip.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips.
+        alpha: a moment scores exp(alpha s) times the probabilities of its start and end.
+        top_videos, top_moments: how many videos are searched for moments, and how many moments are given.
+        reference_padding: let padding leak as in the releases.
+    """
+
+    visual_size: int = 1024
+    subtitle_size: int = 768
+    query_size: int = 768
+    hidden_size: int = 384
+    heads: int = 8
+    dropout: float = 0.1
+    longest_video: int = 128
+    longest_query: int = 30
+    frame_weight: float = 0.03
+    video_weight: float = 0.03
+    span_weight: float = 0.01
+    context_weight: float = 1.0
+    query_weight: float = 1.0
+    hard_negative_weight: float = 1.0
+    weak_weight: float = 1.0
+    margin: float = 0.1
+    pairwise: str = "hinge"
+    weigh_by_similarity: bool = True
+    sum_positives: bool = True
+    count_pair_twice: bool = False
+    labels: str = "tvr_ranking"
+    clip_seconds: float = 1.5
+    shortest_span: int = 2
+    longest_span: int = 16
+    alpha: float = 30.0
+    top_videos: int = 100
+    top_moments: int = 40
+    reference_padding: bool = False
+
+    def __post_init__(self) -> None:
+        for name, known in (("labels", LABELS), ("pairwise", PAIRWISE_LOSSES)):
+            if getattr(self, name) not in known:
+                raise InvalidValue(f"{name} {getattr(self, name)!r}: must be one of {', '.join(known)}")
+        if self.count_pair_twice and self.sum_positives:
+            raise InvalidValue("count_pair_twice is for parity and needs sum_positives=False")
+
+
+SPR_SMALL = ReLoCLNetConfig(
+    labels="spr", shortest_span=1, span_weight=0.02, weigh_by_similarity=False, sum_positives=False
+)
+"""SPR_ReLo-S: refines windows of proposals (SPR, section 4.1)."""
+
+SPR_LARGE = replace(SPR_SMALL, hidden_size=768)
+"""SPR_ReLo-L."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """V encoded videos or windows; knows no query, so it may be stored.
+
+    Attributes:
+        mask: (V, L) float32, 1 for a clip.
+        clips: for each stream (V, L, H) float32.
+    """
+
+    mask: Tensor
+    clips: tuple[Tensor, ...]
+
+    def __len__(self) -> int:
+        """Number of videos."""
+        return len(self.mask)
+
+    def select(self, rows: Tensor) -> Context:
+        """The videos at ``rows`` (N,) int64, in that order, as often as they occur."""
+        return Context(self.mask[rows], tuple(stream[rows] for stream in self.clips))
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Q encoded queries; ``vectors`` is (Q, streams, H) float32."""
+
+    vectors: Tensor
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.vectors)
+
+    def select(self, rows: Tensor) -> Queries:
+        """The queries at ``rows`` (N,) int64, in that order, as often as they occur."""
+        return Queries(self.vectors[rows])
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One more window for each pair of a batch, with the shapes of a batch of B videos."""
+
+    visual: Tensor
+    mask: Tensor
+    subtitles: Tensor | None
+
+
+class ReLoCLNet(nn.Module):
+    """The model; parameters bear the names of the published checkpoints."""
+
+    def __init__(self, config: ReLoCLNetConfig) -> None:
+        super().__init__()
+        self.config = config
+        size, heads, dropout = config.hidden_size, config.heads, config.dropout
+        self._sizes = {"video": config.visual_size} | (
+            {"sub": config.subtitle_size} if config.subtitle_size else {}
+        )
+        self.query_pos_embed = LearnedPositions(config.longest_query, size, dropout)
+        self.query_input_proj = InputProjection(config.query_size, size, dropout)
+        self.query_encoder = AttentionBlock(size, heads, dropout)
+        self.query_encoder1 = AttentionBlock(size, heads, dropout)
+        self.ctx_pos_embed = LearnedPositions(config.longest_video, size, dropout)
+        for stream, width in self._sizes.items():
+            self.add_module(f"{stream}_input_proj", InputProjection(width, size, dropout))
+            for depth in (1, 2, 3):
+                self.add_module(f"{stream}_encoder{depth}", AttentionBlock(size, heads, dropout))
+            if len(self._sizes) > 1:
+                self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
+                self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
+            self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
+        self.modular_vector_mapping = ModularQuery(size, len(self._sizes))
+        self.merged_st_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
+        self.merged_ed_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
+        initialise(self)
+
+    # ---- encoding ----------------------------------------------------------------------------------------
+
+    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Context:
+        """Encodes videos or windows.
+
+        Args:
+            visual: (V, L, visual_size) float32, rows of length 1, zero where padded; L <= longest_video.
+            mask: (V, L) float32, 1 for a clip.
+            subtitles: (V, L, subtitle_size) float32 likewise, None for a model without that stream.
+
+        Raises:
+            InvalidValue: subtitles are missing, or the model has no stream for them; or L is too long.
+        """
+        return self._encode(visual, mask, subtitles)[1]
+
+    def _encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> tuple[Context, Context]:
+        """What the second block says, which the contrastive losses look at, and the final context."""
+        if (subtitles is None) != ("sub" not in self._sizes):
+            given = "none were" if subtitles is None else f"some of shape {tuple(subtitles.shape)} were"
+            raise InvalidValue(
+                f"subtitles: {given} given to a model with subtitle_size {self.config.subtitle_size}"
+            )
+        reference = self.config.reference_padding
+        bias = self_attention_bias(mask, reference_padding=reference)
+        features = {
+            stream: self._part(
+                stream, "encoder1", self.ctx_pos_embed(self._part(stream, "input_proj", given)), bias
+            )
+            for stream, given in zip(self._sizes, (visual, subtitles), strict=False)
+        }
+        if len(features) > 1:
+            across = cross_attention_bias(mask, mask, reference_padding=reference)
+            others = dict(zip(features, reversed(features.values()), strict=True))
+            features = {
+                stream: self._part(
+                    stream,
+                    "cross_layernorm",
+                    self._part(stream, "cross_att", own, others[stream], across) + own,
+                )
+                for stream, own in features.items()
+            }
+        middle = {stream: self._part(stream, "encoder2", own, bias) for stream, own in features.items()}
+        final = {stream: self._part(stream, "encoder3", own, bias) for stream, own in middle.items()}
+        return Context(mask, tuple(middle.values())), Context(mask, tuple(final.values()))
+
+    def _part(self, stream: str, part: str, *inputs: Tensor | None) -> Tensor:
+        return cast("Tensor", self.get_submodule(f"{stream}_{part}")(*inputs))
+
+    def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
+        """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= longest_query."""
+        bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
+        tokens = self.query_pos_embed(self.query_input_proj(query))
+        tokens = self.query_encoder1(self.query_encoder(tokens, bias), bias)
+        return Queries(self.modular_vector_mapping(tokens, query_mask))
+
+    # ---- scores ------------------------------------------------------------------------------------------
+
+    def video_scores(self, queries: Queries, context: Context) -> Tensor:
+        """(Q, V) float32 in [-1, 1]: cosine of the best clip, the mean of the streams."""
+        return _mean_of_streams(lambda q, clips: best_clip_score(q, clips, context.mask), queries, context)
+
+    def pair_scores(self, queries: Queries, context: Context) -> Tensor:
+        """(N,) float32, :meth:`video_scores` of query i with window i; one query may stand for all."""
+        return _mean_of_streams(
+            lambda q, clips: _best_along(F.normalize(q, dim=-1), F.normalize(clips, dim=-1), context.mask),
+            queries,
+            context,
+        )
+
+    def span_logits(self, queries: Queries, context: Context) -> tuple[Tensor, Tensor]:
+        """Logits of start and end, (N, L) each, of query i with window i; one query may stand for all."""
+        mapped = [
+            self._part(stream, "query_linear", vector)
+            for stream, vector in zip(self._sizes, queries.vectors.unbind(1), strict=True)
+        ]
+        similarity = _mean_of_streams(_along, Queries(torch.stack(mapped, dim=1)), context)
+        start, end = (
+            span_logits(similarity, context.mask, predictor, reference_padding=self.config.reference_padding)
+            for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
+        )
+        return start, end
+
+    # ---- answers -----------------------------------------------------------------------------------------
+
+    def rank(
+        self, query: Tensor, query_mask: Tensor, context: Context, *, first_stage: Tensor | None = None
+    ) -> Ranked:
+        """Searches a corpus: the best moments among the best videos of each query.
+
+        A span (m, n) scores p_start(m) p_end(n) exp(alpha s) with the video's score s.
+
+        Args:
+            query: (Q, Lq, query_size) float32.
+            query_mask: (Q, Lq) float32.
+            context: the corpus of V videos.
+            first_stage: not used by this model, which ranks all videos itself; must be None.
+
+        Returns:
+            :class:`~moviola.models.batches.Ranked`, at most ``top_moments`` a query. The time of a missing
+            moment is 0 to 0 and its score -inf.
+
+        Raises:
+            InvalidValue: ``first_stage`` is given.
+        """
+        if first_stage is not None:
+            raise InvalidValue("first_stage: ReLoCLNet ranks all videos itself; leave it out")
+        queries = self.encode_query(query, query_mask)
+        videos, length = context.mask.shape
+        searched = min(self.config.top_videos, videos)
+        width = self.config.longest_span - self.config.shortest_span
+        each = len(context.clips) * (videos * length + searched * length * self.config.hidden_size)
+        each += 6 * searched * length * width  # scores of the band, and the integers that order them
+        rows = torch.arange(len(queries), device=query.device)
+        parts = [
+            self._rank_chunk(queries.select(chunk), context, searched)
+            for chunk in torch.split(rows, max(1, _CHUNK // each))
+        ]
+        return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+    def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> tuple[Tensor, ...]:
+        config = self.config
+        score, video = top_scores(self.video_scores(queries, context), searched)
+        pairs = torch.arange(len(queries), device=video.device).repeat_interleave(searched)
+        start, end = self.span_logits(queries.select(pairs), context.select(video.flatten()))
+        place, spans = corpus_spans(
+            (config.alpha * score).exp(),
+            start.softmax(dim=-1).view(*video.shape, -1),
+            end.softmax(dim=-1).view(*video.shape, -1),
+            shortest=config.shortest_span,
+            longest=config.longest_span,
+            k=config.top_moments,
+        )
+        none = place < 0
+        stop = LABELS[config.labels].end_clip(spans.end)
+        return (
+            video.gather(1, place.clamp(min=0)).masked_fill(none, -1),
+            (spans.start * config.clip_seconds).masked_fill(none, 0),
+            (stop * config.clip_seconds).masked_fill(none, 0),
+            spans.score,
+        )
+
+    def refine(self, query: Tensor, query_mask: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        """The best span of each window (SPR, section 3.3).
+
+        Args:
+            query: (N, Lq, query_size) float32, row i for window i; or (1, Lq, query_size) for all windows.
+            query_mask: (N, Lq) or (1, Lq) float32.
+            context: N windows.
+
+        Returns:
+            Scores (N,) float32, clips of start (N,) int64 and of end (N,) int64, in the convention of the
+            labels. A window with too few clips for the shortest span is returned whole.
+        """
+        config = self.config
+        queries = self.encode_query(query, query_mask)
+        start, end = (logits.softmax(dim=-1) for logits in self.span_logits(queries, context))
+        spans = best_spans(start, end, shortest=config.shortest_span, longest=config.longest_span)
+        last = context.mask.sum(dim=1).long() - 1
+        whole = last < config.shortest_span
+        whole_score = start[:, 0] * end.gather(1, last[:, None]).squeeze(1)
+        score = torch.where(whole, whole_score, spans.score)
+        return (
+            score * (config.alpha * self.pair_scores(queries, context)).exp(),
+            spans.start.masked_fill(whole, 0),
+            torch.where(whole, last, spans.end),
+        )
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def loss(
+        self,
+        batch: PairBatch,
+        *,
+        hard_pool: int | None,
+        generator: torch.Generator | None,
+        hard_negatives: Windows | None = None,
+        weak_positives: Windows | None = None,
+    ) -> dict[str, Tensor]:
+        """The weighted terms of the loss, whose sum is to be minimised.
+
+        Args:
+            batch: B pairs.
+            hard_pool: draw the ranking losses' negatives from that many hardest; None draws from the batch.
+            generator: source of randomness; None uses PyTorch's own.
+            hard_negatives: a window without any answer to each pair's query (SPR's HN). It is also one more
+                negative of the loss on videos, as in SPR's release.
+            weak_positives: a window that answers each pair's query less well than the pair's own (SPR).
+
+        Returns:
+            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where asked for, ``hard_negative`` and
+            ``weak``; each a float32 scalar.
+        """
+        config = self.config
+        queries = self.encode_query(batch.query, batch.query_mask)
+        middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
+        own_video = final.select(batch.video)
+        related = _related(batch)
+        scores = self.video_scores(queries, final)[:, batch.video]
+        weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
+
+        raw = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
+        more = None
+        terms: dict[str, Tensor] = {}
+        if hard_negatives is not None:
+            negative_middle, negative = self._encode(
+                hard_negatives.visual, hard_negatives.mask, hard_negatives.subtitles
+            )
+            more = _mean_of_streams(
+                lambda q, clips: _best_along(q, clips, negative.mask), queries, negative_middle
+            )
+            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, negative)
+        if weak_positives is not None:
+            weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
+            terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
+        frame = _frame_loss(queries, middle.select(batch.video), batch.labels)
+        video = self._video_loss(raw[:, batch.video], related, more)
+        start, end = self.span_logits(queries, own_video)
+        span = F.cross_entropy(start, batch.labels[:, 0], reduction="none") + F.cross_entropy(
+            end, batch.labels[:, 1], reduction="none"
+        )
+        context, query = in_batch_ranking_loss(
+            scores,
+            related,
+            margin=config.margin,
+            pool=hard_pool,
+            generator=generator,
+            pairwise=config.pairwise,
+        )
+        return {
+            "frame": config.frame_weight * (weight * frame).mean(),
+            "video": config.video_weight * (weight * video).mean(),
+            "span": config.span_weight * (weight * span).mean(),
+            "context": config.context_weight * context,
+            "query": config.query_weight * query,
+            **terms,
+        }
+
+    def _above(self, scores: Tensor, queries: Queries, windows: Context) -> Tensor:
+        """Each pair should score higher than a given window of its query."""
+        lower = self.pair_scores(queries, windows)
+        return PAIRWISE_LOSSES[self.config.pairwise](scores.diagonal(), lower, self.config.margin).mean()
+
+    def _video_loss(self, raw: Tensor, related: Tensor, more: Tensor | None) -> Tensor:
+        """-log of the positives' share among a query's videos and its video's queries, as (B,) (VCL)."""
+        own = torch.eye(len(raw), dtype=torch.bool, device=raw.device)
+        if self.config.sum_positives:
+            of_query, of_video = related, related.T & ~own
+        else:
+            of_query, of_video = own, torch.zeros_like(own)
+        both = torch.cat([raw, raw.T], dim=1)
+        positive = both.masked_fill(~torch.cat([of_query, of_video], dim=1), -torch.inf).logsumexp(dim=1)
+        if self.config.count_pair_twice:
+            of_video = own
+        compared = torch.cat([of_query | ~related, of_video | ~related.T], dim=1)
+        everything = both.masked_fill(~compared, -torch.inf)
+        if more is not None:
+            everything = torch.cat([everything, more[:, None]], dim=1)
+        return everything.logsumexp(dim=1) - positive
+
+
+def _along(vector: Tensor, clips: Tensor) -> Tensor:
+    """Dot product of a vector (N, H) or (1, H) with its own clips (N, L, H), as (N, L)."""
+    return (clips @ vector[:, :, None]).squeeze(-1)
+
+
+def _related(batch: PairBatch) -> Tensor:
+    """(B, B) bool: whether the video of pair j holds an answer to the query of pair i."""
+    same_video = batch.video[:, None] == batch.video[None, :]
+    return (batch.positives.float() @ same_video.float()) > 0
+
+
+def _best_along(vector: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
+    """Largest of :func:`_along` where the mask (N, L) is 1, as (N,)."""
+    return masked_fill(_along(vector, clips), mask).amax(dim=-1)
+
+
+def _best_dot(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
+    """Largest dot product of a query (Q, H) with the valid clips of a video (V, L, H), as (Q, V)."""
+    return masked_fill(torch.einsum("qd,vld->qvl", query, clips), mask).amax(dim=-1)
+
+
+def _mean_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
+    """Mean over the streams of a score of their query vectors (Q, H) and clips (V, L, H)."""
+    streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
+    return torch.stack([score(query, clips) for query, clips in streams]).mean(dim=0)
+
+
+def _frame_loss(queries: Queries, context: Context, labels: Tensor) -> Tensor:
+    """Clips inside the moment against the others of their video, (B,): bounds mutual information (FCL)."""
+    places = torch.arange(context.mask.shape[1], device=labels.device)
+    inside = ((places >= labels[:, :1]) & (places <= labels[:, 1:])).float()
+    outside = (1 - inside) * context.mask
+
+    def contrast(query: Tensor, clips: Tensor) -> Tensor:
+        similarity = _along(query, clips)
+        negative = _masked_mean(F.softplus(similarity) - math.log(2), outside)
+        return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside)
+
+    return _mean_of_streams(contrast, queries, context)
+
+
+def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the last dimension where ``mask`` is 1; 0 where it is so nowhere."""
+    return (values * mask).sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)
