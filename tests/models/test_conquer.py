@@ -431,7 +431,7 @@ def test_it_learns_where_the_moments_are(similarity: str) -> None:
     with torch.no_grad():
         best = model.decode(scores_of(model, batch), torch.ones(3, 3))
     clips = torch.stack([best.start[:, 0], best.end[:, 0]], dim=1) / model.config.clip_seconds
-    assert (clips == batch.labels + torch.tensor([0, 1])).all(dim=1).sum() >= 2
+    assert (clips == batch.labels + torch.tensor([0, 1])).all()
     if similarity != "general":  # there, which video it is comes from the first stage alone
         assert (best.video == 0).all()
 
