@@ -1,0 +1,454 @@
+"""XML: ranks the moments of a whole corpus from the cosine of its best clip and two curves of boundaries.
+
+Lei et al., "TVR: A Large-Scale Dataset for Video-Subtitle Moment Retrieval" (ECCV 2020), section 4, as
+TVR-Ranking (appendix C) trains it for ranked retrieval; with the potentially relevant pairs of Maeoki et al.
+(:mod:`moviola.models.relevant_pairs`) it is also the backbone of that paper.
+
+A query becomes one vector a stream (pictures, and subtitles where there are any). A video becomes two vectors
+a clip and stream: the first finds the video, the second, which has looked at the other stream, the moment.
+
+Where it departs from the texts:
+
+- Moments that answer a query, or lie in the video of its own moment, are no negatives, as TVR-Ranking says
+  and the release does not have it; ``positive_mask=False`` gives the release's numbers.
+- A moment ends with the clip before its label, as the labels mean it. The release adds a clip when decoding,
+  one more than its labels have; ``release_end=True`` gives the release's spans.
+- Padding changes nothing; ``reference_padding=True`` gives the release's numbers
+  (:mod:`moviola.models.layers`).
+- With one stream alone the score and the curve are that stream's, and nothing attends across streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.models.batches import PairBatch, Ranked
+from moviola.models.layers import (
+    Attention,
+    AttentionBlock,
+    InputProjection,
+    LearnedPositions,
+    ModularQuery,
+    best_clip_score,
+    cross_attention_bias,
+    initialise,
+    self_attention_bias,
+    span_logits,
+)
+from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
+from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
+from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
+
+__all__ = ["PRESETS", "XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
+
+# The largest tensor of a ranking has about so many numbers (256 MiB of float32); work is cut to fit.
+_LARGEST = 2**26
+
+
+@dataclass(frozen=True)
+class XMLConfig:
+    """Everything that fixes an XML; the defaults are those of TVR-Ranking. :data:`PRESETS` has others.
+
+    Attributes:
+        visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
+            two endpoints of :func:`with_endpoints`), of a token. ``subtitle_size=0``: no such stream.
+        hidden_size, heads, dropout: the transformer blocks.
+        max_clips, max_tokens: longest video and query.
+        kernel: width of the convolutions that predict boundaries; odd.
+        ranking_loss: a name in :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
+        margin, context_weight, query_weight: of the ranking losses against other videos and other queries.
+        span_weight: of the cross entropy of boundaries.
+        positive_mask: leave what is known to be positive out of the negatives.
+        relevant_pairs: the terms of Maeoki et al. that are added; None for none.
+        alpha: a video's score s counts as exp(alpha s) in that of its moments.
+        top_videos, top_moments: how many videos are searched for moments, and how many moments are kept.
+        shortest, longest: spans of shortest <= end - start < longest in clips, as labelled, are allowed.
+        clip_seconds: length of a clip.
+        labels: a name in :data:`~moviola.models.spans.LABELS`, what training's labels and decoding mean.
+        release_end: decode the end one clip later than the labels mean it.
+        reference_padding: let padding matter as it does in the release.
+    """
+
+    visual_size: int = 1026
+    subtitle_size: int = 770
+    query_size: int = 768
+    hidden_size: int = 256
+    heads: int = 4
+    dropout: float = 0.1
+    max_clips: int = 128
+    max_tokens: int = 30
+    kernel: int = 5
+    ranking_loss: str = "hinge"
+    margin: float = 0.1
+    context_weight: float = 1.0
+    query_weight: float = 1.0
+    span_weight: float = 0.01
+    positive_mask: bool = True
+    relevant_pairs: RelevantPairsConfig | None = None
+    alpha: float = 20.0
+    top_videos: int = 100
+    top_moments: int = 40
+    shortest: int = 2
+    longest: int = 16
+    clip_seconds: float = 1.5
+    labels: str = "xml"
+    release_end: bool = False
+    reference_padding: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kernel % 2 == 0:
+            raise InvalidValue(f"kernel={self.kernel}: must be odd, or a curve changes its length")
+        for name, value, known in (
+            ("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES),
+            ("labels", self.labels, LABELS),
+        ):
+            if value not in known:
+                raise InvalidValue(f"{name} {value!r}: unknown; there are {', '.join(known)}")
+
+
+PRESETS: dict[str, XMLConfig] = {
+    "tvr-ranking": XMLConfig(),
+    "charades-sta": XMLConfig(
+        visual_size=2050, subtitle_size=0, max_clips=20, clip_seconds=3.0, shortest=1, longest=9,
+        relevant_pairs=RelevantPairsConfig(),
+    ),
+    "didemo": XMLConfig(
+        visual_size=2050, subtitle_size=0, max_clips=12, clip_seconds=2.5, shortest=2, longest=5,
+        relevant_pairs=RelevantPairsConfig(segments=True),
+    ),
+}  # fmt: skip
+"""Settings for a data set; those of the latter two are Maeoki et al.'s best (+PR, +SL+PR; appendix A)."""
+
+
+@dataclass(frozen=True)
+class XMLContext:
+    """V encoded videos, free of any query.
+
+    Attributes:
+        retrieval: (V, S, L, D) float32, what finds the video; S streams, pictures before subtitles.
+        localisation: (V, S, L, D) float32, what finds the moment.
+        mask: (V, L) float32, 1 for a clip.
+    """
+
+    retrieval: Tensor
+    localisation: Tensor
+    mask: Tensor
+
+    def __len__(self) -> int:
+        """Number of videos."""
+        return len(self.mask)
+
+    def select(self, rows: Tensor | slice) -> XMLContext:
+        """The videos of some rows (int64, or a slice, which copies nothing)."""
+        return XMLContext(self.retrieval[rows], self.localisation[rows], self.mask[rows])
+
+
+@dataclass(frozen=True)
+class XMLQueries:
+    """Q encoded queries.
+
+    Attributes:
+        retrieval: (Q, S, D) float32, one vector a stream, to compare with a context's ``retrieval``.
+        localisation: (Q, S, D) float32, the same for its ``localisation``.
+    """
+
+    retrieval: Tensor
+    localisation: Tensor
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.retrieval)
+
+    def select(self, rows: Tensor | slice) -> XMLQueries:
+        """The queries of some rows."""
+        return XMLQueries(self.retrieval[rows], self.localisation[rows])
+
+
+class XML(nn.Module):
+    """See the module. Keys of the state dict are those of the release."""
+
+    def __init__(self, config: XMLConfig) -> None:
+        super().__init__()
+        self.config = config
+        size, heads, dropout = config.hidden_size, config.heads, config.dropout
+        self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
+        self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
+        self.query_input_proj = InputProjection(config.query_size, size, dropout)
+        self.query_encoder = AttentionBlock(size, heads, dropout)
+        features = {"video": config.visual_size, "sub": config.subtitle_size}
+        self.streams = [stream for stream, width in features.items() if width]
+        for stream in self.streams:
+            self.add_module(f"{stream}_input_proj", InputProjection(features[stream], size, dropout))
+            self.add_module(f"{stream}_encoder1", AttentionBlock(size, heads, dropout))
+            self.add_module(f"{stream}_encoder2", AttentionBlock(size, heads, dropout))
+            self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
+            if len(self.streams) > 1:
+                self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
+                self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
+        self.modular_vector_mapping = ModularQuery(size, len(self.streams))
+        self.merged_st_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
+        self.merged_ed_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
+        initialise(self)
+
+    # ---- encoding ----------------------------------------------------------------------------------------
+
+    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> XMLContext:
+        """Encodes V videos.
+
+        Args:
+            visual: (V, L, visual_size) float32, zero where padded; L up to ``max_clips``.
+            mask: (V, L) float32, 1 for a clip and 0 for padding.
+            subtitles: (V, L, subtitle_size) float32; None exactly where the model has no such stream.
+
+        Raises:
+            InvalidValue: subtitles are missing or too many, or a video is too long.
+        """
+        if (subtitles is None) == bool(self.config.subtitle_size):
+            raise InvalidValue(
+                f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size="
+                f"{self.config.subtitle_size}; give features of that size, or None where it is 0"
+            )
+        reference = self.config.reference_padding
+        bias = self_attention_bias(mask, reference_padding=reference)
+        inputs = dict(zip(self.streams, (visual, subtitles), strict=False))
+        first = {
+            stream: self._part(stream, "encoder1")(
+                self.ctx_pos_embed(self._part(stream, "input_proj")(features)), bias
+            )
+            for stream, features in inputs.items()
+        }
+        crossed = first
+        if len(first) > 1:
+            cross_bias = cross_attention_bias(mask, mask, reference_padding=reference)
+            crossed = {
+                stream: self._part(stream, "cross_layernorm")(
+                    self._part(stream, "cross_att")(first[stream], first[other], cross_bias) + first[stream]
+                )
+                for stream, other in (("video", "sub"), ("sub", "video"))
+            }
+        second = [self._part(stream, "encoder2")(features, bias) for stream, features in crossed.items()]
+        return XMLContext(torch.stack(list(first.values()), dim=1), torch.stack(second, dim=1), mask)
+
+    def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
+        """Encodes Q queries: (Q, Lq, query_size) float32, and their mask (Q, Lq).
+
+        Raises:
+            InvalidValue: a query has more than ``max_tokens`` tokens.
+        """
+        bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
+        tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
+        pooled = self.modular_vector_mapping(tokens, query_mask)
+        mapped = [
+            self._part(stream, "query_linear")(pooled[:, number])
+            for number, stream in enumerate(self.streams)
+        ]
+        return XMLQueries(pooled, torch.stack(mapped, dim=1))
+
+    def _part(self, stream: str, name: str) -> Callable[..., Tensor]:
+        return cast("Callable[..., Tensor]", self.get_submodule(f"{stream}_{name}"))
+
+    # ---- scores ------------------------------------------------------------------------------------------
+
+    def video_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
+        """Cosine with the best clip, the mean of the streams: (Q, V) in [-1, 1]."""
+        scores = [
+            best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
+            for stream in range(len(self.streams))
+        ]
+        return torch.stack(scores).mean(dim=0)
+
+    def boundary_logits(self, queries: XMLQueries, context: XMLContext) -> tuple[Tensor, Tensor]:
+        """Logits of start and end of every query in every video, (Q, V, L) each, about -1e10 where padded."""
+        similarity = torch.einsum("qsd,vsld->qvl", queries.localisation, context.localisation)
+        return self._boundaries(similarity, context.mask)
+
+    def _boundaries(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """From the sum over streams (Q, ..., L) and a mask broadcastable to it."""
+        curve = similarity / len(self.streams)
+        reference = self.config.reference_padding
+        return (
+            span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
+            span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
+        )
+
+    def _boundaries_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
+        clips = context.localisation[rows]
+        similarity = torch.einsum("qsd,qtsld->qtl", queries.localisation, clips)
+        return self._boundaries(similarity, context.mask[rows])
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def loss(
+        self,
+        batch: PairBatch,
+        *,
+        hard_pool: int | None,
+        generator: torch.Generator | None = None,
+        relevance: Tensor | None = None,
+        confidence: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """Weighted terms of the training loss; their sum is to be minimised.
+
+        Args:
+            batch: B pairs; labels as ``config.labels`` has them.
+            hard_pool: draw negatives from that many hardest ones; None draws from the whole batch.
+            generator: source of randomness of the draws; None uses PyTorch's own.
+            relevance: (B, B) bool, potentially relevant pairs; needed where ``relevant_pairs.pairs``.
+            confidence: (B, B) float32 in [0, 1]; needed where, besides, ``relevant_pairs.confidence``.
+
+        Returns:
+            ``span``, ``context`` (negative videos), ``query`` (negative queries), and the terms of
+            :func:`~moviola.models.relevant_pairs.relevant_pair_losses`, scalars.
+
+        Raises:
+            InvalidValue: relevance or confidence is needed and missing.
+        """
+        config, extra, video = self.config, self.config.relevant_pairs, batch.video
+        queries = self.encode_query(batch.query, batch.query_mask)
+        context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
+        scores = self.video_scores(queries, context)[:, video]
+        known = torch.eye(len(batch), dtype=torch.bool, device=scores.device)
+        if config.positive_mask:
+            known = known | batch.positives
+        relevant, weight = _relevant(extra, relevance, confidence, known)
+        excluded = known | relevant
+        if config.positive_mask or (extra is not None and extra.pairs):
+            excluded = excluded | (video[:, None] == video)
+
+        if extra is None:
+            start, end = self._boundaries_in(queries, context, video[:, None])
+            own_start, own_end = start[:, 0], end[:, 0]
+        else:
+            start, end = self.boundary_logits(queries, context)
+            own = torch.arange(len(batch), device=scores.device)
+            own_start, own_end = start[own, video], end[own, video]
+        missed = F.cross_entropy(own_start, batch.labels[:, 0], reduction="none")
+        missed = missed + F.cross_entropy(own_end, batch.labels[:, 1], reduction="none")
+        negative_context, negative_query = in_batch_ranking_loss(
+            scores, excluded, margin=config.margin, pool=hard_pool, generator=generator,
+            pairwise=config.ranking_loss,
+        )  # fmt: skip
+        terms = {
+            "span": config.span_weight * (batch.similarity * missed).mean(),
+            "context": config.context_weight * negative_context,
+            "query": config.query_weight * negative_query,
+        }
+        if extra is not None:
+            terms |= relevant_pair_losses(
+                extra, video_scores=scores, start=start, end=end, video=video, labels=batch.labels,
+                negatives=~excluded, relevance=relevant, confidence=weight, alpha=config.alpha,
+                span_weight=config.span_weight, pool=hard_pool, generator=generator,
+            )  # fmt: skip
+        return terms
+
+    # ---- ranking -----------------------------------------------------------------------------------------
+
+    def rank(
+        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, first_stage: Tensor | None = None
+    ) -> Ranked:
+        """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
+
+        Args:
+            query: (Q, Lq, query_size) float32.
+            query_mask: (Q, Lq) float32.
+            context: the corpus; of any size, work is cut so that memory stays bounded.
+            first_stage: (Q, V) float32, scores s that choose and weigh the videos instead of the model's own.
+
+        Returns:
+            :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans.
+        """
+        queries = self.encode_query(query, query_mask)
+        scores = self._score_corpus(queries, context) if first_stage is None else first_stage
+        best, rows = top_scores(scores, self.config.top_videos)
+        return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
+
+    def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
+        """Moments of one known video a query (SVMR): p(start) p(end).
+
+        Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
+        """
+        queries = self.encode_query(query, query_mask)
+        return self._rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
+
+    def rank_videos(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best ``top_videos``, and exp(alpha s) (Q, T), falling."""
+        scores = self._score_corpus(self.encode_query(query, query_mask), context)
+        best, rows = top_scores(scores, self.config.top_videos)
+        return rows, (self.config.alpha * best).exp()
+
+    def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:
+        """:meth:`video_scores`, some videos at a time."""
+        _, streams, length, size = context.retrieval.shape
+        block = max(1, _LARGEST // (length * max(len(queries), streams * size)))
+        return torch.cat(
+            [
+                self.video_scores(queries, context.select(slice(first, first + block)))
+                for first in range(0, max(1, len(context)), block)
+            ],
+            dim=1,
+        )
+
+    def _rank_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor, weight: Tensor) -> Ranked:
+        """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
+        config = self.config
+        _, streams, length, size = context.localisation.shape
+        largest = rows.shape[1] * length * max(streams * size, config.longest)
+        chunk = max(1, _LARGEST // largest)
+        parts = []
+        for first in range(0, max(1, len(queries)), chunk):
+            some = slice(first, first + chunk)
+            start, end = self._boundaries_in(queries.select(some), context, rows[some])
+            place, spans = corpus_spans(
+                weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest,
+                longest=config.longest, k=config.top_moments,
+            )  # fmt: skip
+            found = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
+            parts.append(self._ranked(found, spans))
+        return Ranked(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+    def _ranked(self, video: Tensor, spans: Spans) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        stop = LABELS[self.config.labels].end_clip(spans.end) + int(self.config.release_end)
+        start, end = (clip.clamp(min=0) * self.config.clip_seconds for clip in (spans.start, stop))
+        return video, start, end, spans.score
+
+
+def _relevant(
+    extra: RelevantPairsConfig | None, relevance: Tensor | None, confidence: Tensor | None, known: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Relevant pairs that are not known to be positive, (B, B) bool, and what each counts, (B, B) float32."""
+    if extra is None or not extra.pairs:
+        return torch.zeros_like(known), known.float()
+    if relevance is None or (extra.confidence and confidence is None):
+        raise InvalidValue(
+            f"{'relevance' if relevance is None else 'confidence'} of the batch is missing, and the model "
+            "trains with potentially relevant pairs; give what RelevantPairs.among returns, or configure "
+            "relevant_pairs without them"
+        )
+    if not extra.confidence or confidence is None:
+        confidence = torch.ones_like(known, dtype=torch.float32)
+    return relevance & ~known, confidence
+
+
+def with_endpoints(features: Tensor, mask: Tensor) -> Tensor:
+    """Features with where each clip starts and ends in its video, the clips being numbered 0 to n - 1.
+
+    The columns i / n and (i + 1) / n are appended after features were normalised (XML, section 4).
+
+    Args:
+        features: (V, L, d) float32.
+        mask: (V, L) float32, n ones, then zeros.
+
+    Returns:
+        (V, L, d + 2) float32, zero at padding in the two new columns.
+    """
+    clip = torch.arange(features.shape[1], device=features.device)
+    bounds = torch.stack([clip, clip + 1], dim=-1) / mask.sum(dim=1)[:, None, None]
+    return torch.cat([features, bounds * mask[..., None]], dim=-1)
