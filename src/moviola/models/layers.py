@@ -193,9 +193,8 @@ class ModularQuery(nn.Linear):
 
 def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
     """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L)."""
-    lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(
-        min=1e-12
-    )  # spares a normalised copy of a corpus
+    # dividing by the lengths spares a normalised copy of a whole corpus
+    lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(min=1e-12)
     products = torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1), clips)
     return products / lengths
 
