@@ -145,6 +145,18 @@ def test_videos_that_several_pairs_share_are_no_negatives() -> None:
     assert release["context"].item() == pytest.approx(SMALL.margin)
 
 
+def test_a_video_that_holds_an_answer_is_no_negative_whichever_pair_brings_it() -> None:
+    """Pairs 0, 1, 2 are of videos 0, 1, 1; pair 1's moment answers query 0, and pair 2 has the same video."""
+    positives = torch.eye(3).bool()
+    positives[0, 1] = True
+    batch = replace(batch_of(SMALL, pairs=3), video=torch.tensor([0, 1, 1]), positives=positives)
+    model = model_of(replace(SMALL, margin=10.0))
+    scores = model.video_scores(model.encode_query(batch.query, batch.query_mask), encoded(model, batch))
+    # Query 0 is left with no negative video; the others with video 0.
+    expected = sum(10 + scores[i, 0] - scores[i, 1] for i in (1, 2)) / 3
+    torch.testing.assert_close(model.loss(batch, hard_pool=1)["context"], expected)
+
+
 def test_positives_of_the_query_are_no_negatives() -> None:
     batch = replace(batch_of(SMALL, pairs=4), positives=torch.ones(4, 4, dtype=torch.bool))
     assert model_of(SMALL).loss(batch, hard_pool=1)["context"] == 0
@@ -293,17 +305,23 @@ def test_single_video_and_video_ranking_agree_with_the_corpus() -> None:
         torch.testing.assert_close(within.score[query] * weights[query, 0], expected.score[0])
 
 
-def test_given_scores_choose_the_videos() -> None:
-    model, batch = model_of(replace(SMALL, top_videos=1)), batch_of(SMALL)
-    wanted = torch.tensor([3, 2, 1, 0, 3])
-    with torch.inference_mode():
-        found = model.rank(
-            batch.query,
-            batch.query_mask,
-            encoded(model, batch),
-            first_stage=torch.nn.functional.one_hot(wanted, 4).float(),
-        )
-    assert torch.equal(found.video, wanted[:, None].expand(-1, 5))
+def test_scores_of_a_first_stage_are_refused() -> None:
+    model, batch = model_of(SMALL), batch_of(SMALL)
+    with pytest.raises(InvalidValue, match="first_stage"):
+        model.rank(batch.query, batch.query_mask, encoded(model, batch), first_stage=torch.zeros(5, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mixed_precision_trains_and_stays_near(dtype: torch.dtype) -> None:
+    model, batch = model_of(SMALL), batch_of(SMALL)
+    exact = model.loss(batch, hard_pool=1)
+    with torch.autocast("cpu", dtype):
+        terms = model.loss(batch, hard_pool=1)
+    for name, term in terms.items():
+        assert term.dtype == torch.float32
+        assert term.item() == pytest.approx(exact[name].item(), abs=0.05), name
+    total(terms).backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_too_few_spans_are_marked() -> None:

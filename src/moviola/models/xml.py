@@ -9,8 +9,8 @@ a clip and stream: the first finds the video, the second, which has looked at th
 
 Where it departs from the texts:
 
-- Moments that answer a query, or lie in the video of its own moment, are no negatives, as TVR-Ranking says
-  and the release does not have it; ``positive_mask=False`` gives the release's numbers.
+- A video of which some moment in the batch answers a query is no negative of it, as TVR-Ranking says and the
+  release does not have it; ``positive_mask=False`` gives the release's numbers.
 - A moment ends with the clip before its label, as the labels mean it. The release adds a clip when decoding,
   one more than its labels have; ``release_end=True`` gives the release's spans.
 - Padding changes nothing; ``reference_padding=True`` gives the release's numbers
@@ -234,7 +234,8 @@ class XML(nn.Module):
                 for stream, other in (("video", "sub"), ("sub", "video"))
             }
         second = [self._part(stream, "encoder2")(features, bias) for stream, features in crossed.items()]
-        return XMLContext(torch.stack(list(first.values()), dim=1), torch.stack(second, dim=1), mask)
+        retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.stack(second, dim=1)
+        return XMLContext(retrieval.float(), localisation.float(), mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
         """Encodes Q queries: (Q, Lq, query_size) float32, and their mask (Q, Lq).
@@ -244,11 +245,12 @@ class XML(nn.Module):
         """
         bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
-        pooled = self.modular_vector_mapping(tokens, query_mask)
-        mapped = [
-            self._part(stream, "query_linear")(pooled[:, number])
-            for number, stream in enumerate(self.streams)
-        ]
+        with _full_precision(tokens):
+            pooled = self.modular_vector_mapping(tokens.float(), query_mask)
+            mapped = [
+                self._part(stream, "query_linear")(pooled[:, number])
+                for number, stream in enumerate(self.streams)
+            ]
         return XMLQueries(pooled, torch.stack(mapped, dim=1))
 
     def _part(self, stream: str, name: str) -> Callable[..., Tensor]:
@@ -258,31 +260,31 @@ class XML(nn.Module):
 
     def video_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """Cosine with the best clip, the mean of the streams: (Q, V) in [-1, 1]."""
-        scores = [
-            best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
-            for stream in range(len(self.streams))
-        ]
-        return torch.stack(scores).mean(dim=0)
+        with _full_precision(context.mask):
+            scores = [
+                best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
+                for stream in range(len(self.streams))
+            ]
+            return torch.stack(scores).mean(dim=0)
 
     def boundary_logits(self, queries: XMLQueries, context: XMLContext) -> tuple[Tensor, Tensor]:
         """Logits of start and end of every query in every video, (Q, V, L) each, about -1e10 where padded."""
-        similarity = torch.einsum("qsd,vsld->qvl", queries.localisation, context.localisation)
-        return self._boundaries(similarity, context.mask)
-
-    def _boundaries(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """From the sum over streams (Q, ..., L) and a mask broadcastable to it."""
-        curve = similarity / len(self.streams)
-        reference = self.config.reference_padding
-        return (
-            span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
-            span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
-        )
+        return self._boundaries("qsd,vsld->qvl", queries, context.localisation, context.mask)
 
     def _boundaries_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
-        clips = context.localisation[rows]
-        similarity = torch.einsum("qsd,qtsld->qtl", queries.localisation, clips)
-        return self._boundaries(similarity, context.mask[rows])
+        return self._boundaries("qsd,qtsld->qtl", queries, context.localisation[rows], context.mask[rows])
+
+    def _boundaries(
+        self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        with _full_precision(clips):
+            curve = torch.einsum(product, queries.localisation, clips) / len(self.streams)
+            reference = self.config.reference_padding
+            return (
+                span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
+                span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
+            )
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -316,12 +318,14 @@ class XML(nn.Module):
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         scores = self.video_scores(queries, context)[:, video]
         known = torch.eye(len(batch), dtype=torch.bool, device=scores.device)
+        same_video = video[:, None] == video
         if config.positive_mask:
             known = known | batch.positives
         relevant, weight = _relevant(extra, relevance, confidence, known)
         excluded = known | relevant
         if config.positive_mask or (extra is not None and extra.pairs):
-            excluded = excluded | (video[:, None] == video)
+            # A video is no negative of a query wherever one of its moments in the batch is none.
+            excluded = (excluded.float() @ same_video.float()) > 0
 
         if extra is None:
             start, end = self._boundaries_in(queries, context, video[:, None])
@@ -360,14 +364,19 @@ class XML(nn.Module):
             query: (Q, Lq, query_size) float32.
             query_mask: (Q, Lq) float32.
             context: the corpus; of any size, work is cut so that memory stays bounded.
-            first_stage: (Q, V) float32, scores s that choose and weigh the videos instead of the model's own.
+            first_stage: not used by this model, which ranks all videos itself; must be None.
 
         Returns:
-            :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans.
+            :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans. The time of a
+            missing moment is 0 to 0 and its score -inf.
+
+        Raises:
+            InvalidValue: ``first_stage`` is given.
         """
+        if first_stage is not None:
+            raise InvalidValue("first_stage: XML ranks all videos itself; leave it out")
         queries = self.encode_query(query, query_mask)
-        scores = self._score_corpus(queries, context) if first_stage is None else first_stage
-        best, rows = top_scores(scores, self.config.top_videos)
+        best, rows = top_scores(self._score_corpus(queries, context), self.config.top_videos)
         return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
@@ -401,7 +410,7 @@ class XML(nn.Module):
         config = self.config
         _, streams, length, size = context.localisation.shape
         largest = rows.shape[1] * length * max(streams * size, config.longest)
-        chunk = max(1, _LARGEST // largest)
+        chunk = max(1, _LARGEST // max(1, largest))
         parts = []
         for first in range(0, max(1, len(queries)), chunk):
             some = slice(first, first + chunk)
@@ -416,8 +425,15 @@ class XML(nn.Module):
 
     def _ranked(self, video: Tensor, spans: Spans) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         stop = LABELS[self.config.labels].end_clip(spans.end) + int(self.config.release_end)
-        start, end = (clip.clamp(min=0) * self.config.clip_seconds for clip in (spans.start, stop))
+        start, end = (
+            (clip * self.config.clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop)
+        )
         return video, start, end, spans.score
+
+
+def _full_precision(beside: Tensor) -> torch.autocast:
+    """Keeps scores in float32 under autocast: margins are small, and masks huge numbers."""
+    return torch.autocast(beside.device.type, enabled=False)
 
 
 def _relevant(
