@@ -6,6 +6,8 @@ Every loss here takes a matrix of scores between the queries (rows) and the vide
 The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLoCLNet (Zhang et al., SIGIR
 2021); what belongs together is left out of the negatives as TVR-Ranking, appendix C, has it.
 
+The contrasts of frames and of videos are ReLoCLNet's (FCL and VCL).
+
 The contrastive family, :data:`CONTRASTIVE`, is that of SPR's first stage (Eq. 1), after MIL-NCE (Miech et
 al., CVPR 2020): how badly each row of logits finds its positives; :func:`both_directions` adds the columns'
 view.
@@ -13,6 +15,7 @@ view.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -26,13 +29,16 @@ __all__ = [
     "PAIRWISE_LOSSES",
     "both_directions",
     "draw_ranks",
+    "frame_contrast",
     "hinge",
     "in_batch_ranking_loss",
     "info_nce",
     "log_sum_exp_hinge",
     "mil_ce",
     "mil_nce",
+    "related_pairs",
     "take_ranked",
+    "video_contrast",
     "weighted_mil_nce",
 ]
 
@@ -122,6 +128,71 @@ def in_batch_ranking_loss(
         negative = take_ranked(table, allowed, rank)
         terms.append((loss(own, negative, margin) * allowed.any(dim=1)).mean())
     return terms[0], terms[1]
+
+
+def related_pairs(positives: Tensor, video: Tensor) -> Tensor:
+    """(B, B) bool: whether the video (or window) of pair j holds an answer to the query of pair i.
+
+    Args:
+        positives: (B, B) bool, whether the moment of pair j answers the query of pair i.
+        video: (B,) int64, the row of each pair's video.
+    """
+    same_video = video[:, None] == video[None, :]
+    return (positives.float() @ same_video.float()) > 0
+
+
+def frame_contrast(similarity: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    """Clips inside the moment against the others of their video, (B,): bounds mutual information (FCL).
+
+    Args:
+        similarity: (B, L) float32, each query with the clips of its own video, not brought to [-1, 1].
+        labels: (B, 2) int64, clips of start and end.
+        mask: (B, L) float32, 1 for a clip.
+    """
+    places = torch.arange(mask.shape[1], device=labels.device)
+    inside = ((places >= labels[:, :1]) & (places <= labels[:, 1:])).float()
+    outside = (1 - inside) * mask
+    negative = _masked_mean(F.softplus(similarity) - math.log(2), outside)
+    return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside)
+
+
+def video_contrast(
+    scores: Tensor,
+    positives: Tensor,
+    *,
+    more: Tensor | None = None,
+    sum_positives: bool = True,
+    count_pair_twice: bool = False,
+) -> Tensor:
+    """-log of the positives' share among the videos of a query and the queries of its video, (B,) (VCL).
+
+    Args:
+        scores: (B, B) float32, query i (row) with the video of pair j (column).
+        positives: (B, B) bool, True on the diagonal; marked entries are no negatives.
+        more: (B,) float32, the score of one more negative video of each query.
+        sum_positives: sum all of a query's positives in the numerator, rather than take the pair's own score.
+        count_pair_twice: count the pair's own score twice in the denominator, as TVR-Ranking's release does.
+            Only without ``sum_positives``.
+    """
+    own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    if sum_positives:
+        of_query, of_video = positives, positives.T & ~own
+    else:
+        of_query, of_video = own, torch.zeros_like(own)
+    both = torch.cat([scores, scores.T], dim=1)
+    positive = both.masked_fill(~torch.cat([of_query, of_video], dim=1), -torch.inf).logsumexp(dim=1)
+    if count_pair_twice:
+        of_video = own
+    compared = torch.cat([of_query | ~positives, of_video | ~positives.T], dim=1)
+    everything = both.masked_fill(~compared, -torch.inf)
+    if more is not None:
+        everything = torch.cat([everything, more[:, None]], dim=1)
+    return everything.logsumexp(dim=1) - positive
+
+
+def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the last dimension where ``mask`` is 1; 0 where it is so nowhere."""
+    return (values * mask).sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)
 
 
 def mil_nce(logits: Tensor, relevance: Tensor) -> Tensor:
