@@ -226,9 +226,7 @@ def read_description(folder: str | Path) -> Description:
     wanted = {"architecture": str, "config": dict, "moviola_version": str, "extra": dict}
     for name, kind in wanted.items():
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
-            raise DataError(
-                f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again"
-            )
+            raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
     return Description(*(content[name] for name in wanted))
 
 
@@ -267,6 +265,12 @@ _TWO_STREAMS: dict[str, Callable[[State], object]] = {
     "subtitle_size": _size("sub_input_proj.LayerNorm.weight"),
     "query_size": _size("query_input_proj.LayerNorm.weight"),
     "hidden_size": _size("video_input_proj.net.1.weight"),
+}
+_RELOCLNET = _TWO_STREAMS | {
+    "longest_video": _size("ctx_pos_embed.position_embeddings.weight"),
+    "longest_query": _size("query_pos_embed.position_embeddings.weight"),
+}
+_XML = _TWO_STREAMS | {
     "max_clips": _size("ctx_pos_embed.position_embeddings.weight"),
     "max_tokens": _size("query_pos_embed.position_embeddings.weight"),
     "kernel": _size("merged_st_predictor.weight", 2),
@@ -288,13 +292,30 @@ RELEASES: dict[str, Release] = {
         },
     ),
     "reloclnet-tvr-ranking": Release(
-        "reloclnet", ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"), _TWO_STREAMS
+        "reloclnet",
+        ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
+        _RELOCLNET,
+        {"reference_padding": True, "labels": "tvr_ranking", "shortest_span": 2, "longest_span": 16},
     ),
     "spr-stage3": Release(
-        "reloclnet", ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"), _TWO_STREAMS
+        "reloclnet",
+        ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
+        _RELOCLNET,
+        {
+            "reference_padding": True,
+            "labels": "spr",
+            "shortest_span": 1,
+            "longest_span": 16,
+            "span_weight": 0.02,
+            "weigh_by_similarity": False,
+            "sum_positives": False,
+        },
     ),
     "xml": Release(
-        "xml", ("video_encoder2.self.query.weight", "modular_vector_mapping.weight"), _TWO_STREAMS
+        "xml",
+        ("video_encoder2.self.query.weight", "modular_vector_mapping.weight"),
+        _XML,
+        {"reference_padding": True, "release_end": True},
     ),
     "conquer": Release(
         "conquer",
