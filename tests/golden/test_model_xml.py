@@ -96,10 +96,11 @@ def test_forward_values(case: Case) -> None:
         logits = case.model.boundary_logits(queries, context)
     for number, stream in enumerate(("video", "sub")):
         close(case, queries.retrieval[:, number], f"{stream}_query", "valid_positions_forward")
-        for part, features in (("1", context.retrieval), ("2", context.localisation)):
+        located = context.localisation.chunk(2, dim=-1)
+        for part, features in (("1", context.retrieval[:, number]), ("2", located[number])):
             name, valid = f"{stream}_context_{part}", mask.bool()
-            close(case, features[:, number], name, "valid_positions_forward", valid)
-            close(case, features[:, number], name, "padded_rows_and_last_two_valid_clips", ~valid)
+            close(case, features, name, "valid_positions_forward", valid)
+            close(case, features, name, "padded_rows_and_last_two_valid_clips", ~valid)
     close(case, scores, "query_video_score", "valid_positions_forward")
     # The convolution lets the padding reach the last half of its width of the valid clips.
     reach = case.facts["config"]["conv_kernel_size"] // 2

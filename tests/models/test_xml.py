@@ -90,12 +90,11 @@ def test_more_padding_changes_nothing(config: XMLConfig, more: int, tokens: int,
         for name, term in model.loss(batch, hard_pool=1).items():
             torch.testing.assert_close(model.loss(wide, hard_pool=1)[name], term, rtol=1e-4, atol=1e-5)
         one, other = encoded(model, batch), encoded(model, wide)
-        for found, expected in ((other.retrieval, one.retrieval), (other.localisation, one.localisation)):
-            for stream in range(found.shape[1]):
-                valid = batch.mask.bool()
-                torch.testing.assert_close(
-                    found[:, stream, :9][valid], expected[:, stream][valid], rtol=1e-4, atol=1e-5
-                )
+        valid = batch.mask.bool()
+        pairs = [(other.localisation, one.localisation)]
+        pairs += list(zip(other.retrieval.unbind(1), one.retrieval.unbind(1), strict=True))
+        for found, expected in pairs:
+            torch.testing.assert_close(found[:, :9][valid], expected[valid], rtol=1e-4, atol=1e-5)
         short = model.rank(batch.query, batch.query_mask, one)
         long = model.rank(wide.query, wide.query_mask, other)
     torch.testing.assert_close(long.score, short.score, rtol=1e-3, atol=0)

@@ -133,7 +133,7 @@ class XMLContext:
 
     Attributes:
         retrieval: (V, S, L, D) float32, what finds the video; S streams, pictures before subtitles.
-        localisation: (V, S, L, D) float32, what finds the moment.
+        localisation: (V, L, S * D) float32, what finds the moment; streams side by side.
         mask: (V, L) float32, 1 for a clip.
     """
 
@@ -156,7 +156,7 @@ class XMLQueries:
 
     Attributes:
         retrieval: (Q, S, D) float32, one vector a stream, to compare with a context's ``retrieval``.
-        localisation: (Q, S, D) float32, the same for its ``localisation``.
+        localisation: (Q, S * D) float32, the same for its ``localisation``.
     """
 
     retrieval: Tensor
@@ -234,7 +234,7 @@ class XML(nn.Module):
                 for stream, other in (("video", "sub"), ("sub", "video"))
             }
         second = [self._part(stream, "encoder2")(features, bias) for stream, features in crossed.items()]
-        retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.stack(second, dim=1)
+        retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.cat(second, dim=-1)
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
@@ -251,7 +251,7 @@ class XML(nn.Module):
                 self._part(stream, "query_linear")(pooled[:, number])
                 for number, stream in enumerate(self.streams)
             ]
-        return XMLQueries(pooled, torch.stack(mapped, dim=1))
+        return XMLQueries(pooled, torch.cat(mapped, dim=-1))
 
     def _part(self, stream: str, name: str) -> Callable[..., Tensor]:
         return cast("Callable[..., Tensor]", self.get_submodule(f"{stream}_{name}"))
@@ -269,11 +269,11 @@ class XML(nn.Module):
 
     def boundary_logits(self, queries: XMLQueries, context: XMLContext) -> tuple[Tensor, Tensor]:
         """Logits of start and end of every query in every video, (Q, V, L) each, about -1e10 where padded."""
-        return self._boundaries("qsd,vsld->qvl", queries, context.localisation, context.mask)
+        return self._boundaries("qd,vld->qvl", queries, context.localisation, context.mask)
 
     def _boundaries_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
-        return self._boundaries("qsd,qtsld->qtl", queries, context.localisation[rows], context.mask[rows])
+        return self._boundaries("qd,qtld->qtl", queries, context.localisation[rows], context.mask[rows])
 
     def _boundaries(
         self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
@@ -408,8 +408,8 @@ class XML(nn.Module):
     def _rank_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor, weight: Tensor) -> Ranked:
         """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
         config = self.config
-        _, streams, length, size = context.localisation.shape
-        largest = rows.shape[1] * length * max(streams * size, config.longest)
+        _, length, size = context.localisation.shape
+        largest = rows.shape[1] * length * max(size, config.longest)
         chunk = max(1, _LARGEST // max(1, largest))
         parts = []
         for first in range(0, max(1, len(queries)), chunk):
