@@ -174,6 +174,21 @@ def test_settings_that_cannot_be() -> None:
         SprClipConfig(labels="mine")
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mixed_precision_keeps_scores_and_empty_segments_finite(dtype: torch.dtype) -> None:
+    model, clip, batch = retriever(identity_start=True), refiner(identity_start=True), random_batch()
+    frames, mask, queries = torch.randn(3, 4, DIM), masks([4, 2, 0], 4), torch.randn(3, DIM)
+    expected = model.loss(frames, mask, queries, torch.eye(3))
+    generator = torch.Generator()
+    expected |= clip.loss(batch, hard_pool=1, generator=generator)
+    with torch.autocast("cpu", dtype):
+        found = model.loss(frames, mask, queries, torch.eye(3))
+        found |= clip.loss(batch, hard_pool=1, generator=generator)
+    for name, value in found.items():
+        assert value.dtype == torch.float32, name
+        torch.testing.assert_close(value, expected[name], rtol=0.05, atol=0.05)
+
+
 # --- the contrastive losses ---
 
 

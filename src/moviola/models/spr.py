@@ -125,6 +125,7 @@ class _Attention(nn.Module):
         batch, length, dim = x.shape
         parts = F.linear(x, self.in_proj_weight, self.in_proj_bias)
         query, key, value = parts.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        bias = bias.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)  # half precision ends at -65504
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
         joined: Tensor = self.out_proj(mixed.transpose(1, 2).reshape(batch, length, dim))
         return joined
@@ -169,6 +170,11 @@ class _Transformer(nn.Module):
         for block in self.resblocks:
             x = block(x, bias)
         return x
+
+
+def _full_precision(beside: Tensor) -> torch.autocast:
+    """Keeps cosines in float32 under autocast: times 30 or 100, half a per cent is a wrong order."""
+    return torch.autocast(beside.device.type, enabled=False)
 
 
 def _start(layer: nn.Linear, deviation: float) -> None:
@@ -241,8 +247,9 @@ class SegmentRetriever(_Towers):
 
     def similarity(self, queries: Tensor, segments: Tensor) -> Tensor:
         """Logits (Q, S) between query embeddings (Q, d) and segment embeddings (S, d): scaled cosine."""
-        cosine = F.normalize(queries, dim=-1) @ F.normalize(segments, dim=-1).T
-        return self.pt_clip_logit_scale.exp() * cosine
+        with _full_precision(queries):
+            cosine = F.normalize(queries.float(), dim=-1) @ F.normalize(segments.float(), dim=-1).T
+            return self.pt_clip_logit_scale.exp() * cosine
 
     def loss(self, frames: Tensor, mask: Tensor, queries: Tensor, relevance: Tensor) -> dict[str, Tensor]:
         """The contrastive loss of a batch in both directions (Eq. 1); the total is the sum of the values.
@@ -381,7 +388,7 @@ class SprClip(_Towers):
         if subtitles is not None:
             raise InvalidValue("subtitles: SPR_CLIP looks at pictures alone; give None")
         frames = self.temp_proj(self.frame_features(visual, mask))
-        return SprClipContext(F.normalize(frames, dim=-1), mask.to(frames.dtype))
+        return SprClipContext(F.normalize(frames.float(), dim=-1), mask.float())
 
     def encode_query(self, query: Tensor, query_mask: Tensor | None = None) -> Tensor:
         """Embeddings (Q, d) of queries from their sentence features (Q, d) or (Q, 1, d).
@@ -398,8 +405,9 @@ class SprClip(_Towers):
 
     def scores(self, queries: Tensor, context: SprClipContext) -> Tensor:
         """phi (Q, N) in [-1, 1]: the largest cosine of a query (Q, d) with the frames of a window."""
-        cosine = torch.einsum("qd,nld->qnl", F.normalize(queries, dim=-1), context.frames)
-        return masked_fill(cosine, context.mask).amax(dim=-1)
+        with _full_precision(queries):
+            cosine = torch.einsum("qd,nld->qnl", F.normalize(queries.float(), dim=-1), context.frames)
+            return masked_fill(cosine, context.mask).amax(dim=-1)
 
     def pair_scores(self, queries: Tensor, context: SprClipContext) -> Tensor:
         """(N,) float32, :meth:`scores` of query i with window i; one query may stand for all."""
@@ -510,4 +518,5 @@ class SprClip(_Towers):
 
 def _cosine_along(queries: Tensor, context: SprClipContext) -> Tensor:
     """Cosine of query i (N, d), or of one query (1, d), with the frames of window i, as (N, L)."""
-    return (context.frames @ F.normalize(queries, dim=-1)[:, :, None]).squeeze(-1)
+    with _full_precision(queries):
+        return (context.frames @ F.normalize(queries.float(), dim=-1)[:, :, None]).squeeze(-1)
