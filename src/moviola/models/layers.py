@@ -40,6 +40,7 @@ __all__ = [
 MASKED = -1e10
 """What a masked score or logit becomes."""
 
+_NEVER = -1e30  # still finite in bfloat16, and a row without any valid key stays free of NaN
 _REFERENCE_BIAS = -1e4
 
 
@@ -59,13 +60,13 @@ def initialise(model: nn.Module, std: float = 0.02) -> None:
 
 
 def masked_fill(values: Tensor, mask: Tensor) -> Tensor:
-    """``values`` where ``mask`` (broadcast against them) is 1, :data:`MASKED` where it is 0."""
-    return values.masked_fill(mask == 0, MASKED)
+    """``values`` where ``mask`` is 1, :data:`MASKED` where it is 0, broadcast; float32 or wider."""
+    return values.to(torch.promote_types(values.dtype, torch.float32)).masked_fill(mask == 0, MASKED)
 
 
 def self_attention_bias(mask: Tensor, *, reference_padding: bool = False) -> Tensor:
     """(B, L) mask of the keys to the (B, 1, 1, L) float bias that :class:`Attention` adds to its logits."""
-    lowest = _REFERENCE_BIAS if reference_padding else torch.finfo(torch.float32).min
+    lowest = _REFERENCE_BIAS if reference_padding else _NEVER
     return ((1 - mask.float()) * lowest)[:, None, None, :]
 
 
@@ -137,11 +138,12 @@ class Attention(nn.Module):
 
         Returns (B, L, D).
         """
+        query = self._split(self.query(main))
         attended = F.scaled_dot_product_attention(
-            self._split(self.query(main)),
+            query,
             self._split(self.key(side)),
             self._split(self.value(side)),
-            attn_mask=bias.to(main.dtype),
+            attn_mask=bias.to(query.dtype),
             dropout_p=self.dropout if self.training else 0.0,
         )
         return attended.transpose(1, 2).flatten(2)
@@ -192,11 +194,11 @@ class ModularQuery(nn.Linear):
 
 
 def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
-    """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L)."""
-    # dividing by the lengths spares a normalised copy of a whole corpus
-    lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(min=1e-12)
-    products = torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1), clips)
-    return products / lengths
+    """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L); autocast does not lower it."""
+    with torch.autocast(query.device.type, enabled=False):
+        # dividing by the lengths spares a normalised copy of a whole corpus
+        lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(min=1e-12)
+        return torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1).to(clips.dtype), clips) / lengths
 
 
 def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
@@ -219,5 +221,6 @@ def span_logits(
         (..., L), :data:`MASKED` at padded clips.
     """
     seen = similarity if reference_padding else similarity * mask
-    logits = predictor(seen.reshape(-1, 1, seen.shape[-1])).view(seen.shape)
-    return masked_fill(logits, mask)
+    with torch.autocast(seen.device.type, enabled=False):
+        logits = predictor(seen.reshape(-1, 1, seen.shape[-1]).to(predictor.weight.dtype))
+    return masked_fill(logits.view(seen.shape), mask)
