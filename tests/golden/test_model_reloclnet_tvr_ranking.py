@@ -264,3 +264,26 @@ def test_gradients(fixture: dict[str, Any], arrays: dict[str, Tensor], config: R
         assert computed is not None
         worst = (computed - expected).abs().max() / expected.abs().max()
         assert worst <= 1e-3, f"{name}: {worst}"
+
+
+@torch.inference_mode()
+def test_without_the_leak_only_the_last_two_clips_differ(
+    fixture: dict[str, Any], arrays: dict[str, Tensor], config: ReLoCLNetConfig
+) -> None:
+    model = load(replace(config, reference_padding=False), arrays)
+    mask = arrays["in/video_mask"]
+    context = model.encode_context(arrays["in/video_feat"], mask, arrays["in/sub_feat"])
+    queries = model.encode_query(arrays["in/query_feat"], arrays["in/query_mask"])
+    valid = fixture["tolerance"]["valid_positions_forward"]
+    for stream, name in enumerate(("video_context", "sub_context")):
+        torch.testing.assert_close(context.clips[stream][mask > 0], arrays[f"out/{name}"][mask > 0], **valid)
+    torch.testing.assert_close(model.video_scores(queries, context), arrays["out/query_video_score"], **valid)
+    for name, computed in zip(("start", "end"), all_span_logits(model, queries, context), strict=True):
+        expected = arrays[f"out/{name}_logit"]
+        clips, length = mask.sum(dim=1, keepdim=True), mask.shape[1]
+        # a video without padding has nothing that could leak
+        clear = torch.arange(length) < torch.where(clips < length, clips - 2, clips)
+        chosen = clear.expand(expected.shape)
+        torch.testing.assert_close(computed[chosen], expected[chosen], **valid)
+        leaked = (mask > 0).expand(expected.shape) & ~chosen
+        assert (computed - expected)[leaked].abs().max() > valid["atol"]
