@@ -15,6 +15,7 @@ from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch
 from moviola.models.losses import CONTRASTIVE, frame_contrast, mil_nce, video_contrast
 from moviola.models.reloclnet import Windows
+from moviola.models.spans import window_spans
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip, SprClipConfig
 
 DIM = 8
@@ -341,6 +342,13 @@ def test_a_window_too_short_for_any_span_is_returned_whole() -> None:
     assert start.tolist() == [0, 0]
     assert end.tolist() == [0, 1]
     assert (score > 0).all()
+
+
+def test_a_span_is_found_where_its_probability_underflows() -> None:
+    start, end = torch.tensor([[0.0, 1.0, 200.0]]), torch.tensor([[200.0, 0.0, 1.0]])
+    found = window_spans(start, end, torch.ones(1, 3), shortest=1, longest=3)
+    assert (found.start.item(), found.end.item()) == (1, 2)
+    assert found.score.item() == pytest.approx(-398)
 
 
 def test_what_the_refiner_refuses() -> None:

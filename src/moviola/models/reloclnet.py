@@ -19,7 +19,6 @@ Where it departs from the texts:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -43,8 +42,14 @@ from moviola.models.layers import (
     self_attention_bias,
     span_logits,
 )
-from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
-from moviola.models.spans import LABELS, best_spans, corpus_spans, top_scores
+from moviola.models.losses import (
+    PAIRWISE_LOSSES,
+    frame_contrast,
+    in_batch_ranking_loss,
+    related_pairs,
+    video_contrast,
+)
+from moviola.models.spans import LABELS, corpus_spans, top_scores, window_spans
 
 __all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
 
@@ -355,17 +360,12 @@ class ReLoCLNet(nn.Module):
         """
         config = self.config
         queries = self.encode_query(query, query_mask)
-        start, end = (logits.softmax(dim=-1) for logits in self.span_logits(queries, context))
-        spans = best_spans(start, end, shortest=config.shortest_span, longest=config.longest_span)
-        last = context.mask.sum(dim=1).long() - 1
-        whole = last < config.shortest_span
-        whole_score = start[:, 0] * end.gather(1, last[:, None]).squeeze(1)
-        score = torch.where(whole, whole_score, spans.score)
-        return (
-            score * (config.alpha * self.pair_scores(queries, context)).exp(),
-            spans.start.masked_fill(whole, 0),
-            torch.where(whole, last, spans.end),
+        start, end = self.span_logits(queries, context)
+        spans = window_spans(
+            start, end, context.mask, shortest=config.shortest_span, longest=config.longest_span
         )
+        score = spans.score + config.alpha * self.pair_scores(queries, context)
+        return score.exp(), spans.start, spans.end
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -396,7 +396,7 @@ class ReLoCLNet(nn.Module):
         queries = self.encode_query(batch.query, batch.query_mask)
         middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
         own_video = final.select(batch.video)
-        related = _related(batch)
+        related = related_pairs(batch.positives, batch.video)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
 
@@ -414,8 +414,18 @@ class ReLoCLNet(nn.Module):
         if weak_positives is not None:
             weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
             terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
-        frame = _frame_loss(queries, middle.select(batch.video), batch.labels)
-        video = self._video_loss(raw[:, batch.video], related, more)
+        frame = _mean_of_streams(
+            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own_video.mask),
+            queries,
+            middle.select(batch.video),
+        )
+        video = video_contrast(
+            raw[:, batch.video],
+            related,
+            more=more,
+            sum_positives=config.sum_positives,
+            count_pair_twice=config.count_pair_twice,
+        )
         start, end = self.span_logits(queries, own_video)
         span = F.cross_entropy(start, batch.labels[:, 0], reduction="none") + F.cross_entropy(
             end, batch.labels[:, 1], reduction="none"
@@ -442,33 +452,10 @@ class ReLoCLNet(nn.Module):
         lower = self.pair_scores(queries, windows)
         return PAIRWISE_LOSSES[self.config.pairwise](scores.diagonal(), lower, self.config.margin).mean()
 
-    def _video_loss(self, raw: Tensor, related: Tensor, more: Tensor | None) -> Tensor:
-        """-log of the positives' share among a query's videos and its video's queries, as (B,) (VCL)."""
-        own = torch.eye(len(raw), dtype=torch.bool, device=raw.device)
-        if self.config.sum_positives:
-            of_query, of_video = related, related.T & ~own
-        else:
-            of_query, of_video = own, torch.zeros_like(own)
-        both = torch.cat([raw, raw.T], dim=1)
-        positive = both.masked_fill(~torch.cat([of_query, of_video], dim=1), -torch.inf).logsumexp(dim=1)
-        if self.config.count_pair_twice:
-            of_video = own
-        compared = torch.cat([of_query | ~related, of_video | ~related.T], dim=1)
-        everything = both.masked_fill(~compared, -torch.inf)
-        if more is not None:
-            everything = torch.cat([everything, more[:, None]], dim=1)
-        return everything.logsumexp(dim=1) - positive
-
 
 def _along(vector: Tensor, clips: Tensor) -> Tensor:
     """Dot product of a vector (N, H) or (1, H) with its own clips (N, L, H), as (N, L)."""
     return (clips @ vector[:, :, None]).squeeze(-1)
-
-
-def _related(batch: PairBatch) -> Tensor:
-    """(B, B) bool: whether the video of pair j holds an answer to the query of pair i."""
-    same_video = batch.video[:, None] == batch.video[None, :]
-    return (batch.positives.float() @ same_video.float()) > 0
 
 
 def _best_along(vector: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
@@ -489,22 +476,3 @@ def _mean_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries
     with torch.autocast(queries.vectors.device.type, enabled=False):
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
         return torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams]).mean(dim=0)
-
-
-def _frame_loss(queries: Queries, context: Context, labels: Tensor) -> Tensor:
-    """Clips inside the moment against the others of their video, (B,): bounds mutual information (FCL)."""
-    places = torch.arange(context.mask.shape[1], device=labels.device)
-    inside = ((places >= labels[:, :1]) & (places <= labels[:, 1:])).float()
-    outside = (1 - inside) * context.mask
-
-    def contrast(query: Tensor, clips: Tensor) -> Tensor:
-        similarity = _along(query, clips)
-        negative = _masked_mean(F.softplus(similarity) - math.log(2), outside)
-        return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside)
-
-    return _mean_of_streams(contrast, queries, context)
-
-
-def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the last dimension where ``mask`` is 1; 0 where it is so nowhere."""
-    return (values * mask).sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)

@@ -42,6 +42,7 @@ __all__ = [
     "span_band",
     "top_scores",
     "top_spans",
+    "window_spans",
 ]
 
 Clips = TypeVar("Clips", NDArray[np.int64], Tensor)
@@ -292,6 +293,31 @@ def best_spans(
     cell = band.flatten(-2).argmax(dim=-1, keepdim=True)  # the first among equals
     score, cell = band.flatten(-2).gather(-1, cell).squeeze(-1), cell.squeeze(-1)
     return _spans(score, cell // band.shape[-1], cell % band.shape[-1] + shortest, combine)
+
+
+def window_spans(start: Tensor, end: Tensor, mask: Tensor, *, shortest: int, longest: int) -> Spans:
+    """The best span of each window, from logits; a window too short for any is returned whole.
+
+    Args:
+        start: (N, L) float32, logits of the start, hugely negative where padded.
+        end: (N, L) float32, likewise.
+        mask: (N, L) float32, 1 for a clip; each window has one.
+        shortest: smallest ``end - start`` in clips that is allowed.
+        longest: the first ``end - start`` that is no longer allowed.
+
+    Returns:
+        :class:`Spans` (N,); the score is log p(start) + log p(end), which does not underflow.
+    """
+    start, end = start.log_softmax(dim=-1), end.log_softmax(dim=-1)
+    found = best_spans(start, end, shortest=shortest, longest=longest, combine=SUM)
+    last = mask.sum(dim=-1).long() - 1
+    whole = last < shortest
+    whole_score = start[:, 0] + end.gather(1, last[:, None]).squeeze(1)
+    return Spans(
+        found.start.masked_fill(whole, 0),
+        torch.where(whole, last, found.end),
+        torch.where(whole, whole_score, found.score),
+    )
 
 
 def corpus_spans(

@@ -35,7 +35,7 @@ from moviola.models.losses import (
     video_contrast,
 )
 from moviola.models.reloclnet import Windows
-from moviola.models.spans import LABELS, best_spans
+from moviola.models.spans import LABELS, window_spans
 
 __all__ = [
     "SegmentRetriever",
@@ -438,17 +438,12 @@ class SprClip(_Towers):
             labels. A window with too few frames for the shortest span is returned whole.
         """
         config, queries = self.config, self.encode_query(query)
-        start, end = (logits.softmax(dim=-1) for logits in self.span_logits(queries, context))
-        spans = best_spans(start, end, shortest=config.shortest_span, longest=config.longest_span)
-        last = context.mask.sum(dim=1).long() - 1
-        whole = last < config.shortest_span
-        whole_score = start[:, 0] * end.gather(1, last[:, None]).squeeze(1)
-        return (
-            torch.where(whole, whole_score, spans.score)
-            * (config.alpha * self.pair_scores(queries, context)).exp(),
-            spans.start.masked_fill(whole, 0),
-            torch.where(whole, last, spans.end),
+        start, end = self.span_logits(queries, context)
+        spans = window_spans(
+            start, end, context.mask, shortest=config.shortest_span, longest=config.longest_span
         )
+        score = spans.score + config.alpha * self.pair_scores(queries, context)
+        return score.exp(), spans.start, spans.end
 
     # ---- training ----------------------------------------------------------------------------------------
 
