@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": {"types", "errors", "library", "index", "propose", "refine", "encoders"},
     "measures": {"types", "errors"},
     "datasets": {"types", "errors", "encoders", "measures"},
-    "training": {"types", "errors", "datasets", "models", "measures"},
+    "training": {"types", "errors", "datasets", "models", "measures", "propose"},
     "export": {"types", "errors", "media"},
     "server": {"types", "errors", "search", "library", "export", "datasets"},
     "cli": EVERYTHING,
@@ -42,6 +42,7 @@ HOME: dict[str, set[str]] = {
     "minigrid": {"datasets"},
     "gymnasium": {"datasets"},
     "h5py": {"datasets"},
+    "safetensors": {"models", "datasets"},
     "pysubs2": {"media"},
     "torch": {"encoders", "models", "refine", "training", "library", "search"},
 }

@@ -69,6 +69,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "xml": Architecture("moviola.models.xml", "XMLConfig", "XML"),
     "conquer": Architecture("moviola.models.conquer", "ConquerConfig", "Conquer"),
     "prem": Architecture("moviola.models.prem", "PremConfig", "Prem"),
+    "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
 }
 """Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
 

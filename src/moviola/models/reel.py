@@ -1,0 +1,271 @@
+"""Reel: a refiner of our own that reads every video once, without knowing the query.
+
+SPR's refiners (sections 3.3.1 and 3.3.2) encode the window of every proposal anew for every query, and learn
+to find a moment and to rank moments from losses of different kinds. Here
+
+- **a video is encoded once**: dilated convolutions over its clips, without positions, so that a video may be
+  as long as it likes and a window is a slice of what is stored (:meth:`Reel.encode_context`);
+- **a query meets clips in dot products only**: three vectors of the query (does it happen here, does it start
+  here, does it end here) against three of each clip, smoothed by one small convolution over time;
+- **a span's score is one number that is comparable everywhere**: the logits of its start and of its end and
+  the mean of what lies between. It is learned by one list-wise loss: softmax over *all* spans of *all* videos
+  of the batch against the graded overlap of each with the query's answers (as in ListNet, Cao et al. 2007,
+  with similarity times overlap as the gain). Finding and ranking are then the same thing, and what is
+  optimised is close to NDCG@K, IoU >= mu.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from moviola.models.layers import (
+    AttentionBlock,
+    InputProjection,
+    LearnedPositions,
+    ModularQuery,
+    initialise,
+    self_attention_bias,
+)
+from moviola.models.spans import SUM, span_band
+
+__all__ = ["AnswerBatch", "Reel", "ReelConfig", "ReelContext"]
+
+_ROLES = 3  # inside, start, end
+
+
+@dataclass(frozen=True)
+class ReelConfig:
+    """Settings of :class:`Reel`.
+
+    Attributes:
+        visual_size, query_size: size of a clip's and of a token's feature.
+        subtitle_size: size of a clip's subtitle feature; 0 without that stream.
+        hidden_size: size of everything inside.
+        dilations: one convolution over time for each, in clips.
+        kernel: width of the convolutions over time, in clips, odd.
+        heads: attention heads over the query's tokens.
+        max_query_tokens: most tokens of a query.
+        dropout: everywhere.
+        clip_seconds: length of a clip.
+        longest: most clips of a span.
+        least_overlap: spans that overlap an answer less than this (IoU) are no answer.
+        sharpness: the gain of a span is its overlap beyond ``least_overlap`` to this power, times similarity
+            to the power ``similarity_power``.
+    """
+
+    visual_size: int = 768
+    query_size: int = 768
+    subtitle_size: int = 0
+    hidden_size: int = 256
+    dilations: tuple[int, ...] = (1, 2, 4)
+    kernel: int = 5
+    heads: int = 4
+    max_query_tokens: int = 32
+    dropout: float = 0.1
+    clip_seconds: float = 1.0
+    longest: int = 24
+    least_overlap: float = 0.5
+    sharpness: float = 1.0
+    similarity_power: float = 2.0
+
+
+@dataclass(frozen=True)
+class AnswerBatch:
+    """Queries, videos, and which spans of which videos answer which queries.
+
+    Attributes:
+        query, query_mask: (Q, Lq, dq) and (Q, Lq) float32.
+        visual, mask: (V, L, dv) and (V, L) float32.
+        subtitles: (V, L, ds) float32 or None.
+        answer: (K, 2) int64, row of a query and row of a video.
+        span: (K, 2) float32, start and end of the answer in clips, exclusive.
+        similarity: (K,) float32 in [0, 1], how well it answers.
+    """
+
+    query: Tensor
+    query_mask: Tensor
+    visual: Tensor
+    mask: Tensor
+    subtitles: Tensor | None
+    answer: Tensor
+    span: Tensor
+    similarity: Tensor
+
+    def to(self, device: torch.device | str) -> AnswerBatch:
+        """The same batch on another device."""
+        tensors = {
+            f.name: value.to(device) for f in fields(self) if (value := getattr(self, f.name)) is not None
+        }
+        return replace(self, **tensors)
+
+
+@dataclass(frozen=True)
+class ReelContext:
+    """What is stored of N videos or windows: ``clips`` (N, L, 3, h), ``mask`` (N, L), float32."""
+
+    clips: Tensor
+    mask: Tensor
+
+    def select(self, rows: Tensor) -> ReelContext:
+        """Some of them, by row."""
+        return ReelContext(self.clips[rows], self.mask[rows])
+
+
+class _TimeBlock(nn.Module):
+    """Pre-norm residual block: a depthwise convolution over time, then a feed-forward layer."""
+
+    def __init__(self, size: int, kernel: int, dilation: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        padding = kernel // 2 * dilation
+        self.over_time = nn.Conv1d(size, size, kernel, padding=padding, dilation=dilation, groups=size)
+        self.widen = nn.Linear(size, 2 * size)
+        self.narrow = nn.Linear(2 * size, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(N, L, h) and (N, L, 1) to (N, L, h); padding counts as silence, as if the video ended there."""
+        mixed = self.over_time((self.norm(x) * mask).transpose(1, 2)).transpose(1, 2)
+        return x + cast("Tensor", self.dropout(self.narrow(F.gelu(self.widen(mixed)))))
+
+
+class Reel(nn.Module):
+    """See the module's text. ``config.hidden_size`` is h below."""
+
+    def __init__(self, config: ReelConfig) -> None:
+        super().__init__()
+        self.config = config
+        size, drop = config.hidden_size, config.dropout
+        self.visual_projection = InputProjection(config.visual_size, size, drop, relu=False)
+        self.subtitle_projection = (
+            InputProjection(config.subtitle_size, size, drop, relu=False) if config.subtitle_size else None
+        )
+        self.blocks = nn.ModuleList(_TimeBlock(size, config.kernel, d, drop) for d in config.dilations)
+        self.clip_norm = nn.LayerNorm(size)
+        self.clip_roles = nn.Linear(size, _ROLES * size)
+        self.query_projection = InputProjection(config.query_size, size, drop, relu=False)
+        self.query_positions = LearnedPositions(config.max_query_tokens, size, drop)
+        self.query_block = AttentionBlock(size, config.heads, drop)
+        self.query_pool = ModularQuery(size, _ROLES)
+        self.query_roles = nn.ModuleList(nn.Linear(size, size) for _ in range(_ROLES))
+        initialise(self)
+        self.smooth = nn.Sequential(
+            nn.Conv1d(_ROLES, 16, config.kernel, padding=config.kernel // 2),
+            nn.GELU(),
+            nn.Conv1d(16, _ROLES, config.kernel, padding=config.kernel // 2),
+        )
+        self.log_scale = nn.Parameter(torch.full((_ROLES,), math.log(10.0)))
+        self.length_bias = nn.Parameter(torch.zeros(config.longest))
+
+    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> ReelContext:
+        """Everything about videos (or windows) that no query is needed for.
+
+        Args:
+            visual: (N, L, visual_size) float32.
+            mask: (N, L) float32, 1 for a clip.
+            subtitles: (N, L, subtitle_size) float32, or None.
+        """
+        valid = mask[..., None]
+        x = self.visual_projection(visual)
+        if self.subtitle_projection is not None and subtitles is not None:
+            x = x + self.subtitle_projection(subtitles)
+        for block in self.blocks:
+            x = block(x, valid)
+        clips = self.clip_roles(self.clip_norm(x)).unflatten(-1, (_ROLES, -1))
+        return ReelContext(F.normalize(clips, dim=-1), mask)
+
+    def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
+        """(Q, Lq, query_size) and (Q, Lq) to (Q, 3, h) of length 1: inside, start and end."""
+        tokens = self.query_positions(self.query_projection(query))
+        tokens = self.query_block(tokens, self_attention_bias(query_mask))
+        pooled = self.query_pool(tokens, query_mask)
+        roles = [role(pooled[:, place]) for place, role in enumerate(self.query_roles)]
+        return F.normalize(torch.stack(roles, dim=1), dim=-1)
+
+    def curves(self, query: Tensor, context: ReelContext) -> Tensor:
+        """Logits (Q, N, 3, L) of each query (Q, 3, h) over the clips of each of N videos."""
+        similarity = torch.einsum("qrh,nlrh->qnrl", query, context.clips)
+        return self._smoothed(similarity, context.mask)
+
+    def paired_curves(self, query: Tensor, context: ReelContext) -> Tensor:
+        """The same for one query a window: (N, 3, h) to (N, 3, L)."""
+        similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)
+        return self._smoothed(similarity[:, None], context.mask)[:, 0]
+
+    def _smoothed(self, similarity: Tensor, mask: Tensor) -> Tensor:
+        """(Q, N, 3, L): scaled, with what the neighbours say added; silence beyond the ends."""
+        valid = mask[:, None, :]
+        scaled = similarity * self.log_scale.exp()[:, None] * valid
+        return scaled + self.smooth(scaled.flatten(0, 1)).view_as(scaled) * valid
+
+    def span_scores(self, curves: Tensor, mask: Tensor) -> Tensor:
+        """Logits of all spans: curves (..., 3, L) and mask (..., L) to (..., L, longest).
+
+        Cell (m, w) is the span of clips m to m + w, both included; -1e10 where it leaves the video.
+        """
+        inside, start, end = curves.unbind(dim=-2)
+        hidden = (mask == 0).expand(start.shape)
+        edges = span_band(
+            start.masked_fill(hidden, SUM.padding),
+            end.masked_fill(hidden, SUM.padding),
+            shortest=0,
+            longest=self.config.longest,
+            combine=SUM,
+        )
+        until = F.pad(inside.cumsum(dim=-1), (1, self.config.longest - 1))
+        # Beyond the last clip the sum stays what it is; those cells are masked by the edges anyway.
+        total = until.unfold(-1, self.config.longest, 1)[..., 1:, :] - until[..., : inside.shape[-1], None]
+        lengths = torch.arange(1, self.config.longest + 1, device=curves.device)
+        scores: Tensor = edges + total / lengths + self.length_bias
+        return scores
+
+    def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
+        """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
+        left out."""
+        context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
+        curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
+        scores = self.span_scores(curves, context.mask).flatten(1)
+        gains = self.gains(batch).flatten(1)
+        whole = gains.sum(dim=1)
+        asked = whole > 0
+        target = gains[asked] / whole[asked, None]
+        return {"list": -(target * scores[asked].log_softmax(dim=1)).sum(dim=1).mean()}
+
+    def gains(self, batch: AnswerBatch) -> Tensor:
+        """(Q, V, L, longest): how much each span is worth to each query, in [0, 1]."""
+        queries, (videos, length) = len(batch.query), batch.mask.shape
+        first = torch.arange(length, device=batch.mask.device)[:, None]
+        after = first + torch.arange(1, self.config.longest + 1, device=batch.mask.device)
+        start, end = batch.span[:, 0, None, None], batch.span[:, 1, None, None]
+        shared = (torch.minimum(after, end) - torch.maximum(first, start)).clamp(min=0)
+        overlap = shared / (after - first + end - start - shared)
+        least, power = self.config.least_overlap, self.config.sharpness
+        worth = ((overlap - least) / (1 - least)).clamp(min=0) ** power
+        worth = worth * (batch.similarity**self.config.similarity_power)[:, None, None]
+        reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * worth
+        gains = torch.zeros(queries * videos, length, self.config.longest, device=worth.device)
+        place = batch.answer[:, 0] * videos + batch.answer[:, 1]
+        gains.index_reduce_(0, place, reachable, "amax")
+        return gains.view(queries, videos, length, self.config.longest)
+
+    def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:
+        """The best span of each window.
+
+        Args:
+            query: (N, 3, h) one a window, or (1, 3, h) for all.
+            context: N windows.
+
+        Returns:
+            score (N,) float32, comparable between windows and videos; first and last clip (N,) int64.
+        """
+        curves = self.paired_curves(query.expand(len(context.mask), -1, -1), context)
+        scores = self.span_scores(curves, context.mask)
+        best, cell = scores.flatten(1).max(dim=1)
+        first = cell // self.config.longest
+        return best, first, first + cell % self.config.longest

@@ -1,0 +1,343 @@
+"""The training loop: from top to bottom, for every model.
+
+What is trained, on what, and how it is judged is a :class:`Task`; the loop knows nothing of it. A run lives
+in a folder: ``log.csv`` (one row an evaluation), ``state.pt`` (to go on after an interruption), and
+TensorBoard files where that package is installed and asked for. Same configuration, same machine, same number
+of threads: same weights, bit for bit, interrupted or not.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor, nn
+
+from moviola.errors import DataError, InvalidValue
+from moviola.training.optimizers import OptimizerConfig, make_optimizer
+
+__all__ = ["Fitted", "LoopConfig", "Task", "fit"]
+
+Batch = TypeVar("Batch")
+PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Task(Protocol[Batch]):
+    """A model with what it learns from and how it is judged."""
+
+    @property
+    def model(self) -> nn.Module: ...
+
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has."""
+
+    def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:
+        """The batches of an epoch; ``draw`` is the only source of chance."""
+
+    def losses(self, batch: Batch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        """Weighted terms whose sum is learned from."""
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Measures on the validation split, higher is better."""
+
+
+@dataclass(frozen=True)
+class LoopConfig:
+    """How to train, whatever the model.
+
+    Attributes:
+        epochs: at most.
+        steps: at most, >= 1; None for no limit besides the epochs. The schedule ends with the sooner of both.
+        batch_size: pairs a batch.
+        optimizer: see :class:`OptimizerConfig`.
+        evaluate_every: evaluate on val after so many steps; 0: after each epoch.
+        patience: stop after so many evaluations without a better value; 0: never.
+        select: the measure on val whose best value chooses the weights.
+        seed: of everything random.
+        precision: "fp32", or "bf16"/"fp16" for mixed precision.
+        device: "cpu", "cuda", …
+    """
+
+    epochs: int = 100
+    steps: int | None = None
+    batch_size: int = 128
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    evaluate_every: int = 0
+    patience: int = 10
+    select: str = "nDCG@20,IoU>=0.5"
+    seed: int = 0
+    precision: str = "fp32"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or (self.steps is not None and self.steps < 1) or self.batch_size < 1:
+            raise InvalidValue(
+                f"epochs={self.epochs}, steps={self.steps}, batch_size={self.batch_size}: give at least 1"
+            )
+        if self.precision not in PRECISIONS:
+            raise InvalidValue(f"precision {self.precision!r}: unknown; there are {', '.join(PRECISIONS)}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of a run; the model holds the best weights.
+
+    ``history`` has one row an evaluation; ``seconds`` is the time of the steps alone, without evaluations.
+    """
+
+    best: float
+    best_step: int
+    steps: int
+    seconds: float
+    history: list[dict[str, float]]
+
+
+@dataclass
+class _Progress:
+    """Everything about a run that changes, besides weights and optimiser."""
+
+    epoch: int = 0
+    step: int = 0
+    best: float = -math.inf
+    best_step: int = 0
+    since_best: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def fit(
+    task: Task[Any],
+    config: LoopConfig,
+    folder: Path | None = None,
+    *,
+    resume: bool = False,
+    tensorboard: bool = False,
+    progress: Callable[[int, int, Mapping[str, float]], None] | None = None,
+) -> Fitted:
+    """Train ``task.model`` and leave the weights in it that were best on val.
+
+    Args:
+        task: what to train.
+        config: how.
+        folder: where the log and the state go; None keeps nothing.
+        resume: go on from the state in ``folder``, which must be of the same configuration.
+        tensorboard: write TensorBoard files as well.
+        progress: called after each step with steps done, steps in all, and the latest terms of the loss and
+            measures on val.
+
+    Raises:
+        InvalidValue: the measure to select by is none that the task gives.
+        DataError: the state to resume from is missing, damaged or of another configuration; or the loss is
+            no longer a finite number.
+    """
+    torch.manual_seed(config.seed)
+    model = task.model.to(config.device)
+    per_epoch = task.batches_per_epoch()
+    total = min(config.epochs * per_epoch, config.steps or config.epochs * per_epoch)
+    optimizer, schedule = make_optimizer(model, config.optimizer, total)
+    scaler = torch.amp.GradScaler(config.device, enabled=config.precision == "fp16")
+    run = _Progress()
+    state = _State(config, run, model, optimizer, schedule, scaler, copy.deepcopy(model.state_dict()))
+    if resume:
+        state.restore(folder)
+    tell = _Teller(_writers(folder, tensorboard, resume), progress, total)
+    every = config.evaluate_every or per_epoch
+
+    while run.step < total and not _patience_lost(config, run):
+        draw = np.random.default_rng([config.seed, run.epoch])
+        generator = torch.Generator()
+        sums: dict[str, float] = defaultdict(float)
+        for place, batch in enumerate(task.batches(run.epoch, draw)):
+            if run.epoch * per_epoch + place < run.step:
+                continue  # an interrupted epoch: these batches were learned from before
+            # Chance depends on the step alone, so that a resumed run is the run that was not interrupted.
+            torch.manual_seed(config.seed * 7_919 + run.step)
+            generator.manual_seed(config.seed * 104_729 + run.step)
+            started = time.perf_counter()
+            model.train()
+            with _precision(config):
+                terms = task.losses(batch, run.epoch, generator)
+                loss = torch.stack([term.float() for term in terms.values()]).sum()
+            optimizer.zero_grad(set_to_none=True)
+            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            if schedule:
+                schedule.step()
+            run.seconds += time.perf_counter() - started
+            run.step += 1
+            latest = {name: term.item() for name, term in terms.items()}
+            if not math.isfinite(sum(latest.values())):
+                raise DataError(
+                    f"step {run.step}: the loss is {latest}; lower the learning rate, or use fp32"
+                )
+            for name, value in latest.items():
+                sums[name] += value
+            tell.progress(run.step, latest)
+            if run.step % every == 0 or run.step == total:
+                if _evaluated(task, config, run, sums, tell):
+                    state.best = copy.deepcopy(model.state_dict())
+                sums.clear()
+                state.save(folder)
+            if run.step == total or _patience_lost(config, run):
+                break
+        else:
+            run.epoch += 1
+
+    model.load_state_dict(state.best)
+    model.eval()
+    return Fitted(run.best, run.best_step, run.step, run.seconds, run.history)
+
+
+def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
+    return 0 < config.patience <= run.since_best
+
+
+def _precision(config: LoopConfig) -> Any:
+    dtype = PRECISIONS[config.precision]
+    return nullcontext() if dtype is None else torch.autocast(config.device, dtype)
+
+
+@dataclass(frozen=True)
+class _Teller:
+    """Whoever wants to know how it goes."""
+
+    writers: list[Callable[[dict[str, float]], None]]
+    listener: Callable[[int, int, Mapping[str, float]], None] | None
+    total: int
+
+    def progress(self, step: int, values: Mapping[str, float]) -> None:
+        if self.listener:
+            self.listener(step, self.total, values)
+
+    def evaluation(self, row: dict[str, float]) -> None:
+        for write in self.writers:
+            write(row)
+
+
+def _evaluated(
+    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], tell: _Teller
+) -> bool:
+    """Judge the model on val and write it down; True if it is the best so far."""
+    task.model.eval()
+    with torch.inference_mode():
+        measures = dict(task.evaluate())
+    if config.select not in measures:
+        raise InvalidValue(
+            f"select {config.select!r}: val is judged by {', '.join(measures)}; name one of them"
+        )
+    since = run.step - int(run.history[-1]["step"]) if run.history else run.step
+    row = {"step": float(run.step), "epoch": float(run.epoch), "seconds": run.seconds}
+    row |= {f"loss/{name}": value / since for name, value in sums.items()} | measures
+    run.history.append(row)
+    tell.evaluation(row)
+    tell.progress(run.step, measures)
+    if measures[config.select] > run.best:
+        run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
+        return True
+    run.since_best += 1
+    return False
+
+
+# ---- files -----------------------------------------------------------------------------------------------
+
+
+def _writers(
+    folder: Path | None, tensorboard: bool, resume: bool
+) -> list[Callable[[dict[str, float]], None]]:
+    if folder is None:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "log.csv"
+    if not resume:
+        path.unlink(missing_ok=True)
+
+    def to_csv(row: dict[str, float]) -> None:
+        new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+    if not tensorboard:
+        return [to_csv]
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise InvalidValue(
+            "tensorboard: not installed; pip install tensorboard, or leave it to log.csv"
+        ) from error
+    summary = SummaryWriter(str(folder / "tensorboard"))
+
+    def to_board(row: dict[str, float]) -> None:
+        for name, value in row.items():
+            summary.add_scalar(name, value, int(row["step"]))
+        summary.flush()
+
+    return [to_csv, to_board]
+
+
+@dataclass
+class _State:
+    """All that a run needs to go on."""
+
+    config: LoopConfig
+    run: _Progress
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: Any
+    scaler: Any
+    best: Mapping[str, Tensor]
+
+    def save(self, folder: Path | None) -> None:
+        """Write beside and rename, so that an interruption leaves the last state whole."""
+        if folder is None:
+            return
+        state = {
+            "config": asdict(self.config),
+            "run": asdict(self.run),
+            "best": dict(self.best),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict() if self.schedule else None,
+            "scaler": self.scaler.state_dict(),
+        }
+        draft = folder / "state.pt.tmp"
+        torch.save(state, draft)
+        draft.replace(folder / "state.pt")
+
+    def restore(self, folder: Path | None) -> None:
+        """Fill everything from the file."""
+        path = (folder or Path()) / "state.pt"
+        if folder is None or not path.is_file():
+            raise DataError(f"{path}: nothing to resume from; train without resuming first")
+        try:
+            state = torch.load(path, map_location=self.config.device, weights_only=True)
+            saved = state["config"]
+        except Exception as error:
+            raise DataError(f"{path}: damaged ({error}); train anew") from error
+        wanted = asdict(self.config)
+        changed = [name for name, value in wanted.items() if saved.get(name) != value]
+        if changed:
+            raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train anew")
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.schedule:
+            self.schedule.load_state_dict(state["schedule"])
+        self.scaler.load_state_dict(state["scaler"])
+        for name, value in state["run"].items():
+            setattr(self.run, name, value)
+        self.best = state["best"]
