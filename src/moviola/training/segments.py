@@ -25,8 +25,8 @@ from moviola.training.recipes import Phase, Settings, Sizes, Split
 from moviola.types import Hit, Proposal, Segment, Span
 
 __all__ = [
-    "SegmentBatch",
     "SPR_STAGE1",
+    "SegmentBatch",
     "SegmentGrid",
     "SegmentTask",
     "Stage1Recipe",
