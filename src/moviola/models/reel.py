@@ -249,9 +249,9 @@ class Reel(nn.Module):
         worth = ((overlap - least) / (1 - least)).clamp(min=0) ** power
         worth = worth * (batch.similarity**self.config.similarity_power)[:, None, None]
         reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * worth
-        gains = torch.zeros(queries * videos, length, self.config.longest, device=worth.device)
+        gains = torch.zeros(queries * videos, length * self.config.longest, device=worth.device)
         place = batch.answer[:, 0] * videos + batch.answer[:, 1]
-        gains.index_reduce_(0, place, reachable, "amax")
+        gains.scatter_reduce_(0, place[:, None].expand(-1, gains.shape[1]), reachable.flatten(1), "amax")
         return gains.view(queries, videos, length, self.config.longest)
 
     def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:

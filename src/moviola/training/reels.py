@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -132,9 +132,7 @@ def reel_run(
                 stored[v][a:b]
                 for v, a, b in zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
             ]
-            padded = nn.utils.rnn.pad_sequence(parts, batch_first=True)
-            there = torch.arange(padded.shape[1]) < torch.from_numpy(windows.clips)[:, None]
-            return model.refine(queries[row : row + 1], ReelContext(padded, there.float().to(device)))
+            return _refined(model, queries[row : row + 1], parts)
 
         return refined_run(
             refine,
@@ -146,6 +144,19 @@ def reel_run(
             nms=nms,
             keep=keep,
         )
+
+
+def _refined(model: Reel, query: Tensor, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Windows (n_i, 3, h) of one query, those of like length together so that little is padded."""
+    lengths = np.array([len(part) for part in parts])
+    found = [torch.empty(len(parts)), *(torch.empty(len(parts), dtype=torch.int64) for _ in range(2))]
+    for rows in np.array_split(np.argsort(lengths, kind="stable"), -(-len(parts) // 32)):
+        padded = nn.utils.rnn.pad_sequence([parts[row] for row in rows.tolist()], batch_first=True)
+        there = torch.arange(padded.shape[1]) < torch.from_numpy(lengths[rows])[:, None]
+        decoded = model.refine(query, ReelContext(padded, there.float().to(padded.device)))
+        for column, values in zip(found, decoded, strict=True):
+            column[torch.from_numpy(rows)] = values.cpu()
+    return found[0], found[1], found[2]
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,6 @@ __all__ = [
     "video_scores",
 ]
 
-LEAST_SHARE = 0.3
-"""A segment answers a query if at least this share of it lies in an answer (SPR, section 3.1.2)."""
-
 
 @dataclass(frozen=True)
 class SegmentGrid:
@@ -124,8 +121,8 @@ class SegmentBatch:
 class SegmentTask:
     """Training of a :class:`SegmentRetriever` (SPR, section 3.1.2) on pairs of a query and a segment.
 
-    Every segment of which at least 0.3 lies in an answer of the query is one pair; every such pair in the
-    batch is a positive.
+    Every segment of which at least ``least_share`` lies in an answer of the query is one pair; every such
+    pair in the batch is a positive.
     """
 
     model: SegmentRetriever
@@ -136,11 +133,12 @@ class SegmentTask:
     val_queries: Queries
     val_pairs: Pairs
     batch_size: int = 256
+    least_share: float = 0.3
 
     @cached_property
     def _relevant(self) -> sparse.csr_array:
         shares = self.grid.shares(self.pairs)
-        shares.data = np.where(shares.data >= LEAST_SHARE, 1, 0).astype(np.float32)
+        shares.data = np.where(shares.data >= self.least_share, 1, 0).astype(np.float32)
         shares.eliminate_zeros()
         return shares
 
@@ -258,9 +256,16 @@ def coarse_run(proposals: Sequence[Sequence[Proposal]], query_ids: Sequence[str]
 
 @dataclass(frozen=True)
 class SegmentSampling:
-    """Attributes: ``segment_clips``: T, clips a segment."""
+    """How segments are cut and chosen.
+
+    Attributes:
+        segment_clips: T, clips a segment.
+        least_share: a segment answers a query if at least this share of it lies in an answer (SPR, section
+            3.1.2 and Table 7).
+    """
 
     segment_clips: int = 4
+    least_share: float = 0.3
 
 
 @dataclass(frozen=True)
@@ -304,6 +309,7 @@ class Stage1Recipe:
                 val.queries,
                 val.pairs,
                 loop.batch_size,
+                settings.sampling.least_share,
             ),
             loop,
         )
