@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from moviola.errors import InvalidValue
-from moviola.training.recipes import Recipe
+
+if TYPE_CHECKING:
+    from moviola.training.recipes import Recipe
 
 __all__ = ["RECIPES", "recipe"]
 

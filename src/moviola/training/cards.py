@@ -1,0 +1,158 @@
+"""Model cards: what a trained model is, what it learned from, what it scores, and how to use it.
+
+A card is written from what is kept in the model's ``config.json`` alone, so it cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ABOUT", "About", "model_card", "plain"]
+
+_SPR = (
+    "Zhang et al., *A Flexible and Scalable Framework for Video Moment Search* (SPR)",
+    "Zhang et al., *Video Corpus Moment Retrieval with Contrastive Learning* (ReLoCLNet), SIGIR 2021",
+)
+_RANKS = "Ranks the moments of a whole corpus for a query, without another model before it."
+_REFINES = "Finds the exact span within each proposal of a trained stage 1, and ranks the proposals anew."
+
+
+@dataclass(frozen=True)
+class About:
+    """What a kind of model does, and the papers that it is from."""
+
+    does: str
+    papers: tuple[str, ...]
+    uses: str = "answer"
+
+
+ABOUT: dict[str, About] = {
+    "spr-stage1": About(
+        "Segment retrieval: brings segments of a few seconds and queries into one space, where the cosine "
+        "says how well they match. The best segments, merged where they touch, are coarse proposals.",
+        _SPR[:1],
+    ),
+    "spr-clip": About(f"{_REFINES} Reads frames of an image-text encoder.", _SPR[:1]),
+    "spr-relo": About(_REFINES, _SPR),
+    "spr-relo-large": About(f"{_REFINES} The larger of the paper's two sizes.", _SPR),
+    "reel": About(
+        f"{_REFINES} Every video is read once, without knowing the query, and every span of every video is "
+        "scored by one number that is comparable everywhere.",
+        ("moviola's own; the design is explained in `moviola.models.reel`",),
+    ),
+    "xml": About(
+        _RANKS,
+        ("Lei et al., *TVR: A Large-Scale Dataset for Video-Subtitle Moment Retrieval* (XML), ECCV 2020",),
+    ),
+    "reloclnet": About(_RANKS, _SPR[1:]),
+    "conquer": About(
+        "Ranks moments within the best videos of another retriever, whose scores it takes into account.",
+        (
+            "Hou et al., *CONQUER: Contextual Query-aware Ranking for Video Corpus Moment Retrieval*, "
+            "ACM Multimedia 2021",
+        ),
+    ),
+    "prem": About(
+        _RANKS,
+        (
+            "Hou et al., *Improving Video Corpus Moment Retrieval with Partial Relevance Enhancement* "
+            "(PREM), ICMR 2024",
+        ),
+    ),
+}
+"""By the name of the recipe."""
+
+
+def plain(value: Any) -> Any:
+    """Settings as JSON holds them: tuples as lists, and infinite numbers as text that reads back."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -> str:
+    """The card in Markdown.
+
+    Args:
+        name: the recipe, a key of :data:`ABOUT`.
+        config: the model's settings, field by field.
+        extra: what is kept beside them in ``config.json``, as `moviola train` writes it.
+    """
+    about = ABOUT[name]
+    data, settings = extra["data"], extra["settings"]
+    stage1 = extra["stage1"]
+    lines = [
+        f"# {name}",
+        "",
+        about.does,
+        "",
+        *(f"- {paper}" for paper in about.papers),
+        "",
+        "## Use",
+        "",
+        "```",
+        "moviola answer THIS_FOLDER --features FEATURES --queries PAIRS.json"
+        + (" --stage1 STAGE1_FOLDER" if stage1 else "")
+        + " --out run.jsonl",
+        "moviola evaluate run.jsonl PAIRS.json",
+        "```",
+        "",
+        f"It reads features of the encoder `{extra['encoder']}` (revision `{extra['encoder_revision']}`), "
+        f"one every {extra['clip_seconds']:g} s; with those of another encoder it is of no use.",
+        *(
+            [f"It was trained on the proposals of `{stage1}`, and needs those of a stage 1."]
+            if stage1
+            else []
+        ),
+        "",
+        "## Data",
+        "",
+        *_table(
+            ("split", "file", "queries", "pairs", "videos"),
+            [
+                (split, *(data[split][key] for key in ("file", "queries", "pairs", "videos")))
+                for split in data
+            ],
+        ),
+        "",
+        "## Measured",
+        "",
+        f"On the val split, which also chose the weights: {extra['steps']:,} steps in "
+        f"{extra['seconds']:.1f} s without evaluations on {extra['device']}, "
+        f"the best after {extra['best_step']:,}.",
+        "",
+        *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
+        "",
+        "## Settings",
+        "",
+        *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
+        "",
+        *_table(
+            ("training", "value"),
+            [
+                (key, f"`{value}`")
+                for key, value in _flat({**settings["loops"], "sampling": settings["sampling"] or {}})
+            ],
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+    lines = [head, ("---",) * len(head), *rows]
+    return [
+        f"| {' | '.join(f'{cell:,}' if isinstance(cell, int) else cell for cell in row)} |" for row in lines
+    ]
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
