@@ -15,7 +15,7 @@ from moviola.models.spans import ClipWindows, clip_windows
 from moviola.training.data import Clips, Queries, Rows
 from moviola.types import Proposal
 
-__all__ = ["Decoded", "ProposalWindows", "refined_run", "windows_of"]
+__all__ = ["Decoded", "ProposalWindows", "context_windows", "refined_run", "windows_of"]
 
 Decoded = Callable[[int, Rows, ClipWindows], tuple[Tensor, Tensor, Tensor]]
 """Refines the N windows of one query: its row, rows of videos and windows, to score, first and last clip."""
@@ -34,17 +34,27 @@ def windows_of(
 ) -> ProposalWindows:
     """Proposals with ``context`` seconds on both sides (tau_C of SPR, section 3.3), in whole clips."""
     video = np.array([clips.row_of[p.video_id] for p in proposals], dtype=np.int64)
-    start = np.array([p.span.start for p in proposals]) - context
-    end = np.array([p.span.end for p in proposals]) + context
-    return ProposalWindows(
-        video,
-        clip_windows(
-            np.maximum(start, 0),
-            np.minimum(end, clips.durations[video]),
-            clips.counts[video],
-            clip_seconds=clips.clip_seconds,
-            longest=longest,
-        ),
+    start = np.array([p.span.start for p in proposals])
+    end = np.array([p.span.end for p in proposals])
+    return ProposalWindows(video, context_windows(video, start, end, clips, context=context, longest=longest))
+
+
+def context_windows(
+    video: Rows,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    clips: Clips,
+    *,
+    context: float,
+    longest: int,
+) -> ClipWindows:
+    """The same of N stretches (N,) in seconds of their videos, which are rows of ``clips``."""
+    return clip_windows(
+        np.maximum(start - context, 0),
+        np.minimum(end + context, clips.durations[video]),
+        clips.counts[video],
+        clip_seconds=clips.clip_seconds,
+        longest=longest,
     )
 
 
