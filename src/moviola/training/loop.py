@@ -151,13 +151,13 @@ def fit(
     state = _State(config, run, model, optimizer, schedule, scaler, copy.deepcopy(model.state_dict()))
     if resume:
         state.restore(folder)
-    tell = _Teller(_writers(folder, tensorboard, resume), progress, total)
+    tell = _Teller(_writers(folder, tensorboard, run.history), progress, total)
     every = config.evaluate_every or per_epoch
+    sums: dict[str, float] = defaultdict(float)
 
     while run.step < total and not _patience_lost(config, run):
         draw = np.random.default_rng([config.seed, run.epoch])
         generator = torch.Generator()
-        sums: dict[str, float] = defaultdict(float)
         for place, batch in enumerate(task.batches(run.epoch, draw)):
             if run.epoch * per_epoch + place < run.step:
                 continue  # an interrupted epoch: these batches were learned from before
@@ -255,14 +255,14 @@ def _evaluated(
 
 
 def _writers(
-    folder: Path | None, tensorboard: bool, resume: bool
+    folder: Path | None, tensorboard: bool, history: list[dict[str, float]]
 ) -> list[Callable[[dict[str, float]], None]]:
+    """What writes an evaluation; the log starts with those that the resumed state knows."""
     if folder is None:
         return []
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "log.csv"
-    if not resume:
-        path.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
     def to_csv(row: dict[str, float]) -> None:
         new = not path.exists()
@@ -272,6 +272,8 @@ def _writers(
                 writer.writeheader()
             writer.writerow(row)
 
+    for row in history:
+        to_csv(row)
     if not tensorboard:
         return [to_csv]
     try:
