@@ -70,6 +70,7 @@ def train(
     Example: `moviola train reel --features feat --train train_top20.json --val val.json --stage1 stage1
     --out reel --set loop.epochs=10 --set model.hidden_size=128`
     """
+    from moviola.training.cards import described, facts
     from moviola.training.recipes import Split, read_settings
     from moviola.training.registry import recipe
 
@@ -81,7 +82,7 @@ def train(
     folder = _features(features)
     learned = Split.read(folder, train_pairs, _videos(train_videos), top=top)
     chosen_by = Split.read(folder, val_pairs, _videos(val_videos))
-    data = {"train": _described(learned, train_pairs), "val": _described(chosen_by, val_pairs)}
+    data = {"train": described(learned, train_pairs.name), "val": described(chosen_by, val_pairs.name)}
     before = _stage1(how, stage1, folder, _device_of(settings))
     _prepare(out, resume, {"model": name, "settings": settings.described(), "data": data})
     splits = _completed(how, learned, before), _completed(how, chosen_by, before)
@@ -90,7 +91,7 @@ def train(
             how, splits, settings, before,
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=bar,
         )  # fmt: skip
-    extra = _extra(name, trained, folder, data, stage1 if how.needs and stage1 else None)
+    extra = facts(name, trained, folder, data, stage1.resolve().name if how.needs and stage1 else None)
     _save(trained, out, name, extra)
     if json:
         emit_json({"out": str(out), **{key: extra[key] for key in ("val", "steps", "best_step", "seconds")}})
@@ -206,15 +207,6 @@ def _videos(path: Path | None) -> list[str] | None:
     return names
 
 
-def _described(split: Split, path: Path) -> dict[str, Any]:
-    return {
-        "file": path.name,
-        "queries": len(split.queries),
-        "pairs": len(split.pairs),
-        "videos": len(split.clips.videos),
-    }
-
-
 def _same_encoder(model: Path, about: Description, folder: FeatureFolder) -> None:
     """Raises :class:`EncoderMismatch` if the model learned from another encoder's features."""
     name, revision = folder.encoder
@@ -317,35 +309,6 @@ def _fitted(
             model.start_from(before.model)
 
     return train(how, *splits, settings, start=start, **options)
-
-
-def _extra(
-    name: str, trained: Trained, folder: FeatureFolder, data: Mapping[str, Any], stage1: Path | None
-) -> dict[str, Any]:
-    """What is kept beside the model's settings."""
-    from moviola.training.cards import plain
-
-    last = trained.fitted[-1]
-    best = next((row for row in last.history if row["step"] == last.best_step), {})
-    return {
-        "recipe": name,
-        "encoder": folder.encoder[0],
-        "encoder_revision": folder.encoder[1],
-        "clip_seconds": folder.clip_seconds,
-        "segment_clips": folder.segment_clips,
-        "stage1": stage1.resolve().name if stage1 else None,
-        "settings": plain(trained.settings.described()),
-        "val": {key: value for key, value in best.items() if _is_measure(key)},
-        "steps": sum(fitted.steps for fitted in trained.fitted),
-        "best_step": last.best_step,
-        "seconds": round(sum(fitted.seconds for fitted in trained.fitted), 3),
-        "device": _device_of(trained.settings),
-        "data": dict(data),
-    }
-
-
-def _is_measure(column: str) -> bool:
-    return column not in {"step", "epoch", "seconds"} and not column.startswith("loss/")
 
 
 def _save(trained: Trained, out: Path, name: str, extra: Mapping[str, Any]) -> None:

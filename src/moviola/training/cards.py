@@ -8,9 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ABOUT", "About", "model_card", "plain"]
+if TYPE_CHECKING:
+    from moviola.training.data import FeatureFolder
+    from moviola.training.recipes import Split, Trained
+
+__all__ = ["ABOUT", "About", "described", "facts", "model_card", "plain"]
 
 _SPR = (
     "Zhang et al., *A Flexible and Scalable Framework for Video Moment Search* (SPR)",
@@ -156,3 +160,40 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", value
+
+
+def described(split: Split, file: str) -> dict[str, Any]:
+    """Of what size a split is, and the file that it is from."""
+    return {
+        "file": file,
+        "queries": len(split.queries),
+        "pairs": len(split.pairs),
+        "videos": len(split.clips.videos),
+    }
+
+
+def facts(
+    name: str, trained: Trained, folder: FeatureFolder, data: Mapping[str, Any], stage1: str | None
+) -> dict[str, Any]:
+    """What ``config.json`` keeps beside a trained model's settings; ``data`` describes its splits by name."""
+    last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]
+    best = next((row for row in last.history if row["step"] == last.best_step), {})
+    return {
+        "recipe": name,
+        "encoder": folder.encoder[0],
+        "encoder_revision": folder.encoder[1],
+        "clip_seconds": folder.clip_seconds,
+        "segment_clips": folder.segment_clips,
+        "stage1": stage1,
+        "settings": plain(trained.settings.described()),
+        "val": {key: value for key, value in best.items() if _is_measure(key)},
+        "steps": sum(fitted.steps for fitted in trained.fitted),
+        "best_step": last.best_step,
+        "seconds": round(sum(fitted.seconds for fitted in trained.fitted), 3),
+        "device": last_loop.device,
+        "data": dict(data),
+    }
+
+
+def _is_measure(column: str) -> bool:
+    return column not in {"step", "epoch", "seconds"} and not column.startswith("loss/")

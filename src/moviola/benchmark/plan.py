@@ -1,0 +1,162 @@
+"""What is trained for the comparison: one job a model, at two sizes of effort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["PRESETS", "Job", "Preset", "jobs"]
+
+TOPS = (1, 20, 40)
+"""N: moments a training query (TVR-Ranking, section 3.5)."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training.
+
+    Attributes:
+        name: unique, and good for a file name.
+        recipe: a name in :data:`moviola.training.registry.RECIPES`.
+        top: N, moments a training query.
+        seed: of the training.
+        overrides: settings, as on the command line.
+        stage1: the job whose stage 1 gives proposals and video scores; None for stage 1 itself.
+        group: the table that it belongs to.
+        relevant: potentially relevant pairs are handed to it.
+    """
+
+    name: str
+    recipe: str
+    top: int
+    seed: int = 0
+    overrides: tuple[str, ...] = ()
+    stage1: str | None = None
+    group: str = "main"
+    relevant: bool = False
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An effort.
+
+    Attributes:
+        videos: films of the world, of which 60 % are for training, 10 % for val, 30 % for test.
+        seed: of the world.
+        tops: N, of which ``top`` is that of all studies.
+        seeds: of the main rows.
+        segments: k, segments retrieved a query.
+        steps: training steps by recipe; halved for studies.
+        sizes: further overrides by recipe.
+        studies: with ablations.
+    """
+
+    videos: int
+    seed: int
+    tops: tuple[int, ...]
+    top: int
+    seeds: tuple[int, ...]
+    segments: int
+    steps: dict[str, int]
+    sizes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    studies: bool = True
+
+
+STAGE1 = ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0")
+SIZES: dict[str, tuple[str, ...]] = {
+    "spr-stage1": STAGE1,
+    "spr-clip": ("model.layers=2", "model.identity_start=true", "loop.batch_size=64"),
+    "spr-relo": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=64", "loop.optimizer.lr=5e-4"),
+    "spr-relo-large": (
+        "model.hidden_size=256",
+        "model.heads=4",
+        "loop.batch_size=64",
+        "loop.optimizer.lr=5e-4",
+    ),
+    "reel": ("model.hidden_size=128", "model.longest=16"),
+    "xml": ("model.hidden_size=128", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
+    "reloclnet": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
+    "conquer": (),
+    "prem": (),
+}
+"""Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own."""
+
+PRESETS: dict[str, Preset] = {}
+
+
+def jobs(preset: Preset) -> list[Job]:
+    """All trainings of a preset; those of stage 1 first."""
+    stage1 = _stage1(preset)
+    return [*stage1, *_main(preset), *(_studies(preset) if preset.studies else [])]
+
+
+def _overrides(preset: Preset, recipe: str, *more: str, part: float = 1.0) -> tuple[str, ...]:
+    steps = max(1, round(preset.steps[recipe] * part))
+    # Val is asked once at the end and once on the way: every evaluation ranks the whole split.
+    limits = (f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 2)}")
+    return (*SIZES[recipe], *preset.sizes.get(recipe, ()), *limits, *more)
+
+
+def _stage1(preset: Preset) -> list[Job]:
+    plain, top = _overrides(preset, "spr-stage1"), preset.top
+    made = [Job(f"spr-stage1-n{n}", "spr-stage1", n, 0, plain, group="stage1") for n in preset.tops]
+    for seed in filter(None, preset.seeds):
+        own = (*plain, f"loop.seed={seed}")
+        made.append(Job(f"spr-stage1-n{top}-seed{seed}", "spr-stage1", top, seed, own, group="stage1"))
+    for share in (0.1, 0.5, 0.7) if preset.studies else ():
+        own = (*plain, f"sampling.least_share={share}")
+        made.append(Job(f"spr-stage1-share{share}", "spr-stage1", top, 0, own, group="share"))
+    return made
+
+
+CONQUERS = ("general", "disjoint", "exclusive")
+
+
+MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem")
+SEEDED = ("spr-clip", "spr-relo", "reel", "xml", "reloclnet")
+"""Rows of which more than one seed is trained."""
+
+
+def _main(preset: Preset) -> list[Job]:
+    made = []
+    for top in preset.tops:
+        first = f"spr-stage1-n{top}"
+        made += [Job(f"{name}-n{top}", name, top, 0, _overrides(preset, name), first) for name in MODELS]
+        for kind in CONQUERS:
+            own = _overrides(preset, "conquer", f"model.similarity={kind}")
+            made.append(Job(f"conquer-{kind}-n{top}", "conquer", top, 0, own, first))
+    for seed in filter(None, preset.seeds):
+        first = f"spr-stage1-n{preset.top}-seed{seed}"
+        for name in SEEDED:
+            own = _overrides(preset, name, f"loop.seed={seed}")
+            made.append(Job(f"{name}-n{preset.top}-seed{seed}", name, preset.top, seed, own, first, "seeds"))
+    return made
+
+
+RELEVANT = {
+    "xml-sl": ("model.relevant_pairs.pairs=false", "model.relevant_pairs.segments=true"),
+    "xml-pr": ("model.relevant_pairs.pairs=true",),
+    "xml-sl-pr": ("model.relevant_pairs.segments=true",),
+    "xml-pr-c1": ("model.relevant_pairs.confidence=false",),
+}
+PREMS = {
+    "prem-no-weak": "model.positives=strong",
+    "prem-video-only": "model.positives=video",
+    "prem-no-query-term": "model.video_to_query=false",
+    "prem-no-gate": "model.gate=none",
+    "prem-no-adversarial": "model.adversarial_weight=0",
+}
+
+
+def _studies(preset: Preset) -> list[Job]:
+    def study(name: str, group: str, *more: str, n: int = preset.top) -> Job:
+        recipe = next(model for model in ("spr-clip", "spr-relo", "xml", "prem") if name.startswith(model))
+        own = _overrides(preset, recipe, *more)
+        return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant=name in RELEVANT)
+
+    strategies = [
+        study(f"{model}-{strategy}", "strategy", f"sampling.strategy={strategy}")
+        for model in ("spr-clip", "spr-relo")
+        for strategy in ("hard-negative", "strong-weak")
+    ]
+    relevant = [study(name, "relevant", *more, n=preset.tops[0]) for name, more in RELEVANT.items()]
+    return [*strategies, *relevant, *(study(name, "prem", more) for name, more in PREMS.items())]

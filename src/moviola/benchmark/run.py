@@ -1,0 +1,204 @@
+"""Trains every job of a plan, some side by side, and keeps what each found; interrupted work goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from moviola.benchmark.plan import Job
+from moviola.benchmark.world import World
+from moviola.measures import Measure, Qrels, Run, evaluate
+from moviola.measures.writing import write_run
+from moviola.models.pretrained import from_pretrained, save_pretrained
+from moviola.models.spr import SegmentRetriever, SprClip
+from moviola.training.cards import described, facts, model_card
+from moviola.training.recipes import Split, Trained, judge, read_settings, train
+from moviola.training.registry import recipe
+from moviola.training.segments import propose_for, video_scores
+
+__all__ = ["Bench", "run_jobs"]
+
+RECALLS = tuple(Measure.parse(f"R@{k},IoU>{overlap}") for overlap in (0.5, 0.7) for k in (1, 10, 100))
+VIDEO_RECALLS = tuple(Measure.parse(f"R@{k},IoU>0.5") for k in (1, 5, 10, 100))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a comparison lives, and how many segments stage 1 retrieves."""
+
+    world: World
+    out: Path
+    segments: int
+
+    def model(self, name: str) -> Path:
+        """Folder of a trained model."""
+        return self.out / "models" / name
+
+    def run_file(self, name: str) -> Path:
+        """The answers of a job to the test queries."""
+        return self.out / "runs" / f"{name}.jsonl"
+
+    def result_file(self, name: str) -> Path:
+        """What a job found."""
+        return self.out / "results" / f"{name}.json"
+
+    def result(self, name: str) -> dict[str, Any]:
+        """What a job found."""
+        found: dict[str, Any] = json.loads(self.result_file(name).read_text())
+        return found
+
+    def stage1(self, name: str) -> SegmentRetriever:
+        """A trained stage 1."""
+        return from_pretrained(self.model(name), kind=SegmentRetriever)
+
+    def with_stage1(self, split: Split, name: str, needs: frozenset[str]) -> Split:
+        """A split with what a recipe needs of a stage 1."""
+        model = self.stage1(name)
+        if "proposals" in needs:
+            split = replace(split, proposals=propose_for(model, split, count=self.segments))
+        if "first_stage" in needs:
+            split = replace(split, first_stage=video_scores(model, split))
+        return split
+
+
+def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[[str], None] = print) -> None:
+    """Train what is not trained yet.
+
+    Args:
+        bench: where.
+        plan: jobs, those of stage 1 first.
+        workers: processes of one thread each.
+        tell: told what is done.
+    """
+    missing = [job for job in plan if not bench.result_file(job.name).is_file()]
+    first = [job for job in missing if job.stage1 is None]
+    rest = [job for job in missing if job.stage1 is not None]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        done = len(plan) - len(missing)
+        for wave in (first, rest):
+            for name, seconds, value in pool.map(_do, [bench] * len(wave), wave):
+                done += 1
+                tell(f"{done}/{len(plan)} {name}: {seconds:.0f} s, nDCG@20,IoU>=0.5 {value:.4f}")
+
+
+def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
+    """One job, in a process of its own."""
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    how = recipe(job.recipe)
+    if job.relevant:
+        how = _with_relevant_pairs(how, _split(bench.world, "train", job.top))
+    settings = read_settings(how, overrides=job.overrides)
+    splits = {name: _split(bench.world, name, job.top) for name in ("train", "val", "test")}
+    if job.stage1 is not None and how.needs:
+        splits = {name: bench.with_stage1(split, job.stage1, how.needs) for name, split in splits.items()}
+
+    def start(model: torch.nn.Module) -> None:
+        if isinstance(model, SprClip) and job.stage1 is not None:
+            model.start_from(bench.stage1(job.stage1))
+
+    trained = train(how, splits["train"], splits["val"], settings, start=start)
+    asked = time.perf_counter()
+    with torch.inference_mode():
+        run = how.run(trained.model, splits["test"])
+    answered = time.perf_counter() - asked
+    _keep(bench, job, trained, run, answered)
+    return job.name, time.perf_counter() - started, bench.result(job.name)["test"]["nDCG@20,IoU>=0.5"]
+
+
+@cache
+def _split(world: World, name: str, top: int) -> Split:
+    return world.split(name, top if name == "train" else None)
+
+
+def _keep(bench: Bench, job: Job, trained: Trained, run: Run, seconds: float) -> None:
+    """Write the model, its answers and its figures; the figures last, since they mark the job as done."""
+    for folder in ("models", "runs", "results"):
+        (bench.out / folder).mkdir(parents=True, exist_ok=True)
+    test = _split(bench.world, "test", job.top)
+    measures = judge(run, test)
+    extra = facts(
+        job.recipe,
+        trained,
+        bench.world.features,
+        {name: described(_split(bench.world, name, job.top), name) for name in ("train", "val")},
+        job.stage1 if recipe(job.recipe).needs else None,
+    )
+    config = asdict(cast("Any", trained.model).config)
+    save_pretrained(
+        trained.model, bench.model(job.name), card=model_card(job.recipe, config, extra), extra=extra
+    )
+    write_run(run, bench.run_file(job.name))
+    found = {
+        "job": asdict(job),
+        "test": measures,
+        "recall": recalls(run, test),
+        "val": trained.fitted[-1].best,
+        "steps": sum(fitted.steps for fitted in trained.fitted),
+        "seconds": sum(fitted.seconds for fitted in trained.fitted),
+        "parameters": sum(p.numel() for p in trained.model.parameters()),
+        "query_seconds": seconds / len(test.queries),
+        "log": trained.fitted[-1].history,
+    }
+    draft = bench.result_file(job.name).with_suffix(".tmp")
+    draft.write_text(json.dumps(found, indent=1))
+    draft.replace(bench.result_file(job.name))
+
+
+def recalls(run: Run, split: Split) -> dict[str, float]:
+    """VCMR and, from the same answers, VR: recall of any of the best judged moments, and of their videos."""
+    best = best_answers(split)
+    found = {f"VCMR {name}": value for name, value in evaluate(run, best, RECALLS).measures.items()}
+    videos = evaluate(whole_videos(run, split), whole_videos(best, split), VIDEO_RECALLS).measures
+    return found | {f"VR R@{Measure.parse(name).k}": value for name, value in videos.items()}
+
+
+def best_answers(split: Split) -> Qrels:
+    """Of each query the moments of its highest grade alone, as if they were the truth of moment retrieval."""
+    pairs = split.pairs
+    highest = np.zeros(len(pairs.query_ids))
+    np.maximum.at(highest, pairs.query, pairs.relevance)
+    keep = pairs.relevance == highest[pairs.query]
+    return replace(
+        pairs,
+        query=pairs.query[keep],
+        moment=pairs.moment[keep],
+        similarity=pairs.similarity[keep],
+        relevance=np.ones(int(keep.sum())),
+    ).qrels
+
+
+def whole_videos(moments: Any, split: Split) -> Any:
+    """Each moment's video instead of it, once a query, in order of rank."""
+    durations = dict(zip(split.clips.videos, split.clips.durations.tolist(), strict=True))
+    rows = {
+        query: list(
+            {m["video_id"]: {**m, "start": 0.0, "end": durations[m["video_id"]]} for m in own}.values()
+        )
+        for query, own in moments.rows().items()
+    }
+    return type(moments).from_dict(rows, ranked=True)
+
+
+def _with_relevant_pairs(how: Any, split: Split) -> Any:
+    """The recipe with potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
+    from moviola.datasets.phrases import load_chunker
+    from moviola.datasets.relevant_pairs import encode_parts, parts_of, relevant_pairs
+    from moviola.encoders import load_sentence_encoder
+
+    captions = split.pairs.captions
+    embed, chunk = load_sentence_encoder("minilm"), load_chunker("rules", captions)
+    parts = parts_of(captions, "np-vp", chunk)
+    sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
+    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, 0.7)
+    return replace(cast("Any", how), relevant=pairs)

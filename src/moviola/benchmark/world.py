@@ -1,0 +1,68 @@
+"""The world that all models are compared on: films, an index of them, features, and three splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from moviola.datasets.gridhouse.dataset import SHARES, build
+from moviola.training.data import FeatureFolder
+from moviola.training.recipes import Split
+
+__all__ = ["World", "prepare"]
+
+PAIRS = "train_top40.json"
+
+
+@dataclass(frozen=True)
+class World:
+    """A gridhouse folder with its library and features under one folder."""
+
+    folder: Path
+
+    @cached_property
+    def features(self) -> FeatureFolder:
+        """The features of every film and query."""
+        return FeatureFolder.open(self.folder / "features")
+
+    def videos(self, split: str) -> list[str]:
+        """Ids of a split's films: 60 : 10 : 30 by number, as gridhouse has it."""
+        names = sorted(self.features.durations)
+        first, second = (round(share * len(names)) for share in (SHARES[0], SHARES[0] + SHARES[1]))
+        return {"train": names[:first], "val": names[first:second], "test": names[second:]}[split]
+
+    def split(self, name: str, top: int | None = None) -> Split:
+        """Queries about, and moments of, the films of a split alone; ``top`` moments a training query."""
+        path = self.folder / "films" / (PAIRS if name == "train" else f"{name}.json")
+        return Split.read(self.features, path, self.videos(name), top=top)
+
+
+def prepare(
+    folder: Path, *, videos: int, seed: int, workers: int, tell: Callable[[str], None] = print
+) -> World:
+    """Film, index and export; what is there already is kept.
+
+    Args:
+        folder: where everything goes.
+        videos: films, of which 60 % are for training.
+        seed: of the world.
+        workers: processes that film.
+        tell: told what is being done.
+    """
+    from moviola.cli.training_features import export_features
+    from moviola.media import write_video
+    from moviola.search import Library
+
+    films, features = folder / "films", folder / "features" / "features.json"
+    if not features.is_file():
+        tell(f"filming {videos} films (seed {seed})")
+        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video)
+        tell("encoding their frames")
+        with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
+            library.index(films / "videos")
+        tell("exporting features")
+        names = (PAIRS, "val.json", "test.json")
+        export_features(folder / "library", [films / name for name in names], folder / "features")
+    return World(folder)
