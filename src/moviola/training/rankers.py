@@ -15,8 +15,8 @@ its moments being decoded in the longer clips.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -29,21 +29,23 @@ from torch import Tensor, nn
 
 from moviola.datasets.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.measures import Run
+from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.models.batches import PairBatch, Ranked
-from moviola.models.conquer import CandidateBatch
+from moviola.models.conquer import CandidateBatch, Conquer
 from moviola.models.prem import LocalizerBatch, Prem
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.models.spans import LABELS, normalise_rows, pool_clips
 from moviola.models.xml import XML, with_endpoints
 from moviola.training.data import Clips, Pairs, Queries, Rows, batches_by_length, padded
 from moviola.training.loop import LoopConfig
+from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipes import Phase, Settings, Sizes, Split, judge
 
 __all__ = [
-    "RELOCLNET", "XML_RECIPE", "CandidateSampling", "CandidateTask", "ModelClips", "PairSampling", "PairStep",
-    "PairTask", "ReLoCLNetRecipe", "XmlRecipe", "XmlSampling", "best_moments", "encoded_corpus",
-    "hardest_videos", "ranked_run",
+    "CONQUER", "PREM", "RELOCLNET", "XML_RECIPE", "CandidateSampling", "CandidateTask", "ConquerRecipe",
+    "ModelClips", "PairSampling", "PairStep", "PairTask", "PremRecipe", "ReLoCLNetRecipe", "XmlRecipe",
+    "XmlSampling", "best_moments", "encoded_corpus", "hardest_videos", "judge_videos", "ranked_run",
+    "run_videos", "run_within", "tvr_submission", "tvr_truth",
 ]  # fmt: skip
 
 END_INSIDE = LABELS["spr"]
@@ -540,6 +542,10 @@ class XmlRecipe:
         """See :class:`moviola.training.recipes.Recipe`."""
         return _corpus_run(model, self.videos(cast("XML", model), split.clips), split)
 
+    def best_videos(self, model: XML, query: Tensor, mask: Tensor, context: Any) -> tuple[Tensor, Tensor]:
+        """The best videos of some queries, and their scores."""
+        return model.rank_videos(query, mask, context)
+
 
 XML_RECIPE = XmlRecipe()
 
@@ -594,3 +600,258 @@ class ReLoCLNetRecipe:
 
 
 RELOCLNET = ReLoCLNetRecipe()
+
+
+def _adamw(**changes: Any) -> OptimizerConfig:
+    return OptimizerConfig(
+        name="adamw", lr=1e-4, weight_decay=0.01, warmup=0.0, schedule="constant", **changes
+    )
+
+
+@dataclass(frozen=True)
+class ConquerRecipe:
+    """CONQUER (spec: AdamW, batches of 16, three negatives, at rest after three evaluations).
+
+    The first stage's scores must not be negative; see :func:`moviola.training.segments.video_scores`.
+    """
+
+    architecture: str = "conquer"
+    needs: frozenset[str] = frozenset({"first_stage"})
+
+    @property
+    def settings(self) -> Settings:
+        """The release's; epochs and the clipping of gradients are ours."""
+        loop = LoopConfig(epochs=100, batch_size=16, optimizer=_adamw(eps=1e-6), patience=3)
+        return Settings(loops={"train": loop}, sampling=CandidateSampling())
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """See :class:`moviola.training.recipes.Recipe`."""
+        longest = max(1, round(LONGEST_CANDIDATE / sizes.clip_seconds))
+        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest": longest}
+
+    def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
+        """See :class:`moviola.training.recipes.Recipe`."""
+        network, loop, sampling = cast("Conquer", model), settings.loops["train"], settings.sampling
+        first_stage = _first_stage(train)
+        yield Phase(
+            CandidateTask(
+                model,
+                self.videos(network, train.clips),
+                train.queries,
+                train.pairs,
+                hardest_videos(lambda some: first_stage[some], train.pairs, sampling.pool),
+                sampling.negatives,
+                CandidateBatch,
+                network.loss,
+                lambda: judge(self.run(model, val), val),
+                loop.batch_size,
+            ),
+            loop,
+        )
+
+    def videos(self, model: Conquer, clips: Clips) -> ModelClips:
+        """Videos as the model takes them."""
+        return ModelClips(clips, model.config.max_clips)
+
+    def run(self, model: nn.Module, split: Split) -> Run:
+        """See :class:`moviola.training.recipes.Recipe`."""
+        network, device, scores = cast("Conquer", model), _device(model), _first_stage(split)
+        videos = self.videos(network, split.clips)
+        with torch.inference_mode():
+            context = encoded_corpus(model, videos)
+
+            def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+                first_stage = torch.from_numpy(scores[some]).to(device)
+                return network.rank(query.to(device), mask.to(device), context, first_stage=first_stage)
+
+            return ranked_run(rank, videos, split.queries)
+
+
+def _first_stage(split: Split) -> NDArray[np.float32]:
+    if split.first_stage is None:
+        raise InvalidValue(
+            "conquer: the split has no first_stage; give the scores of a retriever, for instance "
+            "moviola.training.segments.video_scores"
+        )
+    return split.first_stage
+
+
+CONQUER = ConquerRecipe()
+
+
+@dataclass(frozen=True)
+class PremRecipe:
+    """PREM (section 4.2): the retriever for 100 epochs, then the localizer for 15."""
+
+    architecture: str = "prem"
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def settings(self) -> Settings:
+        """The paper's for TVR; the clipping of gradients is ours."""
+        retriever = LoopConfig(
+            epochs=100, batch_size=256, optimizer=_adamw(eps=1e-8), patience=0, select="video nDCG@10"
+        )
+        localizer = LoopConfig(epochs=15, batch_size=32, optimizer=_adamw(eps=1e-8), patience=0)
+        return Settings(
+            loops={"retriever": retriever, "localizer": localizer}, sampling=CandidateSampling(negatives=4)
+        )
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """See :class:`moviola.training.recipes.Recipe`."""
+        longest = max(1, round(LONGEST_CANDIDATE / sizes.clip_seconds))
+        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest": longest}
+
+    def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
+        """See :class:`moviola.training.recipes.Recipe`; the trained retriever names the negatives."""
+        prem, sampling = cast("Prem", model), settings.sampling
+        videos = self.videos(prem, train.clips)
+
+        loop = settings.loops["retriever"]
+        prem.to(loop.device)  # val is asked of both halves, whichever is trained
+        yield Phase(
+            PairTask(
+                prem.retriever,
+                videos,
+                train.queries,
+                train.pairs,
+                lambda step, epoch, generator: prem.retriever.loss(step.pairs),
+                lambda: judge_videos(run_videos(self, prem, val), val),
+                loop.batch_size,
+            ),
+            loop,
+        )
+
+        loop = settings.loops["localizer"]
+        prem.to(loop.device)
+        yield Phase(
+            CandidateTask(
+                prem.localizer,
+                videos,
+                train.queries,
+                train.pairs,
+                _hardest_of_retriever(prem, videos, train, sampling.pool),
+                sampling.negatives,
+                LocalizerBatch,
+                prem.localizer.loss,
+                lambda: judge(self.run(prem, val), val),
+                loop.batch_size,
+            ),
+            loop,
+        )
+
+    def videos(self, model: Prem, clips: Clips) -> ModelClips:
+        """Videos as the model takes them."""
+        return ModelClips(clips, model.config.max_clips)
+
+    def run(self, model: nn.Module, split: Split) -> Run:
+        """See :class:`moviola.training.recipes.Recipe`."""
+        return _corpus_run(model, self.videos(cast("Prem", model), split.clips), split)
+
+    def best_videos(self, model: Prem, query: Tensor, mask: Tensor, context: Any) -> tuple[Tensor, Tensor]:
+        """The 100 best videos of some queries, and their scores."""
+        return model.rank_videos(query, mask, context, keep=100)
+
+
+PREM = PremRecipe()
+
+
+def _hardest_of_retriever(model: Prem, videos: ModelClips, split: Split, count: int) -> Rows:
+    """:func:`hardest_videos` of a trained retriever."""
+    device = _device(model)
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+
+        def scores(some: slice) -> NDArray[np.float32]:
+            query, mask = split.queries.tokens(np.arange(some.start, some.stop))
+            units = model.retriever.encode_query(query.to(device), mask.to(device))
+            found: NDArray[np.float32] = (
+                model.retriever.score(units, context.units, context.mask).cpu().numpy()
+            )
+            return found
+
+        return hardest_videos(scores, split.pairs, count)
+
+
+# ---- studies of recall: in one video, and of videos ------------------------------------------------------
+
+
+def run_within(recipe: XmlRecipe | PremRecipe, model: XML | Prem, split: Split) -> Run:
+    """SVMR: the best moments of each query in the video of its :func:`best_moments`; none without one."""
+    best = best_moments(split.pairs)
+    own = np.where(best < 0, -1, split.pairs.video[split.pairs.moment[best]])
+    videos, device = recipe.videos(cast("Any", model), split.clips), _device(model)
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+
+        def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+            video = torch.from_numpy(own[some]).to(device)
+            found = model.rank_within(query.to(device), mask.to(device), context, video.clamp(min=0))
+            return replace(found, video=torch.where(video[:, None] < 0, -1, found.video))
+
+        return ranked_run(rank, videos, split.queries)
+
+
+def run_videos(recipe: XmlRecipe | PremRecipe, model: XML | Prem, split: Split) -> Run:
+    """VR: the best 100 videos of each query, each from its start to its end."""
+    videos, device = recipe.videos(cast("Any", model), split.clips), _device(model)
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+
+        def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+            found = recipe.best_videos(cast("Any", model), query.to(device), mask.to(device), context)
+            rows, scores = found
+            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+
+        return ranked_run(rank, videos, split.queries)
+
+
+def judge_videos(run: Run, split: Split) -> dict[str, float]:
+    """NDCG of whole videos; a video is as relevant as its most relevant moment."""
+    pairs = split.pairs
+    keys, place = np.unique(pairs.query * len(pairs.videos) + pairs.video[pairs.moment], return_inverse=True)
+    relevance = np.zeros(len(keys))
+    np.maximum.at(relevance, place, pairs.relevance)
+    query, video = keys // len(pairs.videos), keys % len(pairs.videos)
+    qrels = Qrels.from_columns(
+        np.array(pairs.query_ids, dtype=object)[query],
+        np.array(pairs.videos, dtype=object)[video],
+        np.zeros(len(keys)),
+        split.clips.durations[video],
+        relevance,
+        queries=pairs.query_ids,
+    )
+    depths = (5, 10, 20, 40)
+    measures = [Measure.parse(f"nDCG@{k},IoU>=0.5") for k in depths]
+    found = evaluate(run, qrels, measures).measures
+    return {f"video nDCG@{k}": found[str(measure)] for k, measure in zip(depths, measures, strict=True)}
+
+
+def tvr_submission(runs: Mapping[str, Run], videos: Sequence[str]) -> dict[str, Any]:
+    """Runs by task (VCMR, SVMR, VR) as :func:`moviola.measures.tvr_recall` takes them.
+
+    Args:
+        runs: by task.
+        videos: all ids of the corpus.
+    """
+    number = {name: place for place, name in enumerate(videos)}
+
+    def entry(query: str, moments: list[dict[str, Any]]) -> dict[str, Any]:
+        rows = [[number[m["video_id"]], m["start"], m["end"], m["score"]] for m in moments]
+        return {"desc_id": query, "predictions": rows}
+
+    answers = {task: [entry(*row) for row in run.rows().items()] for task, run in runs.items()}
+    return {"video2idx": number, **answers}
+
+
+def tvr_truth(pairs: Pairs) -> list[dict[str, Any]]:
+    """The best judged moment of each query that has one, as :func:`moviola.measures.tvr_recall` takes it."""
+    best = best_moments(pairs)
+    return [
+        {
+            "desc_id": pairs.query_ids[query],
+            "vid_name": pairs.videos[pairs.video[moment]],
+            "ts": [float(pairs.start[moment]), float(pairs.end[moment])],
+        }
+        for query, moment in ((q, pairs.moment[best[q]]) for q in np.flatnonzero(best >= 0))
+    ]
