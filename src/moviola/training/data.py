@@ -21,6 +21,7 @@ from torch import Tensor
 
 from moviola.datasets.features import ShardFeatures
 from moviola.datasets.readers import ranked_rows
+from moviola.datasets.rows import number, span, text
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.measures import Qrels
 from moviola.models.spans import normalise_rows
@@ -197,9 +198,9 @@ class FeatureFolder:
             DataError: a query has no features.
         """
         known = set(self.queries.keys())
-        for text in pairs.texts:
-            if text not in known:
-                raise DataError(f"query {text!r}: no features; export them with its annotation file")
+        for query in pairs.texts:
+            if query not in known:
+                raise DataError(f"query {query!r}: no features; export them with its annotation file")
         return Queries(pairs.query_ids, pairs.texts, self.queries, longest)
 
 
@@ -243,29 +244,35 @@ class Pairs:
 
         Raises:
             InvalidValue: no pair is left.
+            DataError: a moment is malformed; file, row and field are named.
         """
         row_of = {name: row for row, name in enumerate(videos)}
         queries: dict[str, tuple[int, str]] = {}
         moments: dict[tuple[str, float, float, str], int] = {}
         taken: dict[str, int] = {}
         table: list[tuple[int, int, float, float]] = []
-        for _, query_id, text, moment in ranked_rows(path):
-            number, _ = queries.setdefault(query_id, (len(queries), text))
-            name = str(moment["video_name"])
+        for where, query_id, asked, moment in ranked_rows(path):
+            row, _ = queries.setdefault(query_id, (len(queries), asked))
+            name = text(moment, "video_name", where)
             if name not in row_of or taken.get(query_id, 0) == top:
                 continue
             taken[query_id] = taken.get(query_id, 0) + 1
-            start, end = map(float, moment["timestamp"])
-            key = (name, start, end, str(moment["caption"]))
+            start, end = span(moment.get("timestamp"), "timestamp", where)
+            if end <= start:
+                raise DataError(
+                    f"{where}: timestamp: [{start}, {end}] has no length; leave such a moment out"
+                )
+            key = (name, start, end, str(moment.get("caption", "")))
             place = moments.setdefault(key, len(moments))
-            similarity, relevance = float(moment.get("similarity", 1)), float(moment.get("relevance", 1))
-            table.append((number, place, min(max(similarity, 0.0), 1.0), relevance))
+            similarity = number(moment.get("similarity", 1), "similarity", where)
+            relevance = number(moment.get("relevance", 1), "relevance", where)
+            table.append((row, place, min(similarity, 1.0), relevance))
         if not table:
             raise InvalidValue(f"{path}: no moment of the {len(videos)} videos; are these its videos?")
         query, moment_rows, similarities, relevances = zip(*table, strict=True)
         return cls(
             query_ids=tuple(queries),
-            texts=tuple(text for _, text in queries.values()),
+            texts=tuple(asked for _, asked in queries.values()),
             videos=tuple(videos),
             video=np.array([row_of[name] for name, *_ in moments], dtype=np.int64),
             start=np.array([start for _, start, _, _ in moments]),
@@ -291,7 +298,10 @@ class Pairs:
 
     @property
     def qrels(self) -> Qrels:
-        """The same as judgements; queries without a moment here are in it, with none."""
+        """The same as judgements; queries without a moment here are in it, with none.
+
+        A moment of zero length overlaps nothing, but counts as one to be found, as in the release.
+        """
         return Qrels.from_columns(
             [self.query_ids[q] for q in self.query],
             [self.videos[v] for v in self.video[self.moment]],
@@ -299,6 +309,7 @@ class Pairs:
             self.end[self.moment],
             self.relevance,
             queries=list(self.query_ids),
+            zero_length=True,
         )
 
 

@@ -1,0 +1,198 @@
+"""Batches: every row once, padded no further than needed; pairs and features read as the files say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.datasets.features import Computed, convert
+from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.measures import read_qrels
+from moviola.training.data import FeatureFolder, Pairs, Queries, batches_by_length, padded
+
+
+@given(
+    lengths=st.lists(st.integers(1, 50), max_size=60),
+    size=st.integers(1, 9),
+    pool=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+def test_batches_are_a_partition(lengths: list[int], size: int, pool: int, seed: int) -> None:
+    rows = np.array(lengths, dtype=np.int64)
+    batches = list(batches_by_length(rows, size, np.random.default_rng(seed), pool=pool))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    assert all(1 <= len(batch) <= size for batch in batches)
+    assert len(batches) == -(-len(lengths) // size)
+    again = list(batches_by_length(rows, size, np.random.default_rng(seed), pool=pool))
+    assert all(np.array_equal(one, two) for one, two in zip(batches, again, strict=True))
+
+
+def test_batches_of_alike_lengths_pad_little() -> None:
+    lengths = np.random.default_rng(0).integers(10, 100, size=640)
+
+    def padding(pool: int) -> int:
+        batches = batches_by_length(lengths, 16, np.random.default_rng(1), pool=pool)
+        return sum(int(lengths[batch].max() * len(batch) - lengths[batch].sum()) for batch in batches)
+
+    assert padding(8) < padding(1) / 4
+
+
+def test_batches_come_in_random_order() -> None:
+    lengths = np.arange(64)
+    longest = [lengths[batch].max() for batch in batches_by_length(lengths, 4, np.random.default_rng(0))]
+    assert longest != sorted(longest)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=5))
+def test_padded(lengths: list[int]) -> None:
+    arrays = [np.full((length, 2), row + 1, dtype=np.float32) for row, length in enumerate(lengths)]
+    values, mask = padded(arrays)
+    assert values.shape == (len(lengths), max(lengths), 2)
+    assert values.dtype == mask.dtype == torch.float32
+    for row, length in enumerate(lengths):
+        assert mask[row].tolist() == [1.0] * length + [0.0] * (max(lengths) - length)
+        assert (values[row, :length] == row + 1).all()
+        assert (values[row, length:] == 0).all()
+
+
+def written(path: Path, queries: list[dict[str, Any]]) -> Path:
+    path.write_text(json.dumps(queries))
+    return path
+
+
+def moment(video: str, start: float, end: float, caption: str = "c", **more: float) -> dict[str, Any]:
+    return {"video_name": video, "timestamp": [start, end], "duration": 20, "caption": caption, **more}
+
+
+def test_a_moment_of_zero_length_is_one_that_nothing_finds(tmp_path: Path) -> None:
+    found = [moment("v", 1, 1), moment("v", 2, 3)]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": found}])
+    assert len(Pairs.read(path, ["v"]).qrels) == 2
+
+
+@given(
+    answers=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, unique=True),
+    chosen=st.data(),
+)
+def test_positives_are_what_the_file_says(answers: list[tuple[int, int]], chosen: st.DataObject) -> None:
+    pairs = Pairs(
+        query_ids=tuple("abcd"), texts=tuple("abcd"), videos=("v",),
+        video=np.zeros(5, np.int64), start=np.arange(5.0), end=np.arange(5.0) + 1, captions=("c",) * 5,
+        query=np.array([q for q, _ in answers]), moment=np.array([m for _, m in answers]),
+        similarity=np.ones(len(answers), np.float32), relevance=np.ones(len(answers)),
+    )  # fmt: skip
+    rows = np.array(chosen.draw(st.lists(st.integers(0, len(answers) - 1), min_size=1, max_size=6)))
+    expected = [[(answers[i][0], answers[j][1]) in answers for j in rows] for i in rows]
+    assert pairs.positives(rows).tolist() == expected
+    assert pairs.positives(rows).diagonal().all()
+
+
+def test_pairs_hold_every_query_and_every_moment_once(tmp_path: Path) -> None:
+    shared = moment("v1", 2, 5)
+    path = written(
+        tmp_path / "pairs.json",
+        [
+            {"query_id": 7, "query": "q7", "relevant_moment": [shared, moment("v0", 0, 1, similarity=0.25)]},
+            {
+                "query_id": 3,
+                "query": "q3",
+                "relevant_moment": [shared, moment("v1", 2, 5, "other", relevance=3), moment("away", 0, 1)],
+            },
+        ],
+    )
+    pairs = Pairs.read(path, ["v0", "v1"])
+    assert pairs.query_ids == ("7", "3")
+    assert pairs.texts == ("q7", "q3")
+    assert list(zip(pairs.video, pairs.start, pairs.end, pairs.captions, strict=True)) == [
+        (1, 2, 5, "c"), (0, 0, 1, "c"), (1, 2, 5, "other"),
+    ]  # fmt: skip
+    assert pairs.query.tolist() == [0, 0, 1, 1]
+    assert pairs.moment.tolist() == [0, 1, 0, 2]
+    assert pairs.similarity.tolist() == [1, 0.25, 1, 1]
+    assert pairs.relevance.tolist() == [1, 1, 1, 3]
+
+
+def test_top_takes_the_first_moments_of_the_videos(tmp_path: Path) -> None:
+    found = [moment("away", 0, 1), moment("v", 1, 2), moment("v", 2, 3), moment("v", 3, 4)]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": found}])
+    assert Pairs.read(path, ["v"], top=2).start.tolist() == [1, 2]
+    with pytest.raises(InvalidValue, match=r"pairs\.json: no moment of the 1 videos"):
+        Pairs.read(path, ["w"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"timestamp": [1]}, "timestamp"),
+        ({"timestamp": ["a", 2]}, "timestamp"),
+        ({"timestamp": [3, 2]}, "timestamp"),
+        ({"similarity": "much"}, "similarity"),
+        ({"relevance": None}, "relevance"),
+        ({"video_name": ""}, "video_name"),
+    ],
+)
+def test_a_malformed_pair_is_named(tmp_path: Path, wrong: dict[str, Any], named: str) -> None:
+    rows = [moment("v", 0, 1), moment("v", 1, 2) | wrong]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": rows}])
+    with pytest.raises(DataError, match=rf"pairs\.json: entry 1, moment 2: .*{named}"):
+        Pairs.read(path, ["v"])
+
+
+def test_qrels_are_those_of_the_file(world: Any) -> None:
+    split = world.val
+    ours, theirs = split.pairs.qrels, read_qrels(world.folder / "val.json")
+    answered = [name for name, rows in theirs.rows().items() if rows]
+    for name in answered:
+        key = lambda row: (row["video_id"], row["start"])  # noqa: E731
+        assert sorted(ours.rows()[name], key=key) == sorted(theirs.rows()[name], key=key)
+    assert set(ours.query_ids) >= set(answered)
+
+
+def test_clips_are_of_length_one_and_cut_where_asked(heard_world: Any) -> None:
+    folder = heard_world.features
+    clips = folder.clips(heard_world.val_videos)
+    assert clips.counts.tolist() == [folder.durations[name] for name in clips.videos]
+    for row, name in enumerate(clips.videos):
+        raw = folder.visual.read(name)
+        expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(clips.read(row), expected, rtol=1e-6)
+        np.testing.assert_array_equal(clips.read(row, 1, 4), clips.read(row)[1:4])
+    visual, mask, heard = clips.batch(np.array([2, 0]), np.array([1, 0]), np.array([4, 2]))
+    assert heard is not None
+    assert mask.tolist() == [[1, 1, 1], [1, 1, 0]]
+    np.testing.assert_array_equal(visual[0], clips.read(2, 1, 4))
+    np.testing.assert_array_equal(heard[1, :2], clips.heard(0, 0, 2))
+    whole, full, _ = clips.batch(np.array([0, 1, 2, 3]))
+    assert full.sum(dim=1).tolist() == clips.counts.tolist()
+    assert whole.shape[1] == clips.counts.max()
+
+
+def test_a_long_query_keeps_its_first_tokens_and_the_last(tmp_path: Path) -> None:
+    tokens = np.eye(6, dtype=np.float32)
+    shards = convert(Computed(("long",), lambda _: tokens), tmp_path / "queries")
+    queries = Queries(("0",), ("long",), shards, longest=4)
+    cut, mask = queries.tokens(np.array([0]))
+    assert cut[0].argmax(dim=1).tolist() == [0, 1, 2, 5]
+    assert mask.tolist() == [[1, 1, 1, 1]]
+    assert queries.vectors.argmax(dim=1).tolist() == [5]
+
+
+def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
+    folder = world.features
+    with pytest.raises(DataError, match="1 videos without features, the first 'nowhere'"):
+        folder.clips(["nowhere"])
+    pairs = Pairs.read(world.folder / "val.json", world.val_videos)
+    with pytest.raises(DataError, match="query 'unheard of': no features"):
+        folder.encoded(Pairs(**{**vars(pairs), "texts": ("unheard of", *pairs.texts[1:])}))
+    with pytest.raises(NotFound, match=r"features\.json: no such file"):
+        FeatureFolder.open(tmp_path)
+    (tmp_path / "features.json").write_text("{}")
+    with pytest.raises((DataError, NotFound)):
+        FeatureFolder.open(tmp_path)
