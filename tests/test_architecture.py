@@ -28,7 +28,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": {"types", "errors", "datasets", "models", "measures", "propose"},
     "export": {"types", "errors", "media"},
     "server": {"types", "errors", "search", "library", "export", "datasets"},
-    "cli": EVERYTHING,
+    "benchmark": EVERYTHING | {"cli"},
+    "cli": EVERYTHING | {"benchmark"},
     "__main__": {"cli"},
     "__init__": EVERYTHING,
 }
@@ -44,7 +45,7 @@ HOME: dict[str, set[str]] = {
     "h5py": {"datasets"},
     "safetensors": {"models", "datasets"},
     "pysubs2": {"media"},
-    "torch": {"encoders", "models", "refine", "training", "library", "search"},
+    "torch": {"encoders", "models", "refine", "training", "library", "search", "benchmark"},
 }
 
 

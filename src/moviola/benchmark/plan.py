@@ -75,12 +75,36 @@ SIZES: dict[str, tuple[str, ...]] = {
     "reel": ("model.hidden_size=128", "model.longest=16"),
     "xml": ("model.hidden_size=128", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
     "reloclnet": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
-    "conquer": (),
-    "prem": (),
+    "conquer": (
+        "model.hidden_size=128",
+        "model.heads=4",
+        "model.feed_forward_size=256",
+        "model.clusters=8",
+        "model.candidates=10",
+        "model.top_videos=10",
+        "loop.optimizer.lr=5e-4",
+    ),
+    "prem": ("model.hidden_size=128", "loop.optimizer.lr=5e-4", "loop.batch_size=32"),
 }
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own."""
 
-PRESETS: dict[str, Preset] = {}
+SMALL_STEPS = {
+    "spr-stage1": 60, "spr-clip": 20, "spr-relo": 10, "spr-relo-large": 5, "reel": 60, "xml": 20,
+    "reloclnet": 20, "conquer": 4, "prem": 4,
+}  # fmt: skip
+FULL_STEPS = {
+    "spr-stage1": 400, "spr-clip": 300, "spr-relo": 300, "spr-relo-large": 150, "reel": 500, "xml": 400,
+    "reloclnet": 300, "conquer": 150, "prem": 100,
+}  # fmt: skip
+PRESETS: dict[str, Preset] = {
+    "small": Preset(
+        videos=40, seed=32, tops=(20,), top=20, seeds=(0,), segments=40, steps=SMALL_STEPS,
+    ),
+    "full": Preset(
+        videos=1000, seed=31, tops=TOPS, top=20, seeds=(0, 1, 2), segments=100, steps=FULL_STEPS,
+    ),
+}  # fmt: skip
+"""``small`` shows that everything works, in minutes; ``full`` is what the committed report was made with."""
 
 
 def jobs(preset: Preset) -> list[Job]:

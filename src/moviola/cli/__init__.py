@@ -11,7 +11,7 @@ from moviola.errors import MoviolaError
 __all__ = ["app", "main"]
 
 # Each of these modules hangs its commands on `app` when imported; they import heavy libraries late.
-for _group in ("library", "gridhouse", "measures", "datasets", "models", "train"):
+for _group in ("library", "gridhouse", "measures", "datasets", "models", "train", "benchmark"):
     importlib.import_module(f"moviola.cli.{_group}")
 
 
