@@ -258,10 +258,8 @@ class Pairs:
                 continue
             taken[query_id] = taken.get(query_id, 0) + 1
             start, end = span(moment.get("timestamp"), "timestamp", where)
-            if end <= start:
-                raise DataError(
-                    f"{where}: timestamp: [{start}, {end}] has no length; leave such a moment out"
-                )
+            if end < start:
+                raise DataError(f"{where}: timestamp: [{start}, {end}] ends before it starts; correct it")
             key = (name, start, end, str(moment.get("caption", "")))
             place = moments.setdefault(key, len(moments))
             similarity = number(moment.get("similarity", 1), "similarity", where)
