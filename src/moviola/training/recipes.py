@@ -197,10 +197,15 @@ def train(
         start(model)
     done: list[Fitted] = []
     names = list(settings.loops)
-    for place, phase in enumerate(recipe.phases(model, train_split, val_split, settings)):
-        where = folder and (folder / names[place] if len(names) > 1 else folder)
+    places = [folder and (folder / name if len(names) > 1 else folder) for name in names]
+    if not resume:
+        for stale in filter(None, places):
+            (stale / "state.pt").unlink(missing_ok=True)
+    for phase, where in zip(recipe.phases(model, train_split, val_split, settings), places, strict=True):
+        # A run that was interrupted in one phase has no state of the next ones.
+        begun = resume and (not done or (where is not None and (where / "state.pt").is_file()))
         done.append(
-            fit(phase.task, phase.loop, where, resume=resume, tensorboard=tensorboard, progress=progress)
+            fit(phase.task, phase.loop, where, resume=begun, tensorboard=tensorboard, progress=progress)
         )
     return Trained(model.eval(), tuple(done), settings)
 

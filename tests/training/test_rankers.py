@@ -1,0 +1,372 @@
+"""XML, ReLoCLNet, CONQUER and PREM learn a toy corpus; their batches, answers and runs are what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from moviola.datasets.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
+from moviola.errors import InvalidValue
+from moviola.measures import Run, tvr_recall
+from moviola.models.pretrained import build
+from moviola.models.spans import normalise_rows, pool_clips
+from moviola.training.rankers import (
+    CONQUER,
+    PREM,
+    RELOCLNET,
+    XML_RECIPE,
+    ModelClips,
+    PairSampling,
+    PairTask,
+    XmlRecipe,
+    best_moments,
+    encoded_corpus,
+    hardest_videos,
+    judge_videos,
+    run_videos,
+    run_within,
+    tvr_submission,
+    tvr_truth,
+)
+from moviola.training.recipes import Recipe, Settings, Split, Trained, judge, read_settings, train
+from moviola.training.registry import recipe
+
+SMALL = ["model.hidden_size=16", "model.heads=2", "model.dropout=0.0"]
+QUICK = ["loop.optimizer.lr=3e-3", "loop.batch_size=16", "loop.evaluate_every=1000", "loop.patience=0"]
+OVERRIDES: dict[str, list[str]] = {
+    "xml": ["model.shortest=1", "model.span_weight=0.3", "loop.steps=120", "sampling.hard_from=3"],
+    "reloclnet": ["model.shortest_span=1", "model.span_weight=0.3", "loop.steps=120"],
+    "conquer": ["model.feed_forward_size=32", "model.moment_weight=1.0", "loop.steps=60"],
+    "prem": ["model.intermediate_size=32", "loop.steps=60"],
+}
+for rival in ("conquer", "prem"):
+    OVERRIDES[rival].append("sampling.negatives=2")  # some queries have answers in all but two videos
+CHOSEN = "nDCG@10,IoU>=0.5"
+
+
+def settings_of(name: str, *more: str) -> Settings:
+    return read_settings(recipe(name), overrides=[*SMALL, *QUICK, *OVERRIDES[name], *more])
+
+
+def with_first_stage(split: Split) -> Split:
+    """The first stage likes the videos that hold answers somewhat better, as a real one does."""
+    pairs = split.pairs
+    scores = np.random.default_rng(0).random((len(pairs.query_ids), len(pairs.videos))).astype(np.float32)
+    scores[pairs.query, pairs.video[pairs.moment]] += 1
+    return replace(split, first_stage=scores + 0.1)
+
+
+def trained(name: str, world: Any, *more: str, chosen: Recipe | None = None, **how: Any) -> Trained:
+    splits = (with_first_stage(split) for split in (world.train, world.val))
+    return train(chosen or recipe(name), *splits, settings_of(name, *more), **how)
+
+
+def untrained(name: str, split: Split, *more: str) -> nn.Module:
+    torch.manual_seed(0)
+    chosen = recipe(name)
+    return build(name, {**chosen.sized(split.sizes), **settings_of(name, *more).model}).eval()
+
+
+def captions_alike(split: Split) -> RelevantPairs:
+    """Pairs of captions that say the same, by one-hot sentence embeddings."""
+    kinds = {caption: place for place, caption in enumerate(dict.fromkeys(split.pairs.captions))}
+    vectors = np.eye(len(kinds), dtype=np.float32)[[kinds[caption] for caption in split.pairs.captions]]
+    return relevant_pairs(vectors, vectors, np.arange(len(vectors) + 1), 0.5)
+
+
+# ---- learning --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_a_recipe_learns_to_rank(name: str, world: Any) -> None:
+    val = with_first_stage(world.val)
+    before = judge(recipe(name).run(untrained(name, val), val), val)[CHOSEN]
+    result = trained(name, world)
+    after = judge(recipe(name).run(result.model, val), val)[CHOSEN]
+    assert after > before + 0.15, f"{name}: {before:.3f} untrained, {after:.3f} trained"
+    assert not result.model.training
+    if name != "prem":
+        assert result.fitted[-1].history[-1][CHOSEN] == pytest.approx(after)
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_the_same_seed_gives_the_same_weights(name: str, world: Any) -> None:
+    first, second, other = (
+        trained(name, world, "loop.steps=4", f"loop.seed={seed}", "model.dropout=0.1").model.state_dict()
+        for seed in (3, 3, 4)
+    )
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert not all(torch.equal(first[key], other[key]) for key in first)
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a run."""
+
+
+@pytest.mark.parametrize(("name", "after"), [("xml", 5), ("conquer", 5), ("prem", 5), ("prem", 9 + 5)])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
+    name: str, after: int, world: Any, tmp_path: Path
+) -> None:
+    more = ("loop.steps=9", "loop.evaluate_every=3", "model.dropout=0.1")
+    whole = trained(name, world, *more, folder=tmp_path / "whole").model.state_dict()
+    done: set[tuple[bool, int]] = set()
+
+    def stop(step: int, total: int, values: Any) -> None:
+        done.add((any(term in values for term in ("start", "nDCG@10,IoU>=0.5")), step))
+        if len(done) == after:
+            raise Interrupted
+
+    # What an older run left in the folder must not be taken for this one's.
+    trained(name, world, *more, "loop.seed=1", folder=tmp_path / "run")
+    with pytest.raises(Interrupted):
+        trained(name, world, *more, folder=tmp_path / "run", progress=stop)
+    resumed = trained(name, world, *more, folder=tmp_path / "run", resume=True).model.state_dict()
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_subtitles_are_read_where_there_are_any(name: str, heard_world: Any) -> None:
+    train_split = heard_world.train
+    assert recipe(name).sized(train_split.sizes)["subtitle_size"] == (8 if name == "xml" else 6)
+    result = trained(name, heard_world, "loop.steps=2")
+    run = recipe(name).run(result.model, with_first_stage(heard_world.val))
+    assert len(run) > 0
+
+
+def test_the_papers_settings() -> None:
+    loops = {name: recipe(name).settings.loops for name in OVERRIDES}
+    assert {name: [loop.batch_size for loop in own.values()] for name, own in loops.items()} == {
+        "xml": [128], "reloclnet": [512], "conquer": [16], "prem": [256, 32],
+    }  # fmt: skip
+    assert {loop.optimizer.lr for own in loops.values() for loop in own.values()} == {1e-4}
+    assert [own["train"].optimizer.name for own in (loops["xml"], loops["reloclnet"], loops["conquer"])] == [
+        "bert_adam", "bert_adam", "adamw",
+    ]  # fmt: skip
+    assert list(loops["prem"]) == ["retriever", "localizer"]
+    assert [PairSampling().pool(epoch) for epoch in (0, 19, 20, 500)] == [None, None, 20, 20]
+    assert (CONQUER.settings.sampling.negatives, PREM.settings.sampling.negatives) == (3, 4)
+
+
+@pytest.mark.parametrize("clip_seconds", [0.5, 1.0, 1.5, 60.0])
+def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world: Any) -> None:
+    sizes = replace(world.train.sizes, clip_seconds=clip_seconds)
+    for chosen, low, high in (
+        (XML_RECIPE, "shortest", "longest"),
+        (RELOCLNET, "shortest_span", "longest_span"),
+    ):
+        sized = chosen.sized(sizes)
+        assert 0 <= sized[low] < sized[high]
+        if clip_seconds <= 1.5:
+            assert (sized[low] + 1) * clip_seconds == pytest.approx(3.0)
+            assert sized[high] * clip_seconds == pytest.approx(22.5, abs=clip_seconds / 2)
+    assert PREM.sized(sizes)["longest"] == max(1, round(36 / clip_seconds))
+
+
+# ---- batches ---------------------------------------------------------------------------------------------
+
+
+def pair_task(split: Split, batch_size: int = 8, longest: int = 100) -> PairTask:
+    videos = ModelClips(split.clips, longest)
+    return PairTask(nn.Linear(1, 1), videos, split.queries, split.pairs, lambda *_: {}, dict, batch_size)
+
+
+def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -> None:
+    split = world.train
+    task = pair_task(split)
+    seen: list[tuple[str, int]] = []
+    batches = list(task.batches(0, np.random.default_rng(0)))
+    assert len(batches) == task.batches_per_epoch()
+    for step in batches:
+        pairs = step.pairs
+        assert len(pairs.visual) == len(np.unique(split.pairs.video[step.moments]))
+        for row, moment in enumerate(step.moments):
+            video = split.pairs.video[moment]
+            own = pairs.visual[pairs.video[row]][pairs.mask[pairs.video[row]] > 0]
+            assert torch.equal(own, torch.from_numpy(split.clips.read(int(video))))
+            start, end = pairs.labels[row].tolist()
+            assert (start, end + 1) == (split.pairs.start[moment], split.pairs.end[moment])
+        assert pairs.positives.diagonal().all()
+        seen += [(str(pairs.query[row].sum().item()), int(m)) for row, m in enumerate(step.moments)]
+    assert len(seen) == len(set(seen)) == len(split.pairs)
+
+
+def test_a_long_video_is_pooled_and_its_moments_come_back_in_seconds(world: Any) -> None:
+    split = world.train
+    videos = ModelClips(split.clips, 5)
+    row = int(split.clips.counts.argmax())
+    count = int(split.clips.counts[row])
+    visual, mask, _ = videos.batch(np.array([row]))
+    assert mask.sum() == 5
+    pooled = normalise_rows(pool_clips(split.clips.read(row), 5))
+    assert torch.equal(visual[0], torch.from_numpy(pooled))
+    moments = np.flatnonzero(split.pairs.video == row)
+    labels = videos.labels(split.pairs, moments).numpy()
+    stretch = count / 5
+    assert videos.stretch[row] == stretch
+    assert (labels[:, 0] * stretch <= split.pairs.start[moments] + 1e-9).all()
+    assert ((labels[:, 1] + 1) * stretch >= split.pairs.end[moments] - 1e-9).all()
+
+
+def test_moments_of_pooled_videos_end_with_their_videos(world: Any) -> None:
+    val = world.val  # 4 videos of 5 clips have 60 spans, which are all among the answers
+    model = untrained("xml", val, "model.max_clips=5", "model.top_moments=100", "model.shortest=0")
+    for moments in XML_RECIPE.run(model, val).rows().values():
+        assert len(moments) == 60
+        for video, duration in zip(val.clips.videos, val.clips.durations, strict=True):
+            spans = sorted((m["start"], m["end"]) for m in moments if m["video_id"] == video)
+            clips = [(i, j) for i in range(5) for j in range(i + 1, 6)]
+            assert np.allclose(spans, np.array(clips) * duration / 5)
+
+
+def test_negatives_are_videos_without_an_answer_that_the_retriever_likes_best(world: Any) -> None:
+    split = world.train
+    pairs, count = split.pairs, len(split.pairs.videos)
+    scores = np.random.default_rng(1).random((len(pairs.query_ids), count)).astype(np.float32)
+    scores[:, 3] = -np.inf
+    hardest = hardest_videos(lambda some: scores[some], pairs, 4)
+    for query, row in enumerate(hardest):
+        answering = set(pairs.video[pairs.moment[pairs.query == query]].tolist())
+        free = [v for v in np.argsort(-scores[query]) if v not in answering and v != 3]
+        assert [v for v in row.tolist() if v >= 0] == free[:4]
+        assert (row[len(free) :] == -1).all()
+    assert np.isneginf(scores[:, 3]).all() and np.isfinite(np.delete(scores, 3, axis=1)).all()
+
+
+def test_candidates_lead_with_the_own_video_and_never_repeat(world: Any) -> None:
+    split = with_first_stage(world.train)
+    model = untrained("conquer", split)
+    (phase,) = CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=2"))
+    task: Any = phase.task
+    batch = task.batch(np.arange(len(split.pairs)), np.random.default_rng(0))
+    own = split.pairs.video[split.pairs.moment]
+    for row, candidates in enumerate(batch.candidates):
+        assert len(set(candidates.tolist())) == 3
+        kept = batch.visual[candidates[0]][batch.mask[candidates[0]] > 0]
+        assert torch.equal(kept, torch.from_numpy(split.clips.read(int(own[row]))))
+    with pytest.raises(InvalidValue, match="fewer negatives"):
+        list(CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=10")))
+
+
+def test_conquer_without_a_first_stage_says_so(world: Any) -> None:
+    with pytest.raises(InvalidValue, match="first_stage"):
+        train(CONQUER, world.train, world.val, settings_of("conquer"))
+    with pytest.raises(InvalidValue, match="first_stage"):
+        CONQUER.run(untrained("conquer", world.val), world.val)
+
+
+# ---- potentially relevant pairs --------------------------------------------------------------------------
+
+RELEVANT = ("model.relevant_pairs={pairs=true, segments=true}", "loop.steps=3")
+
+
+def test_relevant_pairs_come_from_a_value_or_a_file(world: Any, tmp_path: Path) -> None:
+    found = captions_alike(world.train)
+    path = tmp_path / "relevant.npz"
+    write_relevant_pairs(found, path)
+    given = trained("xml", world, *RELEVANT, chosen=XmlRecipe(relevant=found))
+    read = trained("xml", world, *RELEVANT, f"sampling.relevant_pairs={str(path)!r}")
+    plain = trained("xml", world, "loop.steps=3")
+    weights, same, other = (result.model.state_dict() for result in (given, read, plain))
+    assert all(torch.equal(weights[key], same[key]) for key in weights)
+    assert not all(torch.equal(weights[key], other[key]) for key in weights)
+    assert "loss/segment_relevant_over_negative" in given.fitted[0].history[0]
+    assert "loss/relevant_span" not in plain.fitted[0].history[0]
+
+
+def test_moments_that_come_twice_in_a_batch_keep_their_relevant_pairs(world: Any) -> None:
+    split = world.train
+    shared = np.bincount(split.pairs.moment)
+    assert shared.max() > 1, "the toy world has moments that answer two queries"
+    trained("xml", world, *RELEVANT, "loop.batch_size=200", chosen=XmlRecipe(relevant=captions_alike(split)))
+
+
+def test_missing_or_foreign_relevant_pairs_are_refused(world: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"sampling\.relevant_pairs"):
+        trained("xml", world, *RELEVANT)
+    foreign = XmlRecipe(relevant=captions_alike(world.val))
+    with pytest.raises(InvalidValue, match="make them of this training file"):
+        trained("xml", world, *RELEVANT, chosen=foreign)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_a_corpus_encoded_in_batches_is_the_corpus_encoded_at_once(name: str, world: Any) -> None:
+    split = world.train
+    model = untrained(name, split)
+    videos = recipe(name).videos(model, split.clips)  # type: ignore[attr-defined]
+    with torch.inference_mode():
+        one, many = (encoded_corpus(model, videos, batch=size) for size in (1000, 3))
+    for field, value in vars(one).items():
+        streams = [value, getattr(many, field)]
+        if value is None:
+            continue
+        columns = zip(*streams, strict=True) if isinstance(value, tuple) else [streams]
+        there = one.mask[:, 0] if one.mask.ndim == 3 else one.mask
+        for left, right in columns:
+            if field != "mask":  # at padding an encoder may say what it likes
+                shape = [len(there), *[1] * (left.ndim - 3), there.shape[1], 1]
+                left, right = (x * there.view(shape) for x in (left, right))
+            assert torch.allclose(left.float(), right.float(), atol=1e-5), field
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_runs_stay_in_their_videos(name: str, world: Any) -> None:
+    val = with_first_stage(world.val)
+    run = recipe(name).run(untrained(name, val), val)
+    durations = dict(zip(val.clips.videos, val.clips.durations, strict=True))
+    assert run.query_ids == val.queries.query_ids
+    for moments in run.rows().values():
+        assert 0 < len(moments) <= 100
+        assert all(0 <= m["start"] < m["end"] <= durations[m["video_id"]] for m in moments)
+        scores = [m["score"] for m in moments]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("name", ["xml", "prem"])
+def test_recall_in_a_video_and_of_videos(name: str, world: Any) -> None:
+    chosen: Any = recipe(name)
+    val = world.val
+    model: Any = trained(name, world).model
+    within, videos = run_within(chosen, model, val), run_videos(chosen, model, val)
+    best = best_moments(val.pairs)
+    for query, moments in enumerate(within.rows().values()):
+        if best[query] < 0:
+            assert not moments
+            continue
+        assert val.pairs.relevance[best[query]] == val.pairs.relevance[val.pairs.query == query].max()
+        own = val.pairs.videos[val.pairs.video[val.pairs.moment[best[query]]]]
+        assert {m["video_id"] for m in moments} == {own}
+    for moments in videos.rows().values():
+        assert sorted(m["video_id"] for m in moments) == sorted(val.clips.videos)
+    runs = {"VCMR": chosen.run(model, val), "SVMR": within, "VR": videos}
+    found = tvr_recall(tvr_submission(runs, val.clips.videos), tvr_truth(val.pairs))
+    assert found["VR"]["r100"] == 100.0
+    assert found["SVMR"]["0.5-r5"] >= found["VCMR"]["0.5-r5"]
+    assert found["SVMR"]["0.5-r5"] > 50
+
+
+def test_whole_videos_are_judged_by_their_most_relevant_moment(world: Any) -> None:
+    val = world.val
+    pairs = val.pairs
+    relevance = np.zeros((len(pairs.query_ids), len(pairs.videos)))
+    for row, moment, grade in zip(pairs.query, pairs.moment, pairs.relevance, strict=True):
+        relevance[row, pairs.video[moment]] = max(relevance[row, pairs.video[moment]], grade)
+    query, video = (axis.ravel() for axis in np.indices(relevance.shape))
+
+    def judged(scores: NDArray[np.float64]) -> dict[str, float]:
+        names, videos = np.array(pairs.query_ids), np.array(pairs.videos)
+        ends = val.clips.durations[video]
+        run = Run.from_columns(names[query], videos[video], np.zeros(len(ends)), ends, scores.ravel())
+        return judge_videos(run, val)
+
+    assert list(judged(relevance).values()) == pytest.approx([1.0] * 4)
+    assert judged(-relevance)["video nDCG@5"] < 1
