@@ -5,6 +5,10 @@ of another modality, so each is set against chance: with z the standard score of
 cosines to a sample of the library, and sqrt(2 ln n) what the best of n random ones would reach, the score is
 sigmoid(2 (z - sqrt(2 ln n))). One half is what the luckiest of n pieces gets without any relevance. Evidence
 from both modalities for the same moment combines as 1 - (1 - visual)(1 - said).
+
+The scores of a trained refiner are on a scale of its own, so chance is what it gives windows around random
+segments of the library for the same query; otherwise they are mapped in the same way. The mapping rises, and
+where it saturates the refiner's own score decides: its order stays.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import groupby
 from typing import Literal
 
@@ -24,8 +28,9 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, LibraryError
 from moviola.index import Index
 from moviola.library import LibraryStore, VideoRow, View, normalised, segment, unpack_id, unpack_ids
+from moviola.library.trained import require_intact
 from moviola.propose import propose
-from moviola.refine import CurveRefiner, Refiner, Window
+from moviola.refine import CurveRefiner, EncodedQuery, Footage, Refiner, Window, load_refiner
 from moviola.types import Cue, Hit, Moment, Proposal, Query, Span
 
 __all__ = ["Evidence", "Library"]
@@ -47,17 +52,20 @@ _WORDS_CEILING = 0.9
 # Videos whose pieces are drawn as the background of a query's cosines.
 _BACKGROUND_VIDEOS = 64
 _BACKGROUND_PIECES = 4096
+# Windows that a trained refiner scores for every query to learn what chance gives.
+_BACKGROUND_WINDOWS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A moment before ranking."""
+    """A moment before ranking; ``raw`` is the score before it was set against chance."""
 
     row: int
     span: Span
     score: float
     source: str
     snippet: str = ""
+    raw: float = 0.0
 
 
 class Library(LibraryStore):
@@ -71,7 +79,13 @@ class Library(LibraryStore):
 
     @cached_property
     def refiner(self) -> Refiner:
-        """Stage 3, tuned to the encoder where its checkpoint says how; assign another one to use it."""
+        """Stage 3: the trained one in use (:meth:`use`), else one that needs no training.
+
+        That is tuned to the encoder where its checkpoint says how. Assign another one to use it.
+        """
+        if self.encoder is not None and self.settings.refiner:
+            folder = require_intact(self.folder, "refiner", self.settings)
+            return load_refiner(folder, self.settings.refiner_revision, self.encoder.device)
         return CurveRefiner(**self.encoder.curve) if self.encoder else CurveRefiner()
 
     def search(
@@ -97,8 +111,8 @@ class Library(LibraryStore):
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1]. Of equal ones the earlier video id and
-            start come first.
+            Moments with ranks from 1 and falling scores in [0, 1]. Of equal ones the one with the larger raw
+            score comes first, then the earlier video id and start.
 
         Raises:
             InvalidValue: an empty text or a number outside its range.
@@ -161,27 +175,50 @@ class Library(LibraryStore):
     ) -> list[list[_Found]]:
         if self.encoder is None or view.segments is None or not queries or len(view.segments) == 0:
             return [[] for _ in queries]
-        vectors = normalised(self.encoder.encode_text([query.text for query in queries]))
+        texts = [query.text for query in queries]
+        plain = normalised(self.encoder.encode_text(texts))
+        vectors = plain if self.stage1 is None else self.stage1.queries(plain)
         allowed = None if rows is None else _pieces_of(view.segments, rows)
         scores, ids = view.segments.search(vectors, SEGMENTS, allowed=allowed)
-        numbers = {video.video_id: row for row, video in view.videos.items()}
-        background = self._background(view, "segments")
+        chances = self._segment_chances(view, view.segments, vectors)
+        best = max(_MERGED_LEAST, round(_MERGED_SHARE * len(view.segments)))
+        tokens: Sequence[NDArray[np.float32]] = ()
+        if refine and self.refiner.needs_tokens:
+            tokens = self.encoder.encode_tokens(texts)
         answers = []
-        for query, query_scores, query_ids in zip(vectors, scores, ids, strict=True):
-            hits = self._hits(view, query_scores, query_ids)
-            best = max(_MERGED_LEAST, round(_MERGED_SHARE * len(view.segments)))
+        for number, chance in enumerate(chances):
+            hits = self._hits(view, scores[number], ids[number])
             proposals = [*propose(hits[:best]), *propose(hits[best:])]
-            chance = _Chance.of(background @ query, len(view.segments))
             if refine:
-                windows = [self._window(view.videos[numbers[p.video_id]], p) for p in proposals]
-                pairs = [(r.span, r.score) for r in self.refiner.refine(query, windows)]
+                query = EncodedQuery(plain[number], tokens[number]) if tokens else EncodedQuery(plain[number])
+                answers.append(self._refined(view, query, proposals, chance))
             else:
-                pairs = [(p.span, p.score) for p in proposals]
-            answers.append([
-                _Found(numbers[p.video_id], span, chance.score(score), "visual")
-                for p, (span, score) in zip(proposals, pairs, strict=True)
-            ])  # fmt: skip
+                answers.append([self._seen(view, p, p.span, p.score, chance) for p in proposals])
         return answers
+
+    def _seen(self, view: View, proposal: Proposal, span: Span, score: float, chance: _Chance) -> _Found:
+        row = view.numbers[proposal.video_id]
+        return _Found(row, span, chance.score(score), "visual", raw=score)
+
+    def _refined(
+        self, view: View, query: EncodedQuery, proposals: Sequence[Proposal], chance: _Chance
+    ) -> list[_Found]:
+        """Stage 3, with scores set against what it gives by chance."""
+        refiner = self.refiner
+        footage = cache(self._footage)  # one for all windows of a video
+        if not refiner.cosines:
+            random = refiner.refine(query, self._background_windows(view))
+            chance = _Chance.of(np.array([one.score for one in random]), chance.count)
+        elif self.stage1 is not None:
+            # Proposals have cosines of stage 1's space; in the encoder's they get what is as unusual there.
+            coarse, chance = chance, _Chance.of(self._background(view, "means") @ query.vector, chance.count)
+            proposals = [replace(p, score=chance.cosine(coarse.standing(p.score))) for p in proposals]
+        windows = [Window(p, footage(view.videos[view.numbers[p.video_id]])) for p in proposals]
+        found = [
+            self._seen(view, proposal, moment.span, moment.score, chance)
+            for proposal, moment in zip(proposals, refiner.refine(query, windows), strict=True)
+        ]
+        return _apart(found, refiner.overlap)
 
     def _hits(self, view: View, scores: NDArray[np.float32], ids: NDArray[np.int64]) -> list[Hit]:
         hits = []
@@ -192,12 +229,21 @@ class Library(LibraryStore):
             hits.append(Hit(place, score))
         return hits
 
-    def _window(self, video: VideoRow, proposal: Proposal) -> Window:
-        rate, context = self.settings.frame_rate, self.refiner.context
+    def _footage(self, video: VideoRow) -> Footage:
         frames = self.frame_rows(video)
-        first = max(0, math.floor((proposal.span.start - context) * rate))
-        last = min(len(frames), math.ceil((proposal.span.end + context) * rate))
-        return Window(proposal, normalised(frames[first:last]), first / rate, rate, video.duration)
+
+        def kept(revision: str, make: Callable[[], NDArray[np.float16]]) -> NDArray[np.float16]:
+            return self.contexts.get(revision, video.row, len(frames), make)
+
+        heard = cache(lambda: self.heard_rows(video))
+        return Footage(frames, self.settings.frame_rate, video.duration, heard, kept)
+
+    def _publish_contexts(self) -> None:
+        videos = {v.row: v for v in self.catalogue.videos() if v.state != "refused" and v.frames}
+        self.contexts.keep_only(self.settings.refiner_revision, videos.keys())
+        if self.settings.refiner:
+            for video in videos.values():
+                self.refiner.prepare(self._footage(video))
 
     # -- subtitles -------------------------------------------------------------------------------------
 
@@ -236,17 +282,24 @@ class Library(LibraryStore):
         for score, piece in zip(scores[0].tolist(), ids[0].tolist(), strict=True):
             yield unpack_id(piece), chance.score(score)
 
-    @cached_property
-    def _backgrounds(self) -> dict[tuple[int, str], NDArray[np.float32]]:
-        return {}
-
     # -- what chance gives -----------------------------------------------------------------------------
 
-    def _background(self, view: View, kind: str) -> NDArray[np.float32]:
+    def _segment_chances(self, view: View, index: Index, vectors: NDArray[np.float32]) -> list[_Chance]:
+        """What cosines chance gives each query (q, d) with the segments of the index."""
+        if self.stage1 is None:
+            background = self._background(view, "means")
+            return [_Chance.of(background @ vector, len(index)) for vector in vectors]
+        # The index has the embeddings of stage 1, which are slow to make; it gives the same cosines.
+        ids = np.sort(index.ids())
+        sample = np.random.default_rng(0).permutation(ids)[:_BACKGROUND_PIECES]
+        cosines, _ = index.search(vectors, len(sample), allowed=sample)
+        return [_Chance.of(row, len(index)) for row in cosines]
+
+    def _background(self, view: View, kind: Literal["means", "cues"]) -> NDArray[np.float32]:
         """Pieces of some videos, (m, d) float32: the same ones for every query on one state of a library."""
         key = (view.generation, kind)
         if key not in self._backgrounds:
-            vectors = self.segment_vectors if kind == "segments" else self.cue_vectors
+            vectors = self.mean_vectors if kind == "means" else self.cue_vectors
             generator = np.random.default_rng(0)
             rows = generator.permutation(sorted(view.videos))[:_BACKGROUND_VIDEOS]
             sample = np.concatenate([vectors(view.videos[int(row)]) for row in rows])
@@ -256,24 +309,67 @@ class Library(LibraryStore):
             self._backgrounds[key] = sample[keep]
         return self._backgrounds[key]
 
+    @cached_property
+    def _backgrounds(self) -> dict[tuple[int, str], NDArray[np.float32]]:
+        return {}
+
+    def _background_windows(self, view: View) -> list[Window]:
+        """Windows around random segments of some videos, likewise."""
+        if view.generation not in self._random_windows:
+            generator = np.random.default_rng(0)
+            rows = generator.permutation(sorted(view.videos))[:_BACKGROUND_VIDEOS]
+            seconds, windows = self.settings.segment_seconds, []
+            for row in rows.tolist():
+                video = view.videos[row]
+                footage = self._footage(video)
+                for position in range(self.piece_count("segments", video)):
+                    place = segment(video.video_id, position, seconds, video.duration)
+                    windows.append(Window(Proposal(video.video_id, place.span, 0.0, 1), footage))
+            keep = generator.permutation(len(windows))[:_BACKGROUND_WINDOWS]
+            self._random_windows.clear()
+            self._random_windows[view.generation] = [windows[place] for place in keep.tolist()]
+        return self._random_windows[view.generation]
+
+    @cached_property
+    def _random_windows(self) -> dict[int, list[Window]]:
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class _Chance:
-    """Mean and deviation of a query's cosines, and the standard score that the best of n reaches by luck."""
+    """Mean and deviation of a query's cosines (or scores) with random pieces; how many pieces there are."""
 
     mean: float
     deviation: float
-    lucky: float
+    count: int
 
     @classmethod
-    def of(cls, cosines: NDArray[np.float32], count: int) -> _Chance:
-        deviation = max(float(cosines.std()), 1e-6)
-        return cls(float(cosines.mean()), deviation, math.sqrt(2 * math.log(max(count, 2))))
+    def of(cls, cosines: NDArray[np.floating], count: int) -> _Chance:
+        return cls(float(cosines.mean()), max(float(cosines.std()), 1e-6), count)
+
+    def standing(self, cosine: float) -> float:
+        """The standard score."""
+        return (cosine - self.mean) / self.deviation
+
+    def cosine(self, standing: float) -> float:
+        """The cosine with a standard score."""
+        return self.mean + standing * self.deviation
 
     def score(self, cosine: float) -> float:
         """In (0, 1)."""
-        above = (cosine - self.mean) / self.deviation - self.lucky
+        above = self.standing(cosine) - math.sqrt(2 * math.log(max(self.count, 2)))
         return 1 / (1 + math.exp(-2 * min(max(above, -300.0), 300.0)))
+
+
+def _apart(found: Sequence[_Found], most: float) -> list[_Found]:
+    """Of moments of one video that overlap more than this (IoU) the best; 1 keeps all."""
+    if most >= 1:
+        return list(found)
+    kept: dict[int, list[_Found]] = defaultdict(list)
+    for moment in sorted(found, key=lambda moment: -moment.raw):
+        if all(moment.span.iou(better.span) <= most for better in kept[moment.row]):
+            kept[moment.row].append(moment)
+    return [moment for own in kept.values() for moment in own]
 
 
 def _pieces_of(index: Index, rows: set[int]) -> NDArray[np.int64]:
@@ -315,15 +411,15 @@ def _fused(seen: Sequence[_Found], heard: Sequence[_Found]) -> list[_Found]:
         shown = moments[place]
         score = 1 - (1 - shown.score) * (1 - said.score)
         span = shown.span if shown.score >= said.score else said.span
-        moments[place] = _Found(said.row, span, score, "both", said.snippet)
+        moments[place] = _Found(said.row, span, score, "both", said.snippet, shown.raw)
     return moments
 
 
 def _ranked(
     found: Sequence[_Found], view: View, *, top_k: int, per_video: int | None, min_score: float
 ) -> list[Moment]:
-    def order(moment: _Found) -> tuple[float, str, float]:
-        return -moment.score, view.videos[moment.row].video_id, moment.span.start
+    def order(moment: _Found) -> tuple[float, float, str, float]:
+        return -moment.score, -moment.raw, view.videos[moment.row].video_id, moment.span.start
 
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)

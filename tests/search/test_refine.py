@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moviola.refine import CurveRefiner, Window
+from moviola.refine import CurveRefiner, EncodedQuery, Footage, Window
 from moviola.types import Proposal, Span
 
-QUERY = np.array([1.0, 0.0], np.float32)
+QUERY = EncodedQuery(np.array([1.0, 0.0], np.float32))
 
 
 def frames_with(similarities: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -19,21 +19,28 @@ def frames_with(similarities: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.stack([similarities, np.sqrt(1 - similarities**2)], axis=1).astype(np.float32)
 
 
-def window(similarities: list[float], span: Span, start: float = 0.0) -> Window:
-    values = np.array(similarities)
-    return Window(Proposal("v", span, 0.5, 1), frames_with(values), start, 1.0, start + len(values))
+def window(similarities: list[float], span: Span) -> Window:
+    video = Footage(3 * frames_with(np.array(similarities)), 1.0, float(len(similarities)))
+    return Window(Proposal("v", span, 0.5, 1), video)
 
 
 def test_a_plateau_is_found_to_the_second() -> None:
     curve = [0.1] * 8 + [0.8] * 6 + [0.1] * 10
-    (refined,) = CurveRefiner().refine(QUERY, [window(curve, Span(8, 12), start=0.0)])
+    (refined,) = CurveRefiner().refine(QUERY, [window(curve, Span(8, 12))])
     assert (refined.span.start, refined.span.end) == (8, 14)
 
 
-def test_times_count_from_the_window() -> None:
-    curve = [0.1] * 8 + [0.8] * 6 + [0.1] * 10
-    (refined,) = CurveRefiner().refine(QUERY, [window(curve, Span(108, 112), start=100.0)])
+def test_times_count_from_the_video() -> None:
+    curve = [0.9] * 95 + [0.1] * 13 + [0.8] * 6 + [0.1] * 10
+    (refined,) = CurveRefiner().refine(QUERY, [window(curve, Span(108, 112))])
     assert (refined.span.start, refined.span.end) == (108, 114)
+
+
+def test_a_frame_of_zeros_is_like_nothing() -> None:
+    case = window([0.1] * 4 + [0.8] * 4 + [0.1] * 4, Span(4, 8))
+    case.footage.frames[0] = 0
+    (refined,) = CurveRefiner().refine(QUERY, [case])
+    assert (refined.span.start, refined.span.end) == (4, 8)
 
 
 def test_a_short_dip_is_bridged() -> None:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from moviola.library import LibraryStore, VideoRow
 
 __all__ = ["export_features"]
 
@@ -50,7 +44,7 @@ def export_features(library: Path, annotations: Sequence[Path], out: Path) -> di
         convert(Computed(tuple(queries), tokens.__getitem__), out / "queries")
         spoken = store.settings.sentence_dim if store.catalogue.cue_count() else 0
         if spoken:
-            convert(Computed(tuple(videos), lambda key: _heard(store, videos[key])), out / "subtitles")
+            convert(Computed(tuple(videos), lambda key: store.heard_rows(videos[key])), out / "subtitles")
         about = {
             "clip_seconds": 1 / store.settings.frame_rate,
             "segment_clips": store.settings.frames_per_segment,
@@ -63,23 +57,3 @@ def export_features(library: Path, annotations: Sequence[Path], out: Path) -> di
         "videos": len(videos), "frames": sum(visual.shape(name)[0] for name in videos), "dim": visual.dim,
         "queries": len(queries), "subtitles": spoken, "clip_seconds": about["clip_seconds"], "out": str(out),
     }  # fmt: skip
-
-
-def _heard(store: LibraryStore, video: VideoRow) -> NDArray[np.float32]:
-    """(frames, d): what is spoken during each frame."""
-    import numpy as np
-
-    rate = store.settings.frame_rate
-    count = len(store.frame_rows(video))
-    total = np.zeros((count, store.settings.sentence_dim), np.float32)
-    spoken = np.zeros((count, 1), np.float32)
-    cues = store.catalogue.cues(video.row)
-    if cues:
-        for cue, vector in zip(cues, store.cue_vectors(video), strict=True):
-            during = slice(
-                int(cue.start * rate), max(int(np.ceil(cue.end * rate)), int(cue.start * rate) + 1)
-            )
-            total[during] += vector
-            spoken[during] += 1
-    heard: NDArray[np.float32] = (total / np.maximum(spoken, 1)).astype(np.float32)
-    return heard

@@ -16,6 +16,7 @@ from moviola.library.features import FeatureStore
 from moviola.library.lock import writing
 from moviola.library.segments import pack_ids
 from moviola.library.store import LibraryStore
+from moviola.library.trained import ROLES, require_intact
 
 __all__ = ["Problem", "compact", "repair", "verify"]
 
@@ -41,7 +42,7 @@ def verify(store: LibraryStore) -> list[Problem]:
     problems = [problem for video in videos for problem in _video_problems(store, video)]
     damaged = {problem.video_id for problem in problems if problem.repairable}
     sound = {video.row: video for video in videos if video.video_id not in damaged}
-    return problems + list(_index_problems(store, sound))
+    return [*problems, *_index_problems(store, sound), *_model_problems(store)]
 
 
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
@@ -63,8 +64,7 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
 
 def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator[Problem]:
     """Compare each published index with what the features say it should hold."""
-    expected = {"segments": store.segment_vectors, "cues": store.cue_vectors}
-    for name, vectors_of in expected.items():
+    for name in ("segments", "cues"):
         try:
             loaded = load_index(store.folder / "index", name, BACKENDS)
         except SegmentIndexError as error:
@@ -72,11 +72,24 @@ def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator
             continue
         if loaded is None:
             continue
-        index, _ = loaded
-        wanted = [pack_ids(row, len(vectors_of(video))) for row, video in sound.items()]
+        index, recipe = loaded
+        if recipe != store.recipe(name):
+            yield Problem("", f"index {name}: made as {recipe!r}, not as {store.recipe(name)!r}", True)
+            continue
+        wanted = [pack_ids(row, store.piece_count(name, video)) for row, video in sound.items()]
         ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
             yield Problem("", f"index {name}: {len(index)} vectors, the features give {len(ids)}", True)
+
+
+def _model_problems(store: LibraryStore) -> Iterator[Problem]:
+    """Whether the trained models in use are those that were put in use."""
+    for role in ROLES:
+        if getattr(store.settings, role):
+            try:
+                require_intact(store.folder, role, store.settings)
+            except LibraryError as error:
+                yield Problem("", str(error), False)
 
 
 def repair(store: LibraryStore) -> list[Problem]:

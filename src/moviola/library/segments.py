@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from moviola.errors import LibraryError
 from moviola.types import Segment, Span
 
-__all__ = ["POOLING", "mean_pooled", "normalised", "pack_ids", "segment", "unpack_id", "unpack_ids"]
+__all__ = [
+    "POOLING",
+    "mean_pooled",
+    "normalised",
+    "pack_ids",
+    "segment",
+    "trained_pooling",
+    "unpack_id",
+    "unpack_ids",
+    "whole_segments",
+]
 
 # A piece's id is the video's row number and the piece's position in it: nothing has to be looked up, and a
 # row number is never used twice. 2^20 segments of 4 s are 48 days.
@@ -16,6 +26,11 @@ _POSITION_BITS = 20
 
 # Names the recipe behind the vectors of an index, so that one made by another recipe is rebuilt.
 POOLING = "mean of normalised frames"
+
+
+def trained_pooling(revision: str) -> str:
+    """The same of a trained stage 1 of SPR."""
+    return f"spr-stage1 {revision}"
 
 
 def pack_ids(row: int, count: int) -> NDArray[np.int64]:
@@ -58,6 +73,13 @@ def mean_pooled(frames: NDArray[np.floating], frames_per_segment: int) -> NDArra
     unit = normalised(frames)
     starts = np.arange(0, len(unit), frames_per_segment)
     return normalised(np.add.reduceat(unit, starts, axis=0))
+
+
+def whole_segments(frames: NDArray[np.float32], frames_per_segment: int) -> NDArray[np.float32]:
+    """Frames (n, d), n >= 1, as segments (ceil(n / T), T, d); a short last one repeats its last frame."""
+    missing = -len(frames) % frames_per_segment
+    filled = np.concatenate([frames, np.repeat(frames[-1:], missing, axis=0)])
+    return filled.reshape(-1, frames_per_segment, frames.shape[1])
 
 
 def normalised(rows: NDArray[np.floating]) -> NDArray[np.float32]:

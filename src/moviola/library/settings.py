@@ -15,10 +15,16 @@ __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
 FORMAT_VERSION = 1
 SETTINGS_FILE = "moviola.toml"
+# The file may come from elsewhere: a name must not lead out of the library.
+_FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
 
 
 class Settings(BaseModel):
-    """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off."""
+    """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off.
+
+    ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
+    ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.trained`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,6 +38,10 @@ class Settings(BaseModel):
     frame_rate: float = Field(default=1.0, gt=0)
     segment_seconds: float = Field(default=4.0, gt=0)
     index: str = "flat"
+    stage1: str = Field(default="", pattern=_FOLDER_NAME)
+    stage1_revision: str = ""
+    refiner: str = Field(default="", pattern=_FOLDER_NAME)
+    refiner_revision: str = ""
 
     @model_validator(mode="after")
     def _whole_frames(self) -> Settings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -17,8 +18,26 @@ from moviola.index import BACKENDS, Index, load_index, save_index
 from moviola.library.catalogue import CATALOGUE_FILE, Catalogue, Extent, VideoRow
 from moviola.library.features import FeatureStore
 from moviola.library.lock import writing
-from moviola.library.segments import POOLING, mean_pooled, normalised, pack_ids, unpack_ids
+from moviola.library.segments import (
+    POOLING,
+    mean_pooled,
+    normalised,
+    pack_ids,
+    trained_pooling,
+    unpack_ids,
+)
 from moviola.library.settings import SETTINGS_FILE, Settings
+from moviola.library.trained import (
+    NONE,
+    ROLES,
+    ContextCache,
+    Stage1,
+    check_fits,
+    copy_into,
+    discard_others,
+    opened_stage1,
+    require_intact,
+)
 from moviola.types import Cue, Video
 
 if TYPE_CHECKING:
@@ -61,10 +80,11 @@ class IngestReport:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One consistent state of the library: its videos by row number and their indexes."""
+    """One consistent state of the library: its videos by row number, the numbers by id, and their indexes."""
 
     generation: int
     videos: dict[int, VideoRow]
+    numbers: dict[str, int]
     segments: Index | None
     cues: Index | None
 
@@ -127,6 +147,7 @@ class LibraryStore:
         self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureStore(self.folder / "features", "frames", self.settings.encoder_dim)
         self.cue_features = FeatureStore(self.folder / "features", "cues", self.settings.sentence_dim)
+        self.contexts = ContextCache(self.folder / "cache" / "context", read_only=read_only)
 
     def _refuse_to_create(self, encoder: str | None, read_only: bool) -> None:
         if self.folder.exists() and not (self.folder.is_dir() and _is_blank(self.folder)):
@@ -207,6 +228,13 @@ class LibraryStore:
             self._load_sentences(self.settings.sentence_encoder) if self.settings.sentence_encoder else None
         )
 
+    @cached_property
+    def stage1(self) -> Stage1 | None:
+        """The trained stage 1 in use, loaded and compared with its recorded revision; None without one."""
+        if self.encoder is None or not self.settings.stage1:
+            return None
+        return opened_stage1(require_intact(self.folder, "stage1", self.settings), self.encoder.device)
+
     def close(self) -> None:
         """Close the catalogue."""
         self.catalogue.close()
@@ -225,6 +253,72 @@ class LibraryStore:
         return len(self.videos())
 
     # -- writing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the write lock, with the models that are in use now: another process may have changed them."""
+        with writing(self.folder):
+            self._adopt(Settings.read(self.folder))
+            yield
+
+    def _adopt(self, settings: Settings) -> None:
+        """Go on with other settings; what was made with the models before is forgotten."""
+        if settings == self.settings:
+            return
+        for role in ROLES:
+            if getattr(settings, role) != getattr(self.settings, role):
+                self.__dict__.pop(role, None)
+        self.settings, self._view = settings, None
+
+    def use(
+        self,
+        *,
+        stage1: str | PathLike[str] | None = None,
+        refiner: str | PathLike[str] | None = None,
+        force: bool = False,
+    ) -> None:
+        """Search with trained models from now on, or without them again.
+
+        The models are copied into the library, and the segment index is made anew where stage 1 changes.
+
+        Args:
+            stage1: folder of an ``spr-stage1`` model; ``"none"`` for the mean of the frames; None: as it is.
+            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"none"`` for the refinement
+                that needs no training; None: as it is.
+            force: take a model that does not say what it was trained on.
+
+        Raises:
+            InvalidValue: nothing to change, opened read-only, a model of another kind, or one that does not
+                say what it was trained on.
+            EncoderMismatch: a model that was trained on another encoder, frame rate or segment length.
+            NotFound, DataError: a model's folder is missing or damaged.
+            LibraryError: the library has no visual encoder.
+            LibraryLocked: another process is writing.
+        """
+        chosen = {
+            role: source for role, source in (("stage1", stage1), ("refiner", refiner)) if source is not None
+        }
+        if not chosen:
+            raise InvalidValue(f"{self.folder}: nothing to change; name a stage1, a refiner, or {NONE!r}")
+        self._refuse_if_read_only()
+        if not self.settings.encoder:
+            raise LibraryError(f"{self.folder}: built without a visual encoder; trained models read frames")
+        with self._writing():
+            trained = {role: Path(source) for role, source in chosen.items() if str(source) != NONE}
+            for role, source in trained.items():
+                check_fits(role, source, self.settings, force=force)
+            changes = {key: "" for role in chosen for key in (role, f"{role}_revision")}
+            for role, source in trained.items():
+                changes.update(copy_into(self.folder, role, source))
+            settings = Settings.of({**self.settings.model_dump(), **changes})
+            settings.write(self.folder)
+            self._adopt(settings)
+            discard_others(self.folder, settings)
+            self._publish_indexes()
+            self._publish_contexts()
+
+    def _publish_contexts(self) -> None:
+        """Make what a refiner wants to know of whole videos; there is none here, see ``moviola.search``."""
 
     def index(
         self,
@@ -252,7 +346,7 @@ class LibraryStore:
         self._refuse_if_read_only()
         from moviola.library.scan import make_plan
 
-        with writing(self.folder):
+        with self._writing():
             plan = make_plan([Path(source) for source in sources], self.catalogue.videos())
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
@@ -277,6 +371,7 @@ class LibraryStore:
             changed = {found.video_id for found in plan.changed}
             self._encode([*plan.new, *plan.changed], changed, report, progress)
             self._publish_indexes()
+            self._publish_contexts()
         return report
 
     def _encode(
@@ -378,7 +473,7 @@ class LibraryStore:
             LibraryLocked: another process is writing.
         """
         self._refuse_if_read_only()
-        with writing(self.folder):
+        with self._writing():
             videos = [self.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
             self._drop(videos)
             self._publish_indexes()
@@ -404,6 +499,7 @@ class LibraryStore:
             self._view = View(
                 generation,
                 videos,
+                {video.video_id: row for row, video in videos.items()},
                 self._current_index("segments", videos)[0],
                 self._current_index("cues", videos)[0],
             )
@@ -416,7 +512,15 @@ class LibraryStore:
         return self.frame_features.read(video.frames)
 
     def segment_vectors(self, video: VideoRow) -> NDArray[np.float32]:
-        """Segment embeddings of a video, (ceil(n / T), d) float32, L2-normalised."""
+        """Segment embeddings of a video, (ceil(n / T), d) float32, L2-normalised: those of the index."""
+        if video.frames is None:
+            return np.empty((0, self.settings.encoder_dim), np.float32)
+        if self.stage1 is None:
+            return self.mean_vectors(video)
+        return self.stage1.segments(self.frame_rows(video), self.settings.frames_per_segment)
+
+    def mean_vectors(self, video: VideoRow) -> NDArray[np.float32]:
+        """The same without training, in the space of the encoder: the means of the segments' frames."""
         if video.frames is None:
             return np.empty((0, self.settings.encoder_dim), np.float32)
         return mean_pooled(self.frame_features.read(video.frames), self.settings.frames_per_segment)
@@ -426,6 +530,35 @@ class LibraryStore:
         if video.cues is None:
             return np.empty((0, self.settings.sentence_dim), np.float32)
         return normalised(self.cue_features.read(video.cues))
+
+    def heard_rows(self, video: VideoRow) -> NDArray[np.float32]:
+        """What is spoken during each frame of a video, (n, d) float32, a row a row of :meth:`frame_rows`.
+
+        The mean of the normalised sentence vectors of the cues that touch the frame's time; zeros where
+        nobody speaks. d is 0 without a sentence encoder.
+        """
+        rate = self.settings.frame_rate
+        total = np.zeros((len(self.frame_rows(video)), self.settings.sentence_dim), np.float32)
+        spoken = np.zeros((len(total), 1), np.float32)
+        cues = self.catalogue.cues(video.row) if video.cues is not None else []
+        for cue, vector in zip(cues, self.cue_vectors(video), strict=True):
+            first = int(cue.start * rate)
+            during = slice(first, max(int(np.ceil(cue.end * rate)), first + 1))
+            total[during] += vector
+            spoken[during] += 1
+        return (total / np.maximum(spoken, 1)).astype(np.float32, copy=False)
+
+    def recipe(self, name: str) -> str:
+        """How the vectors of an index (``segments``, ``cues``) are made, as one that is current says."""
+        if name == "segments" and self.settings.stage1:
+            return trained_pooling(self.settings.stage1_revision)
+        return POOLING
+
+    def piece_count(self, name: str, video: VideoRow) -> int:
+        """How many vectors of a video an index holds."""
+        if name == "segments":
+            return -(-video.frames.count // self.settings.frames_per_segment) if video.frames else 0
+        return video.cues.count if video.cues else 0
 
     def _current_index(self, name: str, videos: dict[int, VideoRow]) -> tuple[Index | None, bool]:
         """An index of exactly these videos and whether the one on disk differs from it."""
@@ -453,14 +586,16 @@ class LibraryStore:
             loaded = load_index(self.folder / "index", name, BACKENDS)
         except SegmentIndexError:
             return None
-        return loaded[0] if loaded and loaded[1] == POOLING else None
+        return loaded[0] if loaded and loaded[1] == self.recipe(name) else None
 
     def _publish_indexes(self) -> None:
         videos = {v.row: v for v in self.catalogue.videos() if v.state != "refused"}
         for name in ("segments", "cues"):
             index, differs = self._current_index(name, videos)
             if index is not None and differs:
-                save_index(index, self.folder / "index", name, backend=self.settings.index, tag=POOLING)
+                save_index(
+                    index, self.folder / "index", name, backend=self.settings.index, tag=self.recipe(name)
+                )
 
 
 def _is_blank(folder: Path) -> bool:
