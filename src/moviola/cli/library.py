@@ -1,4 +1,4 @@
-"""Commands on a library: index, search, list, show, remove, verify, doctor."""
+"""Commands on a library: index, search, list, show, remove, verify, doctor, library use."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ LibraryOption = Annotated[
     Path, typer.Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
 ]
 DEFAULT_LIBRARY = Path("moviola-library")
+
+settings_group = typer.Typer(
+    name="library",
+    help="What a library works with.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.add_typer(settings_group)
 
 
 def _open(folder: Path) -> Library:
@@ -390,6 +398,42 @@ def verify(
             console.print(f"{library}: sound", markup=False)
     if problems:
         leave_partial()
+
+
+@settings_group.command()
+def use(
+    library: Annotated[Path, typer.Argument(help="The library folder.")],
+    stage1: Annotated[
+        str | None,
+        typer.Option(help="Folder of a trained spr-stage1 model, or none for the mean of the frames."),
+    ] = None,
+    refiner: Annotated[
+        str | None,
+        typer.Option(help="Folder of a trained reel, spr-clip or reloclnet model, or none."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take a model that does not say what it was trained on.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Search with trained models from now on; they are copied into the library. `none` goes back.
+
+    Without an option it only says what is in use.
+
+    Example: `moviola library use films --stage1 models/stage1 --refiner models/reel`
+    """
+    from moviola.search import Library
+
+    with Library(library, read_only=stage1 is None and refiner is None) as lib:
+        if not lib.read_only:
+            lib.use(stage1=stage1, refiner=refiner, force=force)
+        models = lib.models_in_use()
+    if json:
+        emit_json(models)
+        return
+    for role, model in models.items():
+        about = f"{model['name']} (revision {model['revision']})" if model else "none"
+        console.print(f"{role:>7}  {about}", markup=False)
 
 
 @app.command()

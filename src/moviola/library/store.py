@@ -317,6 +317,14 @@ class LibraryStore:
             self._publish_indexes()
             self._publish_contexts()
 
+    def models_in_use(self) -> dict[str, dict[str, str] | None]:
+        """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
+        values = self.settings.model_dump()
+        return {
+            role: {"name": values[role], "revision": values[f"{role}_revision"]} if values[role] else None
+            for role in ROLES
+        }
+
     def _publish_contexts(self) -> None:
         """Make what a refiner wants to know of whole videos; there is none here, see ``moviola.search``."""
 
