@@ -196,13 +196,16 @@ class Reel(nn.Module):
     def paired_curves(self, query: Tensor, context: ReelContext) -> Tensor:
         """The same for one query a window: (N, 3, h) to (N, 3, L)."""
         similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)
-        return self._smoothed(similarity[:, None], context.mask)[:, 0]
+        return self._smoothed(similarity, context.mask)
 
     def _smoothed(self, similarity: Tensor, mask: Tensor) -> Tensor:
-        """(Q, N, 3, L): scaled, with what the neighbours say added; silence beyond the ends."""
+        """(..., N, 3, L): scaled, with what the neighbours say added; silence beyond the ends."""
         valid = mask[:, None, :]
         scaled = similarity * self.log_scale.exp()[:, None] * valid
-        return scaled + self.smooth(scaled.flatten(0, 1)).view_as(scaled) * valid
+        first, activation, second = self.smooth
+        heard = activation(first(scaled.flatten(0, -3))).unflatten(0, scaled.shape[:-2]) * valid
+        smoothed: Tensor = second(heard.flatten(0, -3)).view_as(scaled)
+        return scaled + smoothed * valid
 
     def span_scores(self, curves: Tensor, mask: Tensor) -> Tensor:
         """Logits of all spans: curves (..., 3, L) and mask (..., L) to (..., L, longest).
@@ -235,7 +238,8 @@ class Reel(nn.Module):
         whole = gains.sum(dim=1)
         asked = whole > 0
         target = gains[asked] / whole[asked, None]
-        return {"list": -(target * scores[asked].log_softmax(dim=1)).sum(dim=1).mean()}
+        each = -(target * scores[asked].log_softmax(dim=1)).sum(dim=1)
+        return {"list": each.sum() / max(1, len(each))}
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest): how much each span is worth to each query, in [0, 1]."""
