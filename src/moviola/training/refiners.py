@@ -60,6 +60,9 @@ class RefinerSampling:
 
     Attributes:
         context: seconds on both sides of a proposal.
+        held_by_window: a proposal with its context need hold a moment to be drawn for it, rather than by
+            itself, as in the paper. Where proposals are shorter than moments hardly any holds one by itself,
+            and a model is trained on longer windows than it refines.
         segment_seconds: length of a segment, for moments that no proposal holds.
         strategy: a name in :data:`STRATEGIES`.
         strong: how many of a query's first moments are strong positives (N_s).
@@ -69,6 +72,7 @@ class RefinerSampling:
     """
 
     context: float = CONTEXT
+    held_by_window: bool = False
     segment_seconds: float = 4.0
     strategy: str = "standard"
     strong: int = 10
@@ -164,12 +168,13 @@ class Examples:
         holding: list[Rows] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
         free: list[Rows] = []
         context = self.sampling.context
+        slack = context if self.sampling.held_by_window else 0.0
         for query in range(len(self.pairs.query_ids)):
             own = np.arange(self._own.begin[query], self._own.begin[query + 1])
             rows = self.of_query.rows[self.of_query.begin[query] : self.of_query.begin[query + 1]]
             video, start, end = (x[:, None] for x in self.moments(rows))
             there = self.video[own] == video
-            holds = there & (self.start[own] <= start) & (self.end[own] >= end)
+            holds = there & (self.start[own] - slack <= start) & (self.end[own] + slack >= end)
             touches = there & (self.start[own] - context < end) & (self.end[own] + context > start)
             for row, held in zip(rows.tolist(), holds, strict=True):
                 holding[row] = own[held]
@@ -178,7 +183,7 @@ class Examples:
 
     @property
     def holding(self) -> Lists:
-        """The proposals of its query that hold each pair's moment whole."""
+        """The proposals of its query that hold each pair's moment whole, see ``held_by_window``."""
         return self._compared[0]
 
     @property
