@@ -156,7 +156,6 @@ def test_overlapping_answers_of_one_video_are_thinned(world: Any) -> None:
     model = model_for(split)
     assert {len(rows) for rows in reel_run(model, twice, nms=None).rows().values()} == {2}
     assert {len(rows) for rows in reel_run(model, twice, nms=0.5).rows().values()} == {1}
-    assert {len(rows) for rows in reel_run(model, twice, nms=None, keep=1).rows().values()} == {1}
 
 
 def test_training_beats_not_training(world: Any) -> None:

@@ -405,11 +405,11 @@ def use(
     library: Annotated[Path, typer.Argument(help="The library folder.")],
     stage1: Annotated[
         str | None,
-        typer.Option(help="Folder of a trained spr-stage1 model, or none for the mean of the frames."),
+        typer.Option(help="Folder of a trained spr-stage1 model, demo, or none for the mean of the frames."),
     ] = None,
     refiner: Annotated[
         str | None,
-        typer.Option(help="Folder of a trained reel, spr-clip or reloclnet model, or none."),
+        typer.Option(help="Folder of a trained reel, spr-clip or reloclnet model, demo, or none."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Take a model that does not say what it was trained on.")
@@ -418,9 +418,12 @@ def use(
 ) -> None:
     """Search with trained models from now on; they are copied into the library. `none` goes back.
 
-    Without an option it only says what is in use.
+    `demo` is what moviola carries for libraries of the encoder demo (a folder of that name: `./demo`). Without
+    an option it only says what is in use.
 
     Example: `moviola library use films --stage1 models/stage1 --refiner models/reel`
+
+    Example: `moviola library use demo-library --stage1 demo --refiner demo`
     """
     from moviola.search import Library
 

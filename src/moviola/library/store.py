@@ -282,9 +282,10 @@ class LibraryStore:
         The models are copied into the library, and the segment index is made anew where stage 1 changes.
 
         Args:
-            stage1: folder of an ``spr-stage1`` model; ``"none"`` for the mean of the frames; None: as it is.
-            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"none"`` for the refinement
-                that needs no training; None: as it is.
+            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the one that the package carries for the
+                encoder ``demo``; ``"none"`` for the mean of the frames; None: as it is.
+            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise; ``"none"``
+                for the refinement that needs no training; None: as it is.
             force: take a model that does not say what it was trained on.
 
         Raises:
@@ -304,7 +305,8 @@ class LibraryStore:
         if not self.settings.encoder:
             raise LibraryError(f"{self.folder}: built without a visual encoder; trained models read frames")
         with self._writing():
-            trained = {role: Path(source) for role, source in chosen.items() if str(source) != NONE}
+            sources = {role: source_of(role, source) for role, source in chosen.items()}
+            trained = {role: source for role, source in sources.items() if source is not None}
             for role, source in trained.items():
                 check_fits(role, source, self.settings, force=force)
             changes = {key: "" for role in chosen for key in (role, f"{role}_revision")}

@@ -18,12 +18,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.checkpoints import DEMO
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.segments import normalised, whole_segments
 from moviola.library.settings import Settings
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
 
 __all__ = [
-    "NONE", "ROLES", "ContextCache", "Stage1", "check_fits", "copy_into", "discard_others", "model_folder",
-    "opened_stage1", "require_intact", "revision_of",
+    "DEMO_MODELS", "NONE", "ROLES", "ContextCache", "Stage1", "check_fits", "copy_into", "discard_others",
+    "model_folder", "opened_stage1", "require_intact", "revision_of", "source_of",
 ]  # fmt: skip
 
 NONE = "none"
@@ -48,11 +50,26 @@ ROLES: dict[str, frozenset[str]] = {
 }
 """What a model can be in use as, and the architectures that can."""
 
+_MODELS = Path(__file__).parents[1] / "models"
+DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _MODELS / "demo_reel"}
+"""The trained models that the package carries: they fit libraries of the encoder ``demo``, under whose name
+they are known."""
+
 _FILES = ("config.json", "model.safetensors", "README.md")
 _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 _SEGMENTS_AT_ONCE = 1024
 # What a process keeps of context encodings; an hour of Reel's default size is 5 MiB.
 _REMEMBERED_BYTES = 1 << 28
+
+
+def source_of(role: str, source: str | PathLike[str]) -> Path | None:
+    """Where a model is to be taken from: None for :data:`NONE`, the package for the text ``"demo"``.
+
+    A folder of that name is given as ``./demo`` or as a path.
+    """
+    if str(source) == NONE:
+        return None
+    return DEMO_MODELS[role] if source == DEMO else Path(source)
 
 
 # ---- which models fit ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
-from moviola.measures import Run
+from moviola.measures import Run, temporal_nms
 from moviola.models.reel import AnswerBatch, Reel, ReelContext
 from moviola.models.spans import ClipWindows
 from moviola.training.data import Clips, Pairs, Queries, Rows
@@ -116,10 +116,16 @@ def encoded_clips(model: Reel, clips: Clips, *, batch: int = 32) -> list[Tensor]
     return stored
 
 
-def reel_run(
-    model: Reel, split: Split, *, context: float = 8.0, nms: float | None = 0.5, keep: int = 100
-) -> Run:
-    """Proposals refined and re-ranked by Reel; see :func:`moviola.training.windows.refined_run`."""
+def reel_run(model: Reel, split: Split, *, context: float = 8.0, nms: float | None = 0.5) -> Run:
+    """Proposals refined and re-ranked by Reel.
+
+    Args:
+        model: a trained one.
+        split: with proposals.
+        context: padding on both sides of a proposal in seconds.
+        nms: of two refined moments of a video that overlap more than this (IoU), the better one stays; None
+            keeps all.
+    """
     assert split.proposals is not None
     stored = encoded_clips(model, split.clips)
     device = stored[0].device
@@ -134,16 +140,10 @@ def reel_run(
             ]
             return _refined(model, queries[row : row + 1], parts)
 
-        return refined_run(
-            refine,
-            split.proposals,
-            split.clips,
-            split.queries,
-            context=context,
-            longest=1 << 30,
-            nms=nms,
-            keep=keep,
+        run = refined_run(
+            refine, split.proposals, split.clips, split.queries, context=context, longest=1 << 30
         )
+    return run if nms is None else temporal_nms(run, nms)
 
 
 def _refined(model: Reel, query: Tensor, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:

@@ -66,8 +66,6 @@ def refined_run(
     *,
     context: float,
     longest: int,
-    nms: float | None = None,
-    keep: int = 100,
 ) -> Run:
     """Refine and re-rank the proposals of all queries (SPR, section 3.3).
 
@@ -77,9 +75,6 @@ def refined_run(
         clips, queries: what they refer to.
         context: padding on both sides in seconds.
         longest: most clips of a window.
-        nms: of two refined moments of one video that overlap more than this (IoU), the better one stays;
-            None keeps all, as the paper does.
-        keep: at most so many moments a query.
     """
     columns: list[tuple[NDArray[Any], ...]] = []
     names = np.array(clips.videos, dtype=object)
@@ -92,24 +87,8 @@ def refined_run(
         end = windows.clips.start + (last + 1) * windows.clips.clip_seconds
         end = np.maximum(np.minimum(end, clips.durations[windows.video]), start + 1e-3)
         order = np.argsort(-score, kind="stable")
-        if nms is not None:
-            order = order[_kept(windows.video[order], start[order], end[order], nms, keep)]
-        order = order[:keep]
         asked = np.full(len(order), queries.query_ids[row], dtype=object)
         columns.append((asked, names[windows.video[order]], start[order], end[order], score[order]))
     query, video, start, end, score = (np.concatenate(column) for column in zip(*columns, strict=True))
     return Run.from_columns(query, video, start, end, score, queries=queries.query_ids, ranked=True)
 
-
-def _kept(video: Rows, start: NDArray[np.float64], end: NDArray[np.float64], most: float, keep: int) -> Rows:
-    """Greedy suppression within a video: places that stay, of moments in order of rank."""
-    shared = np.minimum(end[:, None], end) - np.maximum(start[:, None], start)
-    union = (end - start)[:, None] + (end - start) - shared
-    clash = (video[:, None] == video) & (shared > most * union)
-    stays: list[int] = []
-    for place in range(len(video)):
-        if not clash[place, stays].any():
-            stays.append(place)
-            if len(stays) == keep:
-                break
-    return np.array(stays, dtype=np.int64)
