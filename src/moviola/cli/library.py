@@ -418,8 +418,8 @@ def use(
 ) -> None:
     """Search with trained models from now on; they are copied into the library. `none` goes back.
 
-    `demo` is what moviola carries for libraries of the encoder demo (a folder of that name: `./demo`). Without
-    an option it only says what is in use.
+    `demo` is what moviola carries for libraries of the encoder demo (a folder of that name: `./demo`).
+    Without an option it only says what is in use.
 
     Example: `moviola library use films --stage1 models/stage1 --refiner models/reel`
 

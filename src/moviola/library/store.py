@@ -37,6 +37,7 @@ from moviola.library.trained import (
     discard_others,
     opened_stage1,
     require_intact,
+    source_of,
 )
 from moviola.types import Cue, Video
 
@@ -282,10 +283,10 @@ class LibraryStore:
         The models are copied into the library, and the segment index is made anew where stage 1 changes.
 
         Args:
-            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the one that the package carries for the
-                encoder ``demo``; ``"none"`` for the mean of the frames; None: as it is.
-            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise; ``"none"``
-                for the refinement that needs no training; None: as it is.
+            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the one that the package carries for
+                the encoder ``demo``; ``"none"`` for the mean of the frames; None: as it is.
+            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
+                ``"none"`` for the refinement that needs no training; None: as it is.
             force: take a model that does not say what it was trained on.
 
         Raises:
