@@ -1,4 +1,4 @@
-"""``make demo``: make films, index them, search them, and show the true relevance beside each answer.
+"""``make demo``: make films, index them, search them with and without trained models, and say what is true.
 
 Everything here is what a user would type, except the judgements: gridhouse knows what happens in its films,
 so each answer can be set against the truth.
@@ -13,18 +13,26 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from moviola import Library
 from moviola.cli.app import console
+from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
 from moviola.export import clock, export_sheet
+from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Span
 
 VIDEOS = 24
-# Seeds of the demo; the encoder was trained on others (see scripts/train_demo_clip.py).
+# Of the demo's world; encoder and models were trained on others (see scripts/train_demo_*.py).
 SEED = 7
 QUERIES = 6
+OVERLAPS = (0.3, 0.5, 0.7)
 SHEET = Path("demo-results.png")
+VERBS = {
+    "picks", "opens", "closes", "drops", "puts", "goes", "takes", "walks", "shuts", "places", "pick", "open",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -37,70 +45,102 @@ def main() -> None:
         library.index(world / "videos")
         seconds = sum(video.duration for video in library.videos())
         console.print(f"   {seconds / 60:.0f} min of film in {time.perf_counter() - started:.0f} s")
+        library.use(stage1="none", refiner="none")  # if the demo was here before
+        figures = answer_all(library, world, "without training")
+        console.print(f"[bold]3. moviola library use[/] {folder} --stage1 demo --refiner demo")
+        library.use(stage1="demo", refiner="demo")
+        figures |= answer_all(library, world, "trained")
+        print_figures(figures, len(read_queries(world / "test.json")))
         search(library, world)
     console.print(f"\nThe same as pictures: {SHEET}")
     command = Path(os.path.relpath(sys.executable)).with_name("moviola")
     console.print(f'Try your own: {command} search "a robot opens a door" --library {folder}')
 
 
+def answer_all(library: Library, world: Path, models: str) -> dict[str, list[float]]:
+    """Means over all test queries, of coarse proposals and of refined moments."""
+    queries, qrels = read_queries(world / "test.json"), read_qrels(world / "test.json")
+    found = {}
+    for kind, refine in (("coarse", False), ("refined", True)):
+        answers = library.search_many(queries, top_k=100, refine=refine)
+        run = Run.from_dict({
+            query.query_id: [
+                {"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments
+            ]
+            for query, moments in zip(queries, answers, strict=True)
+        })  # fmt: skip
+        measures = [f"nDCG@20,IoU>={overlap}" for overlap in OVERLAPS]
+        found[f"{kind}, {models}"] = list(evaluate(run, qrels, measures).measures.values())
+    return found
+
+
+def print_figures(figures: dict[str, list[float]], count: int) -> None:
+    table = Table(box=None, header_style="dim", padding=(0, 0, 0, 3))
+    table.add_column(f"nDCG@20, mean of {count} test queries")
+    for overlap in OVERLAPS:
+        table.add_column(f"IoU ≥ {overlap}", justify="right")
+    for name, values in figures.items():
+        table.add_row(name, *(f"{value:.3f}" for value in values))
+    console.print(table)
+
+
 def search(library: Library, world: Path) -> None:
-    """Print the answers to some test queries with the relevance of what they found."""
-    queries = varied(json.loads((world / "test.json").read_text()))
-    sources = {row.video_id: row.path for row in library.catalogue.videos()}
+    """Print the answers to some test queries, from which coarse proposal each is, and what is true."""
     shown: list[Moment] = []
     notes: list[str] = []
-    for query in queries:
-        console.print(f'\n[bold]3. moviola search[/] "{query["query"]}"')
+    for query in varied(json.loads((world / "test.json").read_text())):
+        console.print(f'\n[bold]4. moviola search[/] "{query["query"]}"')
+        proposals = library.search(query["query"], top_k=1000, refine=False)
+        table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for column in ("", "video", "coarse proposal", "rank", "refined", "relevance", "IoU"):
+            table.add_column(column, justify="right" if column == "rank" else "left", no_wrap=True)
         for moment in library.search(query["query"], top_k=5):
-            relevance, iou = truth(moment, query["relevant_moment"])
-            judged = f"relevance {relevance}, IoU {iou:.2f}" if relevance else "not relevant"
-            console.print(
-                f"   {moment.rank}  {moment.video_id}  {clock(moment.start)} – {clock(moment.end)}"
-                f"  {moment.score:.3f}   {judged}"
-            )
+            coarse = origin(moment, proposals)
+            relevance, true = truth(moment, query["relevant_moment"])
+            judged = f"{relevance} of 4"
+            ious = f"{coarse.span.iou(true):.2f} → {moment.span.iou(true):.2f}" if true else ""
+            spans = times(coarse), str(coarse.rank), times(moment)
+            table.add_row(str(moment.rank), moment.video_id, *spans, judged if true else "none", ious)
             shown.append(moment)
-            notes.append(f"“{query['query']}”: {relevance} of 4" if moment.rank == 1 else f"{relevance} of 4")
+            notes.append(f"{judged}: “{query['query']}”" if moment.rank == 1 else judged)
+        console.print(table)
+    sources = {row.video_id: row.path for row in library.catalogue.videos()}
     export_sheet(shown, sources, SHEET, title="moviola demo: the first five of each query", notes=notes)
+
+
+def times(moment: Moment) -> str:
+    return "–".join(clock(seconds).removeprefix("0:") for seconds in (moment.start, moment.end))
+
+
+def origin(moment: Moment, proposals: list[Moment]) -> Moment:
+    """The coarse proposal that a refined moment is from: of its video, and overlapping or else near it."""
+
+    def near(proposal: Moment) -> tuple[float, float]:
+        distance = abs(proposal.start + proposal.end - moment.start - moment.end)
+        return proposal.span.iou(moment.span), -distance
+
+    return max((p for p in proposals if p.video_id == moment.video_id), key=near)
 
 
 def varied(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Some queries about different things: the first of each opening verb, in the file's order."""
     first: dict[str, dict[str, Any]] = {}
     for query in queries:
-        captions = [m["caption"] for m in query["relevant_moment"] if m["relevance"] == 4]
         verb = next((word for word in query["query"].split() if word in VERBS), query["query"])
-        if captions:
+        if any(row["relevance"] == 4 for row in query["relevant_moment"]):
             first.setdefault(verb, query)
     return list(first.values())[:QUERIES]
 
 
-VERBS = {
-    "picks",
-    "opens",
-    "closes",
-    "drops",
-    "puts",
-    "goes",
-    "takes",
-    "walks",
-    "shuts",
-    "places",
-    "pick",
-    "open",
-}
-
-
-def truth(moment: Moment, judged: list[dict[str, Any]]) -> tuple[int, float]:
-    """Relevance and overlap of the judged moment that an answer overlaps most."""
-    best = max(
-        (
-            (Span(*row["timestamp"]).iou(moment.span), row["relevance"])
-            for row in judged
-            if row["video_name"] == moment.video_id
-        ),
-        default=(0.0, 0),
-    )
-    return (best[1], best[0]) if best[0] > 0 else (0, 0.0)
+def truth(moment: Moment, judged: list[dict[str, Any]]) -> tuple[int, Span | None]:
+    """Relevance and span of the judged moment that an answer overlaps most; 0 and None if there is none."""
+    spans = [
+        (Span(*row["timestamp"]), int(row["relevance"]))
+        for row in judged
+        if row["video_name"] == moment.video_id
+    ]
+    span, relevance = max(spans, key=lambda row: row[0].iou(moment.span), default=(None, 0))
+    return (relevance, span) if span and span.iou(moment.span) > 0 else (0, None)
 
 
 if __name__ == "__main__":
