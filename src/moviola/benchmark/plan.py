@@ -45,7 +45,7 @@ class Preset:
         tops: N, of which ``top`` is that of all studies.
         seeds: of the main rows.
         segments: k, segments retrieved a query.
-        steps: training steps by recipe; halved for studies.
+        steps: training steps by recipe.
         sizes: further overrides by recipe.
         studies: with ablations.
     """
@@ -61,47 +61,52 @@ class Preset:
     studies: bool = True
 
 
-STAGE1 = ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0")
+STANDARD = ("sampling.strategy=standard", "sampling.held_by_window=true", "loop.batch_size=64")
+QUICK = ("loop.optimizer.lr=1e-3", "loop.optimizer.warmup=0.05")
 SIZES: dict[str, tuple[str, ...]] = {
-    "spr-stage1": STAGE1,
-    "spr-clip": ("model.layers=2", "model.identity_start=true", "loop.batch_size=64"),
-    "spr-relo": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=64", "loop.optimizer.lr=5e-4"),
-    "spr-relo-large": (
-        "model.hidden_size=256",
-        "model.heads=4",
-        "loop.batch_size=64",
-        "loop.optimizer.lr=5e-4",
-    ),
+    "spr-stage1": ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0"),
+    "spr-clip": ("model.layers=2", "model.identity_start=true", *STANDARD, *QUICK),
+    "spr-relo": ("model.hidden_size=128", "model.heads=4", *STANDARD, *QUICK),
+    "spr-relo-large": ("model.hidden_size=256", "model.heads=4", *STANDARD, *QUICK),
     "reel": ("model.hidden_size=128", "model.longest=16"),
-    "xml": ("model.hidden_size=128", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
-    "reloclnet": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=128", "loop.optimizer.lr=5e-4"),
+    "xml": ("model.hidden_size=128", "loop.batch_size=128", *QUICK),
+    "reloclnet": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=64", *QUICK),
     "conquer": (
-        "model.hidden_size=128",
+        "model.hidden_size=64",
         "model.heads=4",
-        "model.feed_forward_size=256",
+        "model.feed_forward_size=128",
         "model.clusters=8",
         "model.candidates=10",
         "model.top_videos=10",
-        "loop.optimizer.lr=5e-4",
+        *QUICK,
     ),
-    "prem": ("model.hidden_size=128", "loop.optimizer.lr=5e-4", "loop.batch_size=32"),
+    "prem": (
+        "model.hidden_size=64",
+        "model.intermediate_size=256",
+        "retriever.batch_size=64",
+        "localizer.batch_size=16",
+        *QUICK,
+    ),
 }
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own."""
 
 SMALL_STEPS = {
-    "spr-stage1": 60, "spr-clip": 20, "spr-relo": 10, "spr-relo-large": 5, "reel": 60, "xml": 20,
-    "reloclnet": 20, "conquer": 4, "prem": 4,
+    "spr-stage1": 60, "spr-clip": 20, "spr-relo": 10, "spr-relo-large": 5, "reel": 60, "xml": 10,
+    "reloclnet": 10, "conquer": 4, "prem": 4,
 }  # fmt: skip
 FULL_STEPS = {
-    "spr-stage1": 400, "spr-clip": 300, "spr-relo": 300, "spr-relo-large": 150, "reel": 500, "xml": 400,
-    "reloclnet": 300, "conquer": 150, "prem": 100,
+    "spr-stage1": 400, "spr-clip": 1000, "spr-relo": 1000, "spr-relo-large": 400, "reel": 500, "xml": 600,
+    "reloclnet": 700, "conquer": 300, "prem": 150,
 }  # fmt: skip
+"""About equal CPU time for every model but stage 1: one to two minutes of one core."""
+
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, seed=32, tops=(20,), top=20, seeds=(0,), segments=40, steps=SMALL_STEPS,
     ),
     "full": Preset(
         videos=1000, seed=31, tops=TOPS, top=20, seeds=(0, 1, 2), segments=100, steps=FULL_STEPS,
+        sizes={"prem": ("retriever.steps=300", "retriever.evaluate_every=150")},
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is what the committed report was made with."""
@@ -117,7 +122,7 @@ def _overrides(preset: Preset, recipe: str, *more: str, part: float = 1.0) -> tu
     steps = max(1, round(preset.steps[recipe] * part))
     # Val is asked once at the end and once on the way: every evaluation ranks the whole split.
     limits = (f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 2)}")
-    return (*SIZES[recipe], *preset.sizes.get(recipe, ()), *limits, *more)
+    return (*limits, *SIZES[recipe], *preset.sizes.get(recipe, ()), *more)
 
 
 def _stage1(preset: Preset) -> list[Job]:
@@ -132,10 +137,11 @@ def _stage1(preset: Preset) -> list[Job]:
     return made
 
 
+STRATEGIES = ("standard", "hard-negative", "strong-weak")
 CONQUERS = ("general", "disjoint", "exclusive")
 
 
-MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem")
+MODELS = ("spr-clip", "spr-relo", "reel", "xml", "reloclnet", "prem")
 SEEDED = ("spr-clip", "spr-relo", "reel", "xml", "reloclnet")
 """Rows of which more than one seed is trained."""
 
@@ -148,6 +154,8 @@ def _main(preset: Preset) -> list[Job]:
         for kind in CONQUERS:
             own = _overrides(preset, "conquer", f"model.similarity={kind}")
             made.append(Job(f"conquer-{kind}-n{top}", "conquer", top, 0, own, first))
+    large, first = "spr-relo-large", f"spr-stage1-n{preset.top}"
+    made.append(Job(f"{large}-n{preset.top}", large, preset.top, 0, _overrides(preset, large), first))
     for seed in filter(None, preset.seeds):
         first = f"spr-stage1-n{preset.top}-seed{seed}"
         for name in SEEDED:
@@ -172,15 +180,15 @@ PREMS = {
 
 
 def _studies(preset: Preset) -> list[Job]:
-    def study(name: str, group: str, *more: str, n: int = preset.top) -> Job:
+    def study(name: str, group: str, *more: str, n: int = preset.top, part: float = 1.0) -> Job:
         recipe = next(model for model in ("spr-clip", "spr-relo", "xml", "prem") if name.startswith(model))
-        own = _overrides(preset, recipe, *more)
+        own = _overrides(preset, recipe, *more, part=part)
         return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant=name in RELEVANT)
 
     strategies = [
-        study(f"{model}-{strategy}", "strategy", f"sampling.strategy={strategy}")
+        study(f"{model}-{strategy}", "strategy", f"sampling.strategy={strategy}", part=0.5)
         for model in ("spr-clip", "spr-relo")
-        for strategy in ("hard-negative", "strong-weak")
+        for strategy in STRATEGIES
     ]
     relevant = [study(name, "relevant", *more, n=preset.tops[0]) for name, more in RELEVANT.items()]
     return [*strategies, *relevant, *(study(name, "prem", more) for name, more in PREMS.items())]

@@ -12,12 +12,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 
 from moviola.benchmark.plan import Job
+from moviola.benchmark.recall import in_corpus, in_video
 from moviola.benchmark.world import World
-from moviola.measures import Measure, Qrels, Run, evaluate
+from moviola.measures import Run
 from moviola.measures.writing import write_run
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.models.spr import SegmentRetriever, SprClip
@@ -28,8 +28,8 @@ from moviola.training.segments import propose_for, video_scores
 
 __all__ = ["Bench", "run_jobs"]
 
-RECALLS = tuple(Measure.parse(f"R@{k},IoU>{overlap}") for overlap in (0.5, 0.7) for k in (1, 10, 100))
-VIDEO_RECALLS = tuple(Measure.parse(f"R@{k},IoU>0.5") for k in (1, 5, 10, 100))
+IN_VIDEO = 5
+"""Segments retrieved where one video is searched alone: 20 s of it."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,6 @@ class Bench:
         """A trained stage 1."""
         return from_pretrained(self.model(name), kind=SegmentRetriever)
 
-    def with_stage1(self, split: Split, name: str, needs: frozenset[str]) -> Split:
-        """A split with what a recipe needs of a stage 1."""
-        model = self.stage1(name)
-        if "proposals" in needs:
-            split = replace(split, proposals=propose_for(model, split, count=self.segments))
-        if "first_stage" in needs:
-            split = replace(split, first_stage=video_scores(model, split))
-        return split
-
 
 def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[[str], None] = print) -> None:
     """Train what is not trained yet.
@@ -99,21 +90,35 @@ def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
     if job.relevant:
         how = _with_relevant_pairs(how, _split(bench.world, "train", job.top))
     settings = read_settings(how, overrides=job.overrides)
-    splits = {name: _split(bench.world, name, job.top) for name in ("train", "val", "test")}
-    if job.stage1 is not None and how.needs:
-        splits = {name: bench.with_stage1(split, job.stage1, how.needs) for name, split in splits.items()}
+    stage1 = bench.stage1(job.stage1) if job.stage1 else None
+
+    def ready(split: Split, count: int = bench.segments) -> Split:
+        return split if stage1 is None else _with_stage1(split, stage1, how.needs, count)
 
     def start(model: torch.nn.Module) -> None:
-        if isinstance(model, SprClip) and job.stage1 is not None:
-            model.start_from(bench.stage1(job.stage1))
+        if isinstance(model, SprClip) and stage1 is not None:
+            model.start_from(stage1)
 
-    trained = train(how, splits["train"], splits["val"], settings, start=start)
+    learned, chosen, test = (ready(_split(bench.world, name, job.top)) for name in ("train", "val", "test"))
+    trained = train(how, learned, chosen, settings, start=start)
     asked = time.perf_counter()
     with torch.inference_mode():
-        run = how.run(trained.model, splits["test"])
-    answered = time.perf_counter() - asked
-    _keep(bench, job, trained, run, answered)
-    return job.name, time.perf_counter() - started, bench.result(job.name)["test"]["nDCG@20,IoU>=0.5"]
+        run = how.run(trained.model, test)
+        answered = time.perf_counter() - asked
+        # A stage 1 has no answer of its own in one video: all its segments are one proposal.
+        alone = in_video(lambda part: how.run(trained.model, ready(part, IN_VIDEO)), test) if stage1 else {}
+    found = {"test": judge(run, test), "recall": in_corpus(run, test) | alone}
+    _keep(bench, job, trained, run, found | {"query_seconds": answered / len(test.queries)})
+    return job.name, time.perf_counter() - started, found["test"]["nDCG@20,IoU>=0.5"]
+
+
+def _with_stage1(split: Split, model: SegmentRetriever, needs: frozenset[str], count: int) -> Split:
+    """A split with what a recipe needs of a stage 1."""
+    if "proposals" in needs:
+        split = replace(split, proposals=propose_for(model, split, count=count))
+    if "first_stage" in needs:
+        split = replace(split, first_stage=video_scores(model, split))
+    return split
 
 
 @cache
@@ -121,12 +126,10 @@ def _split(world: World, name: str, top: int) -> Split:
     return world.split(name, top if name == "train" else None)
 
 
-def _keep(bench: Bench, job: Job, trained: Trained, run: Run, seconds: float) -> None:
+def _keep(bench: Bench, job: Job, trained: Trained, run: Run, found: dict[str, Any]) -> None:
     """Write the model, its answers and its figures; the figures last, since they mark the job as done."""
     for folder in ("models", "runs", "results"):
         (bench.out / folder).mkdir(parents=True, exist_ok=True)
-    test = _split(bench.world, "test", job.top)
-    measures = judge(run, test)
     extra = facts(
         job.recipe,
         trained,
@@ -141,53 +144,16 @@ def _keep(bench: Bench, job: Job, trained: Trained, run: Run, seconds: float) ->
     write_run(run, bench.run_file(job.name))
     found = {
         "job": asdict(job),
-        "test": measures,
-        "recall": recalls(run, test),
+        **found,
         "val": trained.fitted[-1].best,
         "steps": sum(fitted.steps for fitted in trained.fitted),
         "seconds": sum(fitted.seconds for fitted in trained.fitted),
         "parameters": sum(p.numel() for p in trained.model.parameters()),
-        "query_seconds": seconds / len(test.queries),
         "log": trained.fitted[-1].history,
     }
     draft = bench.result_file(job.name).with_suffix(".tmp")
     draft.write_text(json.dumps(found, indent=1))
     draft.replace(bench.result_file(job.name))
-
-
-def recalls(run: Run, split: Split) -> dict[str, float]:
-    """VCMR and, from the same answers, VR: recall of any of the best judged moments, and of their videos."""
-    best = best_answers(split)
-    found = {f"VCMR {name}": value for name, value in evaluate(run, best, RECALLS).measures.items()}
-    videos = evaluate(whole_videos(run, split), whole_videos(best, split), VIDEO_RECALLS).measures
-    return found | {f"VR R@{Measure.parse(name).k}": value for name, value in videos.items()}
-
-
-def best_answers(split: Split) -> Qrels:
-    """Of each query the moments of its highest grade alone, as if they were the truth of moment retrieval."""
-    pairs = split.pairs
-    highest = np.zeros(len(pairs.query_ids))
-    np.maximum.at(highest, pairs.query, pairs.relevance)
-    keep = pairs.relevance == highest[pairs.query]
-    return replace(
-        pairs,
-        query=pairs.query[keep],
-        moment=pairs.moment[keep],
-        similarity=pairs.similarity[keep],
-        relevance=np.ones(int(keep.sum())),
-    ).qrels
-
-
-def whole_videos(moments: Any, split: Split) -> Any:
-    """Each moment's video instead of it, once a query, in order of rank."""
-    durations = dict(zip(split.clips.videos, split.clips.durations.tolist(), strict=True))
-    rows = {
-        query: list(
-            {m["video_id"]: {**m, "start": 0.0, "end": durations[m["video_id"]]} for m in own}.values()
-        )
-        for query, own in moments.rows().items()
-    }
-    return type(moments).from_dict(rows, ranked=True)
 
 
 def _with_relevant_pairs(how: Any, split: Split) -> Any:
