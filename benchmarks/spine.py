@@ -3,7 +3,8 @@
     python benchmarks/spine.py [--world DIR] [--videos 200] [--seed 500000]
 
 Rows: random ranking of random spans; the same pipeline with an encoder of random weights; coarse proposals;
-coarse proposals padded by a constant; refined moments. Each with NDCG@20 at three overlaps over the test
+coarse proposals padded by a constant; refined moments; and coarse proposals and refined moments of the demo's
+trained models. Each with NDCG@20 at three overlaps over the test
 queries of the world, and its ratio to random.
 """
 
@@ -87,6 +88,9 @@ def report(world: World, scratch: Path) -> None:
                 lambda padding=padding: padded(rows["coarse proposals"], padding),  # type: ignore[misc]
             )
         record("refined", lambda: searched(world, library, refine=True))
+        library.use(stage1="demo", refiner="demo")
+        record("trained: coarse proposals", lambda: searched(world, library, refine=False))
+        record("trained: refined", lambda: searched(world, library, refine=True))
     with Library(
         scratch / "random", encoder=str(untrained(scratch / "model")), sentence_encoder="none"
     ) as library:
