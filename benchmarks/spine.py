@@ -3,9 +3,9 @@
     python benchmarks/spine.py [--world DIR] [--videos 200] [--seed 500000]
 
 Rows: random ranking of random spans; the same pipeline with an encoder of random weights; coarse proposals;
-coarse proposals padded by a constant; refined moments; and coarse proposals and refined moments of the demo's
-trained models. Each with NDCG@20 at three overlaps over the test
-queries of the world, and its ratio to random.
+coarse proposals padded by a constant; refined moments; and coarse proposals and refined moments of the
+demo's trained models. Each with NDCG@20 at three overlaps over the test queries of the world, and its ratio
+to random.
 """
 
 from __future__ import annotations
