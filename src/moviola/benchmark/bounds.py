@@ -1,7 +1,10 @@
 """How good refinement and re-ranking of given proposals could be at best (SPR, section 4.6, Table 4).
 
 UB(tau_C, mu): every answer that a padded proposal touches is cut to the window, and counts where what is left
-overlaps it enough; then all are ranked ideally. PUB: the same with spans on the grid of the clips.
+overlaps it enough; then all that count are ranked ideally. PUB: the same with spans on the grid of the clips.
+
+An answer that counts stands in the ideal run with its own span. What is left of it may overlap another answer
+more, which the greedy matching would then give it; so the bound would be none.
 """
 
 from __future__ import annotations
@@ -64,17 +67,16 @@ def _windows(own: Sequence[Proposal], context: float) -> dict[str, list[Window]]
 def _ideal(
     split: Split, windows: Mapping[str, list[Window]], answers: Rows, overlap: float, grid: float | None
 ) -> list[dict[str, object]]:
-    """The answers that some window lets be found, with their grade as score."""
+    """The answers that some window lets be found, as they are, with their grade as score."""
     ideal: list[dict[str, object]] = []
     for pair in answers.tolist():
         moment = int(split.pairs.moment[pair])
         video = split.pairs.videos[int(split.pairs.video[moment])]
         start, end = float(split.pairs.start[moment]), float(split.pairs.end[moment])
-        spans = [_closest(start, end, window, grid) for window in windows.get(video, [])]
-        best = max(((_iou(start, end, s), s) for s in spans if s is not None), default=None)
-        if best is not None and best[0] >= overlap:
+        spans = (_closest(start, end, window, grid) for window in windows.get(video, []))
+        if any(_iou(start, end, span) >= overlap for span in spans if span is not None):
             grade = float(split.pairs.relevance[pair])
-            ideal.append({"video_id": video, "start": best[1][0], "end": best[1][1], "score": grade})
+            ideal.append({"video_id": video, "start": start, "end": end, "score": grade})
     return ideal
 
 

@@ -103,6 +103,10 @@ FULL_STEPS = {
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, seed=32, tops=(20,), top=20, seeds=(0,), segments=40, steps=SMALL_STEPS,
+        sizes={
+            "conquer": ("loop.batch_size=8",),
+            "prem": ("retriever.batch_size=32", "localizer.batch_size=8"),
+        },
     ),
     "full": Preset(
         videos=1000, seed=31, tops=TOPS, top=20, seeds=(0, 1, 2), segments=100, steps=FULL_STEPS,

@@ -39,22 +39,23 @@ def in_video(answer: Callable[[Split], Run], split: Split) -> dict[str, float]:
     for part in of_each_video(split):
         found |= answer(part).rows()
         truth |= best_answers(part).rows()
-    measures = evaluate(Run.from_dict(found, ranked=True), Qrels.from_dict(truth), IN_VIDEO).measures
+    qrels = Qrels.from_dict(truth, zero_length=True)
+    measures = evaluate(Run.from_dict(found, ranked=True), qrels, IN_VIDEO).measures
     return {f"SVMR {name}": value for name, value in measures.items()}
 
 
 def best_answers(split: Split) -> Qrels:
-    """Of each query the moments of its highest grade alone, as if they were the truth of moment retrieval."""
+    """Of each query the moments of its highest grade above 0, as the truth of moment retrieval."""
     keep = np.flatnonzero(_best(split))
     return _only(split, keep, relevance=np.ones(len(keep))).pairs.qrels
 
 
 def _best(split: Split) -> Any:
-    """(P,) bool: pairs of the highest grade of their query."""
+    """(P,) bool: pairs of the highest grade of their query; one of grade 0 is judged not to answer."""
     pairs = split.pairs
     highest = np.zeros(len(pairs.query_ids))
     np.maximum.at(highest, pairs.query, pairs.relevance)
-    return pairs.relevance == highest[pairs.query]
+    return (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query])
 
 
 def _only(split: Split, keep: Rows, **changes: Any) -> Split:

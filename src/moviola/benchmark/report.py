@@ -14,8 +14,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from moviola.benchmark.bounds import upper_bounds
-from moviola.benchmark.plan import CONQUERS, MODELS, SEEDED, STRATEGIES, Preset
+from moviola.benchmark.plan import CONQUERS, MODELS, SEEDED, STRATEGIES, Preset, jobs
 from moviola.benchmark.run import IN_VIDEO, Bench
+from moviola.errors import InvalidValue
 from moviola.measures import Results, Run, compare, evaluate, read_run, temporal_nms
 from moviola.measures.figures import lines, save
 from moviola.models.spr import SegmentRetriever
@@ -116,9 +117,17 @@ def write_report(
 
     Returns:
         the Markdown file.
+
+    Raises:
+        InvalidValue: the stage 1 that everything is compared with is not trained yet.
     """
-    out.mkdir(parents=True, exist_ok=True)
     found = _Findings(bench, preset)
+    if not found.done(f"spr-stage1-n{preset.top}"):
+        raise InvalidValue(
+            f"{bench.out}: spr-stage1-n{preset.top} is not trained yet, and no table can do without; "
+            "run the comparison first"
+        )
+    out.mkdir(parents=True, exist_ok=True)
     makers = [
         _main,
         _claims,
@@ -136,7 +145,7 @@ def write_report(
     for make in (*makers, _prem, _cost):
         tell(f"table: {make.__name__.strip('_')}")
         tables.append(make(found))
-    _figures(found, tables, out)
+    _figures(found, out)
     for number, table in enumerate(tables, start=1):
         with (out / f"table-{number:02d}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([table.head, *table.rows])
@@ -148,6 +157,7 @@ def write_report(
 
 def _about(found: _Findings) -> str:
     world, preset = found.bench.world, found.preset
+    missing = [job.name for job in jobs(preset) if not found.done(job.name)]
     counts = {name: len(world.videos(name)) for name in ("train", "val", "test")}
     return (
         f"Gridhouse, {preset.videos} films (seed {preset.seed}): {counts['train']} for training, "
@@ -156,6 +166,7 @@ def _about(found: _Findings) -> str:
         f"relevant moments each. Frames once a second by `{world.features.encoder[0]}`; all models see the "
         f"same features. Stage 1 retrieves {found.bench.segments} segments of 4 s. Sizes and steps are cut "
         "to what two CPU cores can train; every model's settings are in its folder's config.json."
+        + (f" Not trained, and missing below: {', '.join(missing)}." if missing else "")
     )
 
 
@@ -174,10 +185,12 @@ def _main(found: _Findings) -> Table:
     ]
     for top in found.preset.tops:
         first = f"spr-stage1-n{top}"
-        coarse = found.results(coarse_run(found.proposals(first), found.test.queries.query_ids))
-        rows.append(("SP: trained stage 1, coarse", str(top), *_cells(coarse, names)))
-        padded = found.results(_padded(found, found.proposals(first)))
-        rows.append((f"SP, {PADDING:g} s in front", str(top), *_cells(padded, names)))
+        if found.done(first):
+            own = found.proposals(first)
+            coarse = found.results(coarse_run(own, found.test.queries.query_ids))
+            rows.append(("SP: trained stage 1, coarse", str(top), *_cells(coarse, names)))
+            padded = found.results(_padded(found, own))
+            rows.append((f"SP, {PADDING:g} s in front", str(top), *_cells(padded, names)))
         rows += [
             (_NAMES[model], str(top), *_cells(found.of(f"{model}-n{top}"), names))
             for model in (*BASELINES, *REFINERS)
@@ -226,28 +239,40 @@ def _claims(found: _Findings) -> Table:
         name: found.of(f"{name}-n{top}") for name in (*REFINERS, *BASELINES) if found.done(f"{name}-n{top}")
     }
 
-    def best(names: Iterable[str]) -> str:
-        return max((name for name in names if name in trained), key=lambda name: trained[name].measures[MAIN])
+    def best(names: Iterable[str]) -> list[str]:
+        """The best of them, if any is trained."""
+        own = [name for name in names if name in trained]
+        return [max(own, key=lambda name: trained[name].measures[MAIN])] if own else []
 
     spr, base = best(REFINERS[:3]), best(BASELINES)
     rows: list[Row] = [
         (
-            f"best SPR ({_NAMES[spr]}) over best baseline ({_NAMES[base]}), {MAIN}",
+            f"best SPR ({_NAMES[one]}) over best baseline ({_NAMES[other]}), {MAIN}",
             "+29 %",
-            _gain(trained[spr], trained[base], MAIN),
-        ),
-        (f"{_NAMES[spr]} over coarse proposals, {FINE}", "+60 %", _gain(trained[spr], coarse, FINE)),
+            _gain(trained[one], trained[other], MAIN),
+        )
+        for one in spr
+        for other in base
+    ]
+    rows += [
+        (f"{_NAMES[name]} over coarse proposals, {FINE}", "+60 %", _gain(trained[name], coarse, FINE))
+        for name in spr
+    ]
+    rows.append(
         (
             f"trained stage 1 over mean-pooled CLIP, coarse, {MAIN}",
             "several times",
             f"{coarse.measures[MAIN] / max(pooled.measures[MAIN], 1e-9):.2f} times",
-        ),
-        *(
-            (f"{_NAMES[name]}: part of the practical upper bound, {MAIN}", "62 %; goal 70 %",
-             f"{trained[name].measures[MAIN] / max(bound, 1e-9):.0%}")
-            for name in (spr, "reel")
-        ),
-    ]  # fmt: skip
+        )
+    )
+    rows += [
+        (
+            f"{_NAMES[name]}: part of the practical upper bound, {MAIN}",
+            "62 %; goal 70 %",
+            f"{trained[name].measures[MAIN] / max(bound, 1e-9):.0%}",
+        )
+        for name in (*spr, *best(["reel"]))
+    ]
     rows += [
         (
             f"Reel minus {_NAMES[other]}, {measure}",
@@ -255,7 +280,7 @@ def _claims(found: _Findings) -> Table:
             _over_seeds(found, other, measure),
         )
         for other in REFINERS[:3]
-        if other in trained
+        if other in trained and "reel" in trained
         for measure in OVER
     ]
     text = (
@@ -313,9 +338,10 @@ def _values(results: Sequence[Results], names: Sequence[str]) -> NDArray[np.floa
 
 def _bounds(found: _Findings) -> Table:
     rows: list[Row] = []
+    proposals = found.proposals()
     for context in CONTEXTS:
         for label, grid in (("UB", None), ("PUB, 1 s", 1.0)):
-            bound = upper_bounds(found.test, found.proposals(), context=context, grid=grid)
+            bound = upper_bounds(found.test, proposals, context=context, grid=grid)
             rows.append((f"{context:g}", label, *_cells(bound, bound)))
     head = ("context (s)", "bound", *OVER)
     return Table("Upper bounds of refinement and re-ranking (SPR, Table 4)", head, rows)
@@ -364,21 +390,12 @@ def _counts(found: _Findings) -> Table:
         proposals = found.proposals(count=count)
         coarse = judge(coarse_run(proposals, found.test.queries.query_ids), found.test)
         bound = upper_bounds(found.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)
-        fine = (
-            judge(recipe("reel").run(reel, replace(found.test, proposals=proposals)), found.test)
-            if reel
-            else coarse
-        )
+        fine: Row = ("–",)
+        if reel:
+            run = recipe("reel").run(reel, replace(found.test, proposals=proposals))
+            fine = _cells(judge(run, found.test), [MAIN])
         mean = float(np.mean([len(own) for own in proposals]))
-        rows.append(
-            (
-                str(count),
-                f"{mean:.1f}",
-                *_cells(coarse, [MAIN]),
-                *_cells(fine, [MAIN]),
-                *_cells(bound, [MAIN]),
-            )
-        )
+        rows.append((str(count), f"{mean:.1f}", *_cells(coarse, [MAIN]), *fine, *_cells(bound, [MAIN])))
     head = ("segments", "proposals a query", f"SP {MAIN}", f"Reel {MAIN}", "PUB")
     return Table("Number of segments (SPR, Table 6)", head, rows)
 
@@ -517,7 +534,7 @@ def _cost(found: _Findings) -> Table:
 # ---- figures -----------------------------------------------------------------------------------------------
 
 
-def _figures(found: _Findings, tables: Sequence[Table], out: Path) -> None:
+def _figures(found: _Findings, out: Path) -> None:
     overlaps = (0.3, 0.5, 0.7)
     rows: dict[str, Sequence[float]] = {}
     ids = found.test.queries.query_ids

@@ -17,6 +17,7 @@ import torch
 from moviola.benchmark.plan import Job
 from moviola.benchmark.recall import in_corpus, in_video
 from moviola.benchmark.world import World
+from moviola.errors import InvalidValue
 from moviola.measures import Run
 from moviola.measures.writing import write_run
 from moviola.models.pretrained import from_pretrained, save_pretrained
@@ -70,8 +71,11 @@ def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[
         plan: jobs, those of stage 1 first.
         workers: processes of one thread each.
         tell: told what is done.
+
+    Raises:
+        InvalidValue: a job of that name was done with other settings.
     """
-    missing = [job for job in plan if not bench.result_file(job.name).is_file()]
+    missing = [job for job in plan if not _is_done(bench, job)]
     first = [job for job in missing if job.stage1 is None]
     rest = [job for job in missing if job.stage1 is not None]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -80,6 +84,16 @@ def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[
             for name, seconds, value in pool.map(_do, [bench] * len(wave), wave):
                 done += 1
                 tell(f"{done}/{len(plan)} {name}: {seconds:.0f} s, nDCG@20,IoU>=0.5 {value:.4f}")
+
+
+def _is_done(bench: Bench, job: Job) -> bool:
+    """Whether there is a result of exactly this job."""
+    path = bench.result_file(job.name)
+    if not path.is_file():
+        return False
+    if bench.result(job.name)["job"] != json.loads(json.dumps(asdict(job))):
+        raise InvalidValue(f"{path}: was made with other settings; remove it, or give another folder")
+    return True
 
 
 def _do(bench: Bench, job: Job) -> tuple[str, float, float]:

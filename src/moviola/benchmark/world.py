@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from moviola.datasets.gridhouse.dataset import SHARES, build
+from moviola.errors import InvalidValue
 from moviola.training.data import FeatureFolder
 from moviola.training.recipes import Split
 
@@ -50,6 +52,9 @@ def prepare(
         seed: of the world.
         workers: processes that film.
         tell: told what is being done.
+
+    Raises:
+        InvalidValue: the folder holds a world of other films.
     """
     from moviola.cli.training_features import export_features
     from moviola.media import write_video
@@ -65,4 +70,10 @@ def prepare(
         tell("exporting features")
         names = (PAIRS, "val.json", "test.json")
         export_features(folder / "library", [films / name for name in names], folder / "features")
+    there = json.loads((films / "gridhouse.json").read_text())
+    if (there["videos"], there["seed"]) != (videos, seed):
+        raise InvalidValue(
+            f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
+            "give another folder"
+        )
     return World(folder)
