@@ -189,7 +189,7 @@ def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1 videos without features, the first 'nowhere'"):
         folder.clips(["nowhere"])
     pairs = Pairs.read(world.folder / "val.json", world.val_videos)
-    with pytest.raises(DataError, match="query 'unheard of': no features"):
+    with pytest.raises(DataError, match="1 of 6 queries without features, the first .unheard of."):
         folder.encoded(Pairs(**{**vars(pairs), "texts": ("unheard of", *pairs.texts[1:])}))
     with pytest.raises(NotFound, match=r"features\.json: no such file"):
         FeatureFolder.open(tmp_path)

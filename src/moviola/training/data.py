@@ -1,14 +1,15 @@
 """What training reads: clip features of videos, features of queries, and pairs of queries and moments.
 
 Features stay in their shards, memory-mapped; only what a batch needs is copied, padded to its own longest
-member. Every clip and token is brought to length 1, x / (|x| + 1e-5), as the releases do it.
+member. Every clip and token is brought to length 1, x / (|x| + 1e-5), as the releases of XML and ReLoCLNet do
+it, unless the folder says that its rows are to be taken raw, as those of SPR's stage 1 and CONQUER do.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,12 +22,12 @@ from torch import Tensor
 
 from moviola.datasets.features import ShardFeatures
 from moviola.datasets.readers import ranked_rows
-from moviola.datasets.rows import number, span, text
+from moviola.datasets.rows import json_file, number, span, text
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.measures import Qrels
 from moviola.models.spans import normalise_rows
 
-__all__ = ["Clips", "FeatureFolder", "Pairs", "Queries", "batches_by_length", "padded"]
+__all__ = ["Clips", "FeatureFolder", "Pairs", "Queries", "batches_by_length", "padded", "read_videos"]
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float32]
@@ -52,6 +53,7 @@ class Clips:
         durations: (V,) float64 seconds.
         clip_seconds: length of a clip.
         visual: features of the clips by id; ``subtitles`` likewise, None without that stream.
+        unit: bring each row to length 1.
     """
 
     videos: tuple[str, ...]
@@ -59,6 +61,7 @@ class Clips:
     clip_seconds: float
     visual: ShardFeatures
     subtitles: ShardFeatures | None
+    unit: bool = True
 
     @cached_property
     def counts(self) -> Rows:
@@ -71,12 +74,14 @@ class Clips:
         return {video: row for row, video in enumerate(self.videos)}
 
     def read(self, row: int, first: int = 0, stop: int | None = None) -> Array:
-        """(n, d) float32, features of some clips of a video, of length 1 each."""
-        return _unit(self.visual.mapped(self.videos[row])[first:stop])
+        """(n, d) float32, features of some clips of a video, of length 1 each unless raw."""
+        return _floats(self.visual.mapped(self.videos[row])[first:stop], self.unit)
 
     def heard(self, row: int, first: int = 0, stop: int | None = None) -> Array | None:
         """The same of the subtitles."""
-        return None if self.subtitles is None else _unit(self.subtitles.mapped(self.videos[row])[first:stop])
+        if self.subtitles is None:
+            return None
+        return _floats(self.subtitles.mapped(self.videos[row])[first:stop], self.unit)
 
     def batch(
         self, rows: Rows, first: Rows | None = None, stop: Rows | None = None
@@ -92,25 +97,30 @@ class Clips:
         return visual, mask, heard
 
 
-def _unit(halves: NDArray[np.float16]) -> Array:
-    return normalise_rows(halves.astype(np.float32))
+def _floats(halves: NDArray[np.float16], unit: bool) -> Array:
+    rows = halves.astype(np.float32)
+    return normalise_rows(rows) if unit else rows
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Queries with the features of their tokens; the last token stands for the whole sentence."""
+    """Queries with the features of their tokens; the last token stands for the whole sentence.
+
+    ``longest``: tokens of a query that are kept; ``unit``: bring each row to length 1.
+    """
 
     query_ids: tuple[str, ...]
     texts: tuple[str, ...]
     features: ShardFeatures
     longest: int
+    unit: bool = True
 
     def __len__(self) -> int:
         return len(self.query_ids)
 
     @cached_property
     def _tokens(self) -> list[Array]:
-        return [_unit(self.features.mapped(text)) for text in self.texts]
+        return [_floats(self.features.mapped(text), self.unit) for text in self.texts]
 
     def tokens(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """(B, Lq, d) float32 and its mask; of a longer query the first tokens and the last one are kept."""
@@ -125,13 +135,13 @@ class Queries:
 
     @cached_property
     def vectors(self) -> Tensor:
-        """(Q, d) float32, one vector a query, of length 1."""
+        """(Q, d) float32, one vector a query, of length 1 unless raw."""
         return torch.from_numpy(np.stack([tokens[-1] for tokens in self._tokens]))
 
 
 @dataclass(frozen=True)
 class FeatureFolder:
-    """A folder that `moviola features from-library` wrote.
+    """A folder that `moviola features from-library` or `from-files` wrote.
 
     Attributes:
         visual, queries, subtitles: its shards.
@@ -139,6 +149,7 @@ class FeatureFolder:
         segment_clips: clips of a segment (T of SPR).
         durations: seconds by video id.
         encoder: whose features these are, with its revision.
+        unit: rows are brought to length 1 when read; False for models that take them raw.
     """
 
     visual: ShardFeatures
@@ -148,6 +159,7 @@ class FeatureFolder:
     segment_clips: int
     durations: dict[str, float]
     encoder: tuple[str, str]
+    unit: bool = True
 
     @classmethod
     def open(cls, folder: Path) -> FeatureFolder:
@@ -160,7 +172,7 @@ class FeatureFolder:
         path = folder / "features.json"
         if not path.is_file():
             raise NotFound(
-                f"{path}: no such file; `moviola features from-library LIBRARY …` makes the folder"
+                f"{path}: no such file; `moviola features from-library` or `from-files` makes the folder"
             )
         try:
             about = json.loads(path.read_text())
@@ -172,6 +184,7 @@ class FeatureFolder:
                 segment_clips=int(about["segment_clips"]),
                 durations={name: float(seconds) for name, seconds in about["durations"].items()},
                 encoder=(str(about["encoder"]), str(about["encoder_revision"])),
+                unit=bool(about.get("unit", True)),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error!r}); write the folder anew") from error
@@ -189,7 +202,7 @@ class FeatureFolder:
                 f"{len(missing)} videos without features, the first {missing[0]!r}; export them too"
             )
         durations = np.array([self.durations[name] for name in names])
-        return Clips(names, durations, self.clip_seconds, self.visual, self.subtitles)
+        return Clips(names, durations, self.clip_seconds, self.visual, self.subtitles, self.unit)
 
     def encoded(self, pairs: Pairs, longest: int = 30) -> Queries:
         """The queries of some pairs, cut to ``longest`` tokens.
@@ -198,10 +211,13 @@ class FeatureFolder:
             DataError: a query has no features.
         """
         known = set(self.queries.keys())
-        for query in pairs.texts:
-            if query not in known:
-                raise DataError(f"query {query!r}: no features; export them with its annotation file")
-        return Queries(pairs.query_ids, pairs.texts, self.queries, longest)
+        missing = [query for query in pairs.texts if query not in known]
+        if missing:
+            raise DataError(
+                f"{len(missing):,} of {len(pairs.texts):,} queries without features, the first "
+                f"{missing[0]!r}; export them with their annotation file"
+            )
+        return Queries(pairs.query_ids, pairs.texts, self.queries, longest, self.unit)
 
 
 @dataclass(frozen=True)
@@ -216,6 +232,7 @@ class Pairs:
         query, moment: (P,) int64 rows.
         similarity: (P,) float32 in [0, 1], 1 where the file does not say.
         relevance: (P,) float64, 1 where the file does not say.
+        left_out: how many pairs of the file are about other videos.
     """
 
     query_ids: tuple[str, ...]
@@ -229,6 +246,7 @@ class Pairs:
     moment: Rows
     similarity: Array
     relevance: NDArray[np.float64]
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.query)
@@ -251,10 +269,14 @@ class Pairs:
         moments: dict[tuple[str, float, float, str], int] = {}
         taken: dict[str, int] = {}
         table: list[tuple[int, int, float, float]] = []
+        left_out = 0
         for where, query_id, asked, moment in ranked_rows(path):
             row, _ = queries.setdefault(query_id, (len(queries), asked))
             name = text(moment, "video_name", where)
-            if name not in row_of or taken.get(query_id, 0) == top:
+            if name not in row_of:
+                left_out += 1
+                continue
+            if taken.get(query_id, 0) == top:
                 continue
             taken[query_id] = taken.get(query_id, 0) + 1
             start, end = span(moment.get("timestamp"), "timestamp", where)
@@ -280,7 +302,13 @@ class Pairs:
             moment=np.array(moment_rows, dtype=np.int64),
             similarity=np.array(similarities, dtype=np.float32),
             relevance=np.array(relevances, dtype=np.float64),
+            left_out=left_out,
         )
+
+    def of_own_videos(self) -> Pairs:
+        """The same with the videos that hold a moment here alone, in their old order."""
+        own, video = np.unique(self.video, return_inverse=True)
+        return replace(self, videos=tuple(self.videos[row] for row in own), video=video)
 
     @cached_property
     def answers(self) -> sparse.csr_array:
@@ -309,6 +337,40 @@ class Pairs:
             queries=list(self.query_ids),
             zero_length=True,
         )
+
+
+def read_videos(choice: str) -> list[str]:
+    """Ids of videos: all of a file, or ``FILE:SPLIT`` for one split of it.
+
+    The file is a JSON list of ids; or an object whose keys are ids (video_corpus.json); or an object of
+    splits, each a list of ids (gridhouse's splits.json) or an object whose keys are ids.
+
+    Raises:
+        NotFound: no such file, or no such split in it.
+        DataError: the file is damaged, or names no video.
+    """
+    whole, colon, split = choice.rpartition(":")
+    chosen = bool(colon) and not Path(choice).is_file()
+    path = Path(whole if chosen else choice)
+    content = json_file(path)
+    if not isinstance(content, list | dict):
+        raise DataError(f"{path}: a list of video ids is expected, or an object of videos")
+    items = content.items() if isinstance(content, dict) else ()
+    splits = {name: list(part) for name, part in items if _is_split(part)}
+    if chosen and split not in splits:
+        raise NotFound(f"{path}: no split {split!r}; it has {', '.join(splits) or 'none'}")
+    parts = [splits[split]] if chosen else list(splits.values()) or [list(content)]
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    if not names:
+        raise DataError(f"{choice}: names no video; list the ids of those to use")
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{path}: a list of video ids is expected, each a text")
+    return names
+
+
+def _is_split(part: object) -> bool:
+    """Whether it holds videos, rather than ``[duration, index]`` of one."""
+    return isinstance(part, dict) or (isinstance(part, list) and all(isinstance(name, str) for name in part))
 
 
 def batches_by_length(lengths: Rows, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Rows]:
