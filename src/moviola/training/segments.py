@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.measures import Run
 from moviola.models.spr import SegmentRetriever
 from moviola.propose import propose
@@ -30,6 +31,8 @@ __all__ = [
     "SegmentGrid",
     "SegmentTask",
     "Stage1Recipe",
+    "candidate_proposals",
+    "candidate_scores",
     "coarse_run",
     "embed_segments",
     "mean_pooled",
@@ -294,6 +297,11 @@ class Stage1Recipe:
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """See :class:`moviola.training.recipes.Recipe`."""
+        if sizes.query != sizes.visual:
+            raise InvalidValue(
+                f"{self.architecture}: clips have {sizes.visual} features and queries {sizes.query}; give "
+                "both of one image-text encoder"
+            )
         return {"dim": sizes.visual}
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
@@ -314,9 +322,12 @@ class Stage1Recipe:
             loop,
         )
 
-    def run(self, model: nn.Module, split: Split) -> Run:
+    def run(
+        self, model: nn.Module, split: Split, *, segment_clips: int = SegmentSampling.segment_clips
+    ) -> Run:
         """Coarse proposals."""
-        return coarse_run(propose_for(cast("SegmentRetriever", model), split), split.queries.query_ids)
+        proposals = propose_for(cast("SegmentRetriever", model), split, segment_clips=segment_clips)
+        return coarse_run(proposals, split.queries.query_ids)
 
 
 SPR_STAGE1 = Stage1Recipe()
@@ -343,3 +354,64 @@ def video_scores(model: SegmentRetriever, split: Split, *, segment_clips: int = 
     begin = np.searchsorted(grid.video, np.arange(len(split.clips.videos)))
     best: NDArray[np.float32] = np.exp(np.maximum.reduceat(scores, begin, axis=1))
     return best
+
+
+# ---- what another system found, in the place of a stage 1 ------------------------------------------------
+
+
+def candidate_proposals(run: Run, split: Split) -> list[list[Proposal]]:
+    """Another system's moments as proposals of each query of a split, in their order.
+
+    Moments of other videos, and those that start behind the end of theirs, are left out.
+
+    Raises:
+        InvalidValue: a query has none.
+    """
+    rows, query, video = _candidates(run, split)
+    found: list[list[Proposal]] = [[] for _ in split.queries.query_ids]
+    for row, q, v in zip(rows.tolist(), query.tolist(), video.tolist(), strict=True):
+        span = Span(float(run.start[row]), min(float(run.end[row]), float(split.clips.durations[v])))
+        found[q].append(Proposal(split.clips.videos[v], span, float(run.score[row]), len(found[q]) + 1))
+    return found
+
+
+def candidate_scores(run: Run, split: Split) -> NDArray[np.float32]:
+    """(Q, V) float32 above 0, another system's ranking as a first stage for CONQUER.
+
+    A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
+    scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last of
+    its candidates. A video that is none has exp(-1), as far below the last one as the best is above it.
+
+    Raises:
+        InvalidValue: a query has no candidate among the split's videos.
+    """
+    rows, query, video = _candidates(run, split)
+    queries, videos = len(split.queries), len(split.clips.videos)
+    cells, place = np.unique(query * videos + video, return_inverse=True)
+    best, owner = np.full(len(cells), -np.inf), cells // videos
+    np.maximum.at(best, place, run.score[rows])
+    highest, lowest = np.full(queries, -np.inf), np.full(queries, np.inf)
+    np.maximum.at(highest, owner, best)
+    np.minimum.at(lowest, owner, best)
+    width = (highest - lowest)[owner]
+    spread = np.divide(best - lowest[owner], width, out=np.ones_like(best), where=width > 0)
+    scores = np.full((queries, videos), np.exp(-1), dtype=np.float32)
+    scores.reshape(-1)[cells] = np.exp(spread)
+    return scores
+
+
+def _candidates(run: Run, split: Split) -> tuple[Rows, Rows, Rows]:
+    """Rows of a run that are about a split: (n,) each, with the split's rows of their query and video."""
+    clips, asked = split.clips, {name: row for row, name in enumerate(split.queries.query_ids)}
+    query = np.array([asked.get(name, -1) for name in run.query_ids], dtype=np.int64)[run.query]
+    video = np.array([clips.row_of.get(name, -1) for name in run.video_ids], dtype=np.int64)[run.video]
+    there = (query >= 0) & (video >= 0) & (run.start < clips.durations[video])
+    count = np.bincount(query[there], minlength=len(asked))
+    if not count.all():
+        first = split.queries.query_ids[int(count.argmin())]
+        raise InvalidValue(
+            f"candidates: none for {int((count == 0).sum()):,} of {len(asked):,} queries among the "
+            f"{len(clips.videos):,} videos, the first is query {first!r}; give a run that answers each"
+        )
+    rows = np.flatnonzero(there)
+    return rows, query[rows], video[rows]
