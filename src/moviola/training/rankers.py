@@ -23,6 +23,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -69,11 +70,14 @@ class ModelClips:
         clips: the videos.
         longest: most clips.
         endpoints: append where each clip starts and ends in its video, as XML wants it.
+        fixed: pad every video to ``longest``, whatever else is in its batch: a model for which padding
+            matters as in its release gives the release's numbers at that length alone.
     """
 
     clips: Clips
     longest: int
     endpoints: bool = False
+    fixed: bool = False
 
     @cached_property
     def counts(self) -> Rows:
@@ -92,15 +96,20 @@ class ModelClips:
         if self.clips.subtitles is not None:
             said = [array for row in rows.tolist() if (array := self.clips.heard(row)) is not None]
             heard, _ = padded([self._fit(array) for array in said])
+        if self.fixed:
+            more = self.longest - mask.shape[1]
+            visual, mask = F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more))
+            heard = None if heard is None else F.pad(heard, (0, 0, 0, more))
         if self.endpoints:
             visual = with_endpoints(visual, mask)
             heard = None if heard is None else with_endpoints(heard, mask)
         return visual, mask, heard
 
     def _fit(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        return (
-            features if len(features) <= self.longest else normalise_rows(pool_clips(features, self.longest))
-        )
+        if len(features) <= self.longest:
+            return features
+        pooled = pool_clips(features, self.longest)
+        return normalise_rows(pooled) if self.clips.unit else pooled
 
     def labels(self, pairs: Pairs, moments: Rows) -> Tensor:
         """(B, 2) int64, first and last clip of some moments."""
@@ -345,7 +354,7 @@ def encoded_corpus(model: nn.Module, videos: ModelClips, *, batch: int = 64) -> 
             visual.to(device), mask.to(device), None if heard is None else heard.to(device)
         )
         parts.append((torch.from_numpy(rows).to(device), context))
-    longest = int(videos.counts.max())
+    longest = max(context.mask.shape[-1] for _, context in parts)
 
     def whole(name: str, values: list[Any]) -> Any:
         if values[0] is None:
@@ -536,7 +545,8 @@ class XmlRecipe:
 
     def videos(self, model: XML, clips: Clips) -> ModelClips:
         """Videos as the model takes them."""
-        return ModelClips(clips, model.config.max_clips, endpoints=True)
+        config = model.config
+        return ModelClips(clips, config.max_clips, endpoints=True, fixed=config.reference_padding)
 
     def run(self, model: nn.Module, split: Split) -> Run:
         """See :class:`moviola.training.recipes.Recipe`."""
@@ -592,7 +602,8 @@ class ReLoCLNetRecipe:
 
     def videos(self, model: ReLoCLNet, clips: Clips) -> ModelClips:
         """Videos as the model takes them."""
-        return ModelClips(clips, model.config.longest_video)
+        config = model.config
+        return ModelClips(clips, config.longest_video, fixed=config.reference_padding)
 
     def run(self, model: nn.Module, split: Split) -> Run:
         """See :class:`moviola.training.recipes.Recipe`."""

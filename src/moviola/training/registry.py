@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from moviola.models.pretrained import Description
     from moviola.training.recipes import Recipe
 
-__all__ = ["RECIPES", "recipe"]
+__all__ = ["RECIPES", "recipe", "recipe_of"]
 
 RECIPES: dict[str, str] = {
     "spr-stage1": "moviola.training.segments:SPR_STAGE1",
@@ -36,3 +37,17 @@ def recipe(name: str) -> Recipe:
         raise InvalidValue(f"model {name!r}: unknown; there are {', '.join(RECIPES)}")
     module, attribute = RECIPES[name].split(":")
     return cast("Recipe", getattr(import_module(module), attribute))
+
+
+_OF_RELEASE = {"spr-stage3": "spr-relo"}
+"""Releases that answer otherwise than as their architecture's own recipe does."""
+
+
+def recipe_of(about: Description) -> str:
+    """The name of the recipe by which a saved model answers.
+
+    A trained model's folder says it; a converted one is of a release; else it is the architecture's.
+    """
+    return str(
+        about.extra.get("recipe") or _OF_RELEASE.get(str(about.extra.get("release")), about.architecture)
+    )
