@@ -1,9 +1,9 @@
 """A gridhouse data set on disk: films, and annotations in TVR-Ranking's own pair-file format.
 
-``DIR/videos/*.mp4``, ``video_corpus.json``, ``train_top01.json``, ``train_top20.json``, ``train_top40.json``,
-``val.json``, ``test.json``, and ``gridhouse.json`` with the settings. Judgements of val and test cover every
-film of the folder. Films belong to train, val and test as 60 : 10 : 30 by their number; the queries of a
-split come from its films, and no text is in two splits.
+``DIR/videos/*.mp4``, ``video_corpus.json``, ``splits.json`` with each split's films, ``train_top01.json``,
+``train_top20.json``, ``train_top40.json``, ``val.json``, ``test.json``, and ``gridhouse.json`` with the
+settings. Judgements of val and test cover every film of the folder. Films belong to train, val and test as
+60 : 10 : 30 by their number; the queries of a split come from its films, and no text is in two splits.
 
 The similarity of a query and a caption, by which the pseudo training set is chosen (TVR-Ranking, section
 3.5), is the cosine of their words and pairs of words weighted by rarity (tf-idf), synonyms counted as one.
@@ -268,6 +268,9 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
         corpus[film.video_id] = round(_shown(episode), 3)
         rows.extend(_rows(film, episode))
     _write(folder / "video_corpus.json", corpus)
+    splits = ("train", "val", "test")
+    of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
+    _write(folder / "splits.json", of_split)
     similar = _Similarity([row.said for row in rows])
     taken: set[str] = set()
     counts, levels, relevant = {}, Counter[int](), []
