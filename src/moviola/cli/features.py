@@ -12,6 +12,9 @@ from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, 
 features = typer.Typer(help="Feature files of data sets: converting and checking them.", no_args_is_help=True)
 app.add_typer(features, name="features")
 
+SEGMENT_SECONDS = 4.0
+"""A segment's length in SPR."""
+
 SourceArgument = Annotated[
     Path,
     typer.Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or our shards."),
@@ -96,6 +99,91 @@ def from_library(
         console.print(
             f"{out}: {made['videos']:,} videos, {made['frames']:,} frames of {made['dim']} every "
             f"{made['clip_seconds']:g} s; {made['queries']:,} queries; subtitles of {made['subtitles']} each",
+            markup=False,
+        )
+
+
+@features.command("from-files")
+def from_files(
+    visual: Annotated[
+        list[Path],
+        typer.Option(help="Features of clips by video; repeat to join several, each brought to length 1."),
+    ],
+    queries: Annotated[Path, typer.Option(help="Features of tokens by query (see --key).")],
+    annotations: Annotated[
+        list[Path], typer.Option(help="Pair files, or TVR JSON lines for desc_id; their queries are taken.")
+    ],
+    durations: Annotated[
+        Path, typer.Option(help="video_corpus.json, tvr_video2dur_idx.json, or JSON {video: seconds}.")
+    ],
+    encoder: Annotated[str, typer.Option(help="What the features are; models of others are refused.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the features.")],
+    subtitles: Annotated[Path | None, typer.Option(help="Features of subtitles, a row a clip.")] = None,
+    query_vectors: Annotated[
+        Path | None,
+        typer.Option(help="One vector a query, appended to its tokens; else their last row is its vector."),
+    ] = None,
+    key: Annotated[str, typer.Option(help="Keys of queries: query_id, desc_id or text.")] = "query_id",
+    videos: Annotated[
+        str | None, typer.Option(help="These videos: JSON file, or FILE:SPLIT; else all with a duration.")
+    ] = None,
+    clip_seconds: Annotated[float, typer.Option(min=1e-3, help="Seconds of a row; 1.5 for TVR.")] = 1.5,
+    segment_clips: Annotated[
+        int | None, typer.Option(min=1, help="Rows of a segment of stage 1; about 4 s by default.")
+    ] = None,
+    revision: Annotated[str, typer.Option(help="Version of the features, like --encoder.")] = "1",
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Models take rows as they are, not brought to length 1.")
+    ] = False,
+    tokens: Annotated[
+        int | None, typer.Option(min=2, help="Keep so many rows of a query; the releases keep 30.")
+    ] = None,
+    slack: Annotated[
+        int, typer.Option(min=0, help="Streams may differ by so many rows; the video is cut to the shorter.")
+    ] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Features to train on, from published feature files: HDF5, or whatever `moviola features convert` reads.
+
+    The last row of a query is its sentence vector, for the models that take one (stage 1 of SPR, SPR_CLIP):
+    the file's own last row, as in files of CLIP's tokens or of one vector a query, unless --query-vectors
+    names another file, by the same keys. Models that read tokens read it as the last token.
+
+    XML and ReLoCLNet were published for rows of length 1, which is the default; stage 1 of SPR, and subtitles
+    and queries of CONQUER, for raw ones: --raw, with visual features that are normalised already.
+
+    Example: `moviola features from-files --visual i3d.h5 --subtitles roberta_sub.h5 --queries roberta.h5
+    --annotations train_top20.json --annotations val.json --annotations test.json --durations
+    video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
+    """
+    from moviola.cli.training_features import Source, Sources, gather_features
+    from moviola.training.data import read_videos
+
+    sources = Sources(
+        tuple(map(Source.open, visual)),
+        Source.open(queries),
+        key,
+        Source.open(subtitles) if subtitles else None,
+        Source.open(query_vectors) if query_vectors else None,
+    )
+    made = gather_features(
+        sources, out, annotations=annotations, durations=durations,
+        videos=read_videos(videos) if videos else None, clip_seconds=clip_seconds,
+        segment_clips=segment_clips or max(1, round(SEGMENT_SECONDS / clip_seconds)),
+        encoder=(encoder, revision), raw=raw, tokens=tokens, slack=slack,
+    )  # fmt: skip
+    if made["odd"]:
+        note(
+            f"{len(made['odd']):,} videos have over two rows more or less than their duration asks for, the "
+            f"first {made['odd'][0]!r}"
+        )
+    if json:
+        emit_json(made)
+    else:
+        console.print(
+            f"{out}: {made['videos']:,} videos, {made['frames']:,} clips of {made['dim']} every "
+            f"{made['clip_seconds']:g} s; {made['queries']:,} queries of {made['query_dim']}; subtitles of "
+            f"{made['subtitles']} each",
             markup=False,
         )
 
