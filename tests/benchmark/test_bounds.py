@@ -1,0 +1,174 @@
+"""Upper bounds against brute force, and as bounds of what refining inside the same windows can reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moviola.benchmark.bounds import upper_bounds
+from moviola.measures import Run, evaluate
+from moviola.training.data import Clips, Pairs, Queries
+from moviola.training.recipes import Split
+from moviola.types import Proposal, Span
+
+DURATIONS = {"a": 16.0, "b": 12.0, "c": 20.0}
+OVERLAPS = (0.3, 0.5, 0.7)
+NAMES = [f"nDCG@20,IoU>={overlap}" for overlap in OVERLAPS]
+Answer = tuple[int, str, float, float, float]
+"""Query, video, start, end, grade."""
+
+
+def split_of(answers: Sequence[Answer], proposals: Sequence[Sequence[tuple[str, float, float]]]) -> Split:
+    """A split without features, which bounds do not read."""
+    videos = tuple(DURATIONS)
+    ids = tuple(f"q{row}" for row in range(len(proposals)))
+    query, video, start, end, grade = zip(*answers, strict=True)
+    pairs = Pairs(
+        ids,
+        ids,
+        videos,
+        np.array([videos.index(name) for name in video]),
+        np.array(start, dtype=np.float64),
+        np.array(end, dtype=np.float64),
+        ("",) * len(answers),
+        np.array(query),
+        np.arange(len(answers)),
+        np.ones(len(answers), dtype=np.float32),
+        np.array(grade, dtype=np.float64),
+    )
+    nothing: object = None
+    clips = Clips(videos, np.array(list(DURATIONS.values())), 1.0, nothing, None)  # type: ignore[arg-type]
+    own = [
+        [Proposal(name, Span(a, b), 1 / rank, rank) for rank, (name, a, b) in enumerate(rows, start=1)]
+        for rows in proposals
+    ]
+    return Split(clips, Queries(ids, ids, nothing, 30), pairs, own)  # type: ignore[arg-type]
+
+
+def bounds(split: Split, context: float, grid: float | None = None) -> list[float]:
+    assert split.proposals is not None
+    found = upper_bounds(split, split.proposals, context=context, overlaps=OVERLAPS, grid=grid)
+    return [found[name] for name in NAMES]
+
+
+def by_brute_force(split: Split, context: float, step: float) -> list[float]:
+    """Every span of every window at multiples of ``step`` seconds."""
+    assert split.proposals is not None
+    pairs, values = split.pairs, []
+    for overlap in OVERLAPS:
+        each = []
+        for query, own in enumerate(split.proposals):
+            answers = np.flatnonzero(pairs.query == query)
+            if not len(answers):
+                continue
+            grades = [float(pairs.relevance[row]) for row in answers]
+            reached = []
+            for row, grade in zip(answers, grades, strict=True):
+                moment = pairs.moment[row]
+                answer = Span(float(pairs.start[moment]), float(pairs.end[moment]))
+                spans = [
+                    Span(a * step, b * step)
+                    for p in own
+                    if pairs.videos[pairs.video[moment]] == p.video_id
+                    for a in range(
+                        max(0, round((p.span.start - context) / step)), round((p.span.end + context) / step)
+                    )
+                    for b in range(a + 1, round((p.span.end + context) / step) + 1)
+                ]
+                if any(span.iou(answer) >= overlap for span in spans):
+                    reached.append(grade)
+            each.append(_dcg(reached) / _dcg(grades))
+        values.append(sum(each) / len(each))
+    return values
+
+
+def _dcg(grades: list[float]) -> float:
+    best = sorted(grades, reverse=True)[:20]
+    return sum((2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
+
+
+@st.composite
+def splits(draw: st.DrawFn, step: float = 1.0) -> Split:
+    """Two queries with up to four answers each at multiples of ``step``, proposals of whole segments."""
+
+    def span(video: str) -> tuple[float, float]:
+        last = round(DURATIONS[video] / step)
+        first = draw(st.integers(0, last - 1))
+        return first * step, draw(st.integers(first + 1, last)) * step
+
+    answers: list[Answer] = []
+    proposals = []
+    for query in range(2):
+        answered = draw(st.lists(st.sampled_from(list(DURATIONS)), min_size=1, max_size=4))
+        answers += [(query, video, *span(video), float(draw(st.integers(1, 4)))) for video in answered]
+        own = []
+        for video in draw(st.lists(st.sampled_from(list(DURATIONS)), max_size=3)):
+            first = draw(st.integers(0, int(DURATIONS[video]) // 4 - 1))
+            own.append((video, 4.0 * first, 4.0 * (first + draw(st.integers(1, 2)))))
+        proposals.append(own)
+    return split_of(answers, proposals)
+
+
+@settings(max_examples=20, deadline=None)
+@given(splits(step=0.5), st.sampled_from([0.0, 2.0, 4.0]))
+def test_bounds_are_what_trying_every_span_finds(split: Split, context: float) -> None:
+    assert bounds(split, context) == pytest.approx(by_brute_force(split, context, 0.5))
+    assert bounds(split, context, 1.0) == pytest.approx(by_brute_force(split, context, 1.0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(splits(step=0.5), st.integers(0, 2**31))
+def test_more_context_and_finer_spans_reach_no_less(split: Split, seed: int) -> None:
+    exact = [bounds(split, context) for context in (0.0, 4.0, 8.0)]
+    on_clips = [bounds(split, context, 1.0) for context in (0.0, 4.0, 8.0)]
+    for less, more in (*pairwise(exact), *pairwise(on_clips)):
+        assert all(a <= b for a, b in zip(less, more, strict=True))
+    for fine, coarse in zip(exact, on_clips, strict=True):
+        assert all(a >= b for a, b in zip(fine, coarse, strict=True))
+    # Whatever a refiner makes of the same windows, on the clips' grid, cannot beat the bound.
+    context = (0.0, 4.0, 8.0)[seed % 3]
+    values = evaluate(refined_at_random(split, context, seed), split.pairs.qrels, NAMES).measures
+    for name, bound in zip(NAMES, on_clips[seed % 3], strict=True):
+        assert values[name] <= bound + 1e-12
+
+
+def refined_at_random(split: Split, context: float, seed: int) -> Run:
+    """One span of whole clips inside each window, in any order."""
+    assert split.proposals is not None
+    draw = np.random.default_rng(seed)
+    rows: dict[str, list[dict[str, object]]] = {}
+    for name, own in zip(split.queries.query_ids, split.proposals, strict=True):
+        rows[name] = []
+        for p in own:
+            low, high = (
+                max(0, int(p.span.start - context)),
+                int(min(p.span.end + context, DURATIONS[p.video_id])),
+            )
+            start, end = np.sort(draw.choice(np.arange(low, high + 1), 2, replace=False)).tolist()
+            rows[name].append({"video_id": p.video_id, "start": start, "end": end, "score": draw.random()})
+    return Run.from_dict(rows)
+
+
+def test_windows_that_hold_all_answers_are_perfect() -> None:
+    answers = [(0, "a", 1.0, 5.5, 4.0), (0, "a", 3.0, 6.0, 1.0), (0, "c", 8.0, 19.0, 2.0)]
+    split = split_of(answers, [[("a", 0.0, 8.0), ("c", 8.0, 20.0)]])
+    assert bounds(split, 0.0) == [1.0, 1.0, 1.0]
+
+
+def test_an_answer_that_is_cut_like_another_one_still_counts() -> None:
+    # What the window leaves of the longer answer is the shorter one, yet both can be found: one span each.
+    answers = [(0, "a", 0.0, 4.0, 1.0), (0, "a", 0.0, 7.0, 4.0)]
+    split = split_of(answers, [[("a", 0.0, 4.0)]])
+    assert bounds(split, 0.0)[:2] == [1.0, 1.0]
+    assert bounds(split, 0.0)[2] == pytest.approx(_dcg([1.0]) / _dcg([4.0, 1.0]))
+
+
+def test_without_proposals_nothing_is_reached() -> None:
+    split = split_of([(0, "a", 0.0, 4.0, 1.0)], [[]])
+    assert bounds(split, 8.0) == [0.0, 0.0, 0.0]
