@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
@@ -27,7 +28,9 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.measures import Qrels
 from moviola.models.spans import normalise_rows
 
-__all__ = ["Clips", "FeatureFolder", "Pairs", "Queries", "batches_by_length", "padded", "read_videos"]
+__all__ = [
+    "Clips", "FeatureFolder", "Pairs", "Queries", "batches_by_length", "padded", "read_videos", "widened",
+]  # fmt: skip
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float32]
@@ -42,6 +45,15 @@ def padded(arrays: Sequence[Array]) -> tuple[Tensor, Tensor]:
         out[row, : len(array)] = torch.from_numpy(array)
         mask[row, : len(array)] = 1
     return out, mask
+
+
+def widened(
+    length: int, visual: Tensor, mask: Tensor, heard: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A batch (B, L, d) with more zeros behind, for ``length`` clips; for models to which padding matters."""
+    more = length - mask.shape[1]
+    wider = None if heard is None else F.pad(heard, (0, 0, 0, more))
+    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
 
 
 @dataclass(frozen=True)

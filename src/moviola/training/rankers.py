@@ -23,7 +23,6 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -37,7 +36,7 @@ from moviola.models.prem import LocalizerBatch, Prem
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.models.spans import LABELS, normalise_rows, pool_clips
 from moviola.models.xml import XML, with_endpoints
-from moviola.training.data import Clips, Pairs, Queries, Rows, batches_by_length, padded
+from moviola.training.data import Clips, Pairs, Queries, Rows, batches_by_length, padded, widened
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipes import Phase, Settings, Sizes, Split, judge
@@ -97,9 +96,7 @@ class ModelClips:
             said = [array for row in rows.tolist() if (array := self.clips.heard(row)) is not None]
             heard, _ = padded([self._fit(array) for array in said])
         if self.fixed:
-            more = self.longest - mask.shape[1]
-            visual, mask = F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more))
-            heard = None if heard is None else F.pad(heard, (0, 0, 0, more))
+            visual, mask, heard = widened(self.longest, visual, mask, heard)
         if self.endpoints:
             visual = with_endpoints(visual, mask)
             heard = None if heard is None else with_endpoints(heard, mask)

@@ -24,7 +24,7 @@ from moviola.models.batches import PairBatch
 from moviola.models.reloclnet import SPR_LARGE, SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig, Windows
 from moviola.models.spans import LABELS, ClipWindows, pool_clips
 from moviola.models.spr import SprClip, SprClipContext
-from moviola.training.data import Clips, Pairs, Queries, Rows, batches_by_length, padded
+from moviola.training.data import Clips, Pairs, Queries, Rows, batches_by_length, padded, widened
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipes import SUM, Phase, Settings, Sizes, Split, judge
@@ -435,12 +435,15 @@ class EncodedWindows:
         clips: whose windows.
         most: forget everything before more floats than this are stored.
         batch: windows encoded together; they are alike in length.
+        fixed: pad each window to so many clips and keep the padding, as a model with reference padding has
+            to see it; 0: no more than its batch asks for.
     """
 
     encode: Callable[[Tensor, Tensor, Tensor | None], Tensor]
     clips: Clips
     most: int = STORED
     batch: int = 64
+    fixed: int = 0
     _stored: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
     _floats: int = 0
 
@@ -455,10 +458,11 @@ class EncodedWindows:
         places = places[np.argsort(windows.clips[places], kind="stable")]
         for begin in range(0, len(places), self.batch):
             chunk = places[begin : begin + self.batch]
-            parts = self.encode(*read_windows(self.clips, video[chunk], _taken(windows, chunk)))
+            shown = read_windows(self.clips, video[chunk], _taken(windows, chunk))
+            parts = self.encode(*(widened(self.fixed, *shown) if self.fixed else shown))
             self._floats += parts.numel()
             for place, part in zip(chunk.tolist(), parts, strict=True):
-                self._stored[keys[place]] = part[: windows.clips[place]]
+                self._stored[keys[place]] = part[: self.fixed or windows.clips[place]]
         stored = nn.utils.rnn.pad_sequence([self._stored[key] for key in keys], batch_first=True)
         there = torch.arange(stored.shape[1]) < torch.from_numpy(windows.clips)[:, None]
         return stored, there.float().to(stored.device)
@@ -501,6 +505,10 @@ class RefinerRecipe(ABC):
     @abstractmethod
     def longest(self, model: nn.Module) -> int:
         """Most clips of a window."""
+
+    def fixed(self, model: nn.Module) -> int:
+        """To how many clips every window is padded, see :class:`EncodedWindows`."""
+        return 0
 
     @abstractmethod
     def labels(self, model: nn.Module) -> str:
@@ -548,7 +556,7 @@ class RefinerRecipe(ABC):
             moved = None if heard is None else heard.to(device)
             return self.encode(model, visual.to(device), mask.to(device), moved)
 
-        encoded = EncodedWindows(encode, clips)
+        encoded = EncodedWindows(encode, clips, fixed=self.fixed(model))
         refiner = cast("Any", model)
 
         def refine(row: int, video: Rows, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor]:
@@ -636,6 +644,11 @@ class ReloRefiner(RefinerRecipe):
     def longest(self, model: nn.Module) -> int:
         """See :class:`RefinerRecipe`."""
         return cast("ReLoCLNet", model).config.longest_video
+
+    def fixed(self, model: nn.Module) -> int:
+        """See :class:`RefinerRecipe`."""
+        config = cast("ReLoCLNet", model).config
+        return config.longest_video if config.reference_padding else 0
 
     def labels(self, model: nn.Module) -> str:
         """See :class:`RefinerRecipe`."""
