@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 from moviola.benchmark.world import PAIRS, World, prepare
@@ -31,8 +32,10 @@ from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch
 from moviola.library.trained import DEMO_MODELS
+from moviola.models.calibration import Calibration
 from moviola.models.pretrained import save_pretrained
 from moviola.models.spr import SegmentRetriever
+from moviola.training.calibration import ANSWERS, calibration_of, first_answers, reliability
 from moviola.training.cards import described, facts, model_card
 from moviola.training.recipes import Split, Trained, judge, read_settings, train
 from moviola.training.registry import recipe
@@ -42,6 +45,7 @@ SEED = 31
 TOP = 20  # N: moments a training query
 SEGMENTS = (100, 200)  # k: a library retrieves 200
 SHOWN = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
+FIRST = (20, ANSWERS)  # of a query's answers, for the reliability of scores
 STAGE1 = ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0")
 REEL = ("model.hidden_size=128", "model.longest=16")
 
@@ -59,6 +63,14 @@ On the test films ({films:,} films, {queries:,} queries, asked once), mean nDCG@
 | system | {heads} |
 |---|{rules}
 {rows}
+
+Whether scores are honest: the first answers to each of these queries after {segments} segments, by the score
+that `moviola search` gives them, and the share of them that is right (overlaps a moment of positive relevance
+at IoU >= 0.5).
+
+| first | score | answers | mean score | right |
+|---|---|---|---|---|
+{honest}
 """
 
 
@@ -133,9 +145,10 @@ def made(
     print(f"training {name}", flush=True)
     settings = read_settings(how, overrides=overrides)
     trained = train(how, splits["train"], splits["val"], settings, progress=tell)
+    calibration = calibration_of(how, trained, splits["val"]) if "proposals" in how.needs else None
     files = {"train": PAIRS, "val": "val.json"}
     about = {split: described(rows, files[split]) for split, rows in splits.items()}
-    return Made(name, trained, facts(name, trained, world.features, about, stage1))
+    return Made(name, trained, facts(name, trained, world.features, about, stage1, calibration=calibration))
 
 
 def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
@@ -145,7 +158,7 @@ def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
 
 def measured(stage1: Made, reel: Made, test: Split, videos: int) -> str:
     """What both find in the test films, as a part of a card."""
-    rows = []
+    rows, honest = [], []
     for count in SEGMENTS:
         split = with_proposals(cast("SegmentRetriever", stage1.trained.model), test, count)
         assert split.proposals is not None
@@ -157,9 +170,20 @@ def measured(stage1: Made, reel: Made, test: Split, videos: int) -> str:
             found = judge(run, split)
             cells = " | ".join(f"{found[measure]:.3f}" for measure in SHOWN)
             rows.append(f"| {name}, {count} segments | {cells} |")
+    # Those after the most segments, as a library retrieves them.
+    if calibration := Calibration.of(reel.extra, Path(reel.name)):
+        architecture = recipe(reel.name).architecture
+        for first in FIRST:
+            raw, right = first_answers(runs["refined"], test.pairs.qrels, architecture, first)
+            scores = np.array([calibration.score(value) for value in raw.tolist()])
+            honest += [
+                f"| {first} | {low:.1f} to {high:.1f} | {answers:,} | {score:.2f} | {share:.2f} |"
+                for low, high, answers, score, share in reliability(scores, right)
+            ]
     return CARD.format(
         videos=videos, seed=SEED, top=TOP, films=len(test.clips.videos), queries=len(test.queries),
         heads=" | ".join(SHOWN), rules="---|" * len(SHOWN), rows="\n".join(rows),
+        segments=SEGMENTS[-1], honest="\n".join(honest),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.models.calibration import LEAST, Calibration
 from moviola.types import Proposal, Span
 
 if TYPE_CHECKING:
@@ -52,9 +53,6 @@ TOKENS = 30
 
 SAME = 0.5
 """Two moments of one video that overlap more than this (IoU) are one, found twice."""
-
-# Scores of window refiners are probabilities times an exponential; their logarithm must stay finite.
-_LEAST = 1e-38
 
 Rows = NDArray[np.int64]
 
@@ -135,6 +133,11 @@ class Refiner(Protocol):
         ...
 
     @property
+    def calibration(self) -> Calibration | None:
+        """From its scores to the probability of being right; None where that was not measured."""
+        ...
+
+    @property
     def overlap(self) -> float:
         """Of two moments of a video that overlap more than this (IoU) only the better stays; 1 keeps all."""
         ...
@@ -181,6 +184,11 @@ class CurveRefiner:
     def cosines(self) -> bool:
         """See :class:`Refiner`."""
         return True
+
+    @property
+    def calibration(self) -> None:
+        """See :class:`Refiner`."""
+        return None
 
     @property
     def overlap(self) -> float:
@@ -255,11 +263,13 @@ class TrainedRefiner(ABC, Generic[Model]):
         model: in evaluation mode.
         revision: changes with the model's weights and settings.
         context: seconds on both sides of a proposal.
+        calibration: see :class:`Refiner`; measured on raw scores as :meth:`decode` gives them.
     """
 
     model: Model
     revision: str
     context: float = CONTEXT
+    calibration: Calibration | None = None
 
     @property
     def needs_tokens(self) -> bool:
@@ -438,7 +448,7 @@ class _WindowRefiner(TrainedRefiner[WindowModel]):
         # The two models have the same methods, but each its own type of context.
         model = cast("Any", self.model)
         score, first, last = model.refine(*self.asked(query), model.encode_context(visual, mask, heard))
-        return score.clamp(min=_LEAST).log(), first, last
+        return score.clamp(min=LEAST).log(), first, last
 
     def _windows(
         self, features: Sequence[NDArray[np.floating]], windows: ClipWindows
@@ -503,7 +513,7 @@ class ReLoRefiner(_WindowRefiner["ReLoCLNet"]):
         return self._tokens(query)
 
 
-REFINERS: dict[str, Callable[[Any, str, float], Refiner]] = {
+REFINERS: dict[str, Callable[[Any, str, float, Calibration | None], Refiner]] = {
     "reel": ReelRefiner,
     "spr-clip": SprClipRefiner,
     "reloclnet": ReLoRefiner,
@@ -520,7 +530,7 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu") -> Refiner:
         device: where to run it.
 
     Raises:
-        NotFound, DataError: the folder is not there or damaged.
+        NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
     """
     from moviola.models.pretrained import from_pretrained, read_description
@@ -532,4 +542,5 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu") -> Refiner:
         )
     settings = about.extra.get("settings") or {}
     context = float((settings.get("sampling") or {}).get("context", CONTEXT))
-    return REFINERS[about.architecture](from_pretrained(folder, device), revision, context)
+    calibration = Calibration.of(about.extra, folder)
+    return REFINERS[about.architecture](from_pretrained(folder, device), revision, context, calibration)

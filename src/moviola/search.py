@@ -6,9 +6,18 @@ cosines to a sample of the library, and sqrt(2 ln n) what the best of n random o
 sigmoid(2 (z - sqrt(2 ln n))). One half is what the luckiest of n pieces gets without any relevance. Evidence
 from both modalities for the same moment combines as 1 - (1 - visual)(1 - said).
 
-The scores of a trained refiner are on a scale of its own, so chance is what it gives windows around random
-segments of the library for the same query; otherwise they are mapped in the same way. The mapping rises, and
-where it saturates the refiner's own score decides: its order stays.
+A trained refiner's scores are on a scale of its own, and what comes of them has one of two meanings.
+
+Calibrated, as ``moviola train`` leaves it: the score is the probability that the moment is right, i.e. that
+it overlaps one of positive relevance at IoU >= 0.5, as measured on the val queries of its training
+(:mod:`moviola.models.calibration`). Of moments that score 0.8, about 80 % are right in a library that is like
+val in size and kind; in one that is much larger or of another kind fewer may be.
+
+Without a calibration, for instance converted from a release: as above, where chance is what the refiner gives
+windows around random segments of the library for the same query. Such a score says how unusual a moment is,
+not how likely it is right, and right ones may well score below one half.
+
+Either mapping rises, and where it saturates the refiner's own score decides: its order stays.
 """
 
 from __future__ import annotations
@@ -20,7 +29,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import groupby
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +61,7 @@ _WORDS_CEILING = 0.9
 # Videos whose pieces are drawn as the background of a query's cosines.
 _BACKGROUND_VIDEOS = 64
 _BACKGROUND_PIECES = 4096
-# Windows that a trained refiner scores for every query to learn what chance gives.
+# Windows that a trained refiner without a calibration scores for every query to learn what chance gives.
 _BACKGROUND_WINDOWS = 64
 
 
@@ -66,6 +75,12 @@ class _Found:
     source: str
     snippet: str = ""
     raw: float = 0.0
+
+
+class _Scale(Protocol):
+    """From raw scores to scores in [0, 1]; it rises."""
+
+    def score(self, raw: float, /) -> float: ...
 
 
 class Library(LibraryStore):
@@ -106,7 +121,8 @@ class Library(LibraryStore):
             top_k: at most so many moments, >= 1.
             per_video: at most so many of one video, >= 1; None for no limit.
             videos: look only into these, by id.
-            min_score: leave out what scores less, in [0, 1].
+            min_score: leave out what scores less, in [0, 1]. With a calibrated refiner that is the least
+                probability of being right, otherwise see :mod:`moviola.search`.
             by: which evidence to use; ``"both"`` is what the library has.
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
@@ -180,32 +196,38 @@ class Library(LibraryStore):
         vectors = plain if self.stage1 is None else self.stage1.queries(plain)
         allowed = None if rows is None else _pieces_of(view.segments, rows)
         scores, ids = view.segments.search(vectors, SEGMENTS, allowed=allowed)
-        chances = self._segment_chances(view, view.segments, vectors)
+        refiner = self.refiner if refine else None
+        calibration = refiner.calibration if refiner else None
+        chances = [] if calibration else self._segment_chances(view, view.segments, vectors)
         best = max(_MERGED_LEAST, round(_MERGED_SHARE * len(view.segments)))
         tokens: Sequence[NDArray[np.float32]] = ()
-        if refine and self.refiner.needs_tokens:
+        if refiner and refiner.needs_tokens:
             tokens = self.encoder.encode_tokens(texts)
         answers = []
-        for number, chance in enumerate(chances):
+        for number in range(len(queries)):
             hits = self._hits(view, scores[number], ids[number])
             proposals = [*propose(hits[:best]), *propose(hits[best:])]
-            if refine:
-                query = EncodedQuery(plain[number], tokens[number]) if tokens else EncodedQuery(plain[number])
-                answers.append(self._refined(view, query, proposals, chance))
+            if refiner is None:
+                answers.append([self._seen(view, p, p.span, p.score, chances[number]) for p in proposals])
+                continue
+            query = EncodedQuery(plain[number], tokens[number]) if tokens else EncodedQuery(plain[number])
+            if calibration:
+                answers.append(self._refined(view, query, proposals, calibration))
             else:
-                answers.append([self._seen(view, p, p.span, p.score, chance) for p in proposals])
+                answers.append(
+                    self._refined(view, query, *self._by_chance(view, query, proposals, chances[number]))
+                )
         return answers
 
-    def _seen(self, view: View, proposal: Proposal, span: Span, score: float, chance: _Chance) -> _Found:
+    def _seen(self, view: View, proposal: Proposal, span: Span, score: float, scale: _Scale) -> _Found:
         row = view.numbers[proposal.video_id]
-        return _Found(row, span, chance.score(score), "visual", raw=score)
+        return _Found(row, span, scale.score(score), "visual", raw=score)
 
-    def _refined(
+    def _by_chance(
         self, view: View, query: EncodedQuery, proposals: Sequence[Proposal], chance: _Chance
-    ) -> list[_Found]:
-        """Stage 3, with scores set against what it gives by chance."""
+    ) -> tuple[Sequence[Proposal], _Chance]:
+        """The proposals as the refiner is to see them, and what it gives by chance."""
         refiner = self.refiner
-        footage = cache(self._footage)  # one for all windows of a video
         if not refiner.cosines:
             random = refiner.refine(query, self._background_windows(view))
             chance = _Chance.of(np.array([one.score for one in random]), chance.count)
@@ -213,12 +235,19 @@ class Library(LibraryStore):
             # Proposals have cosines of stage 1's space; in the encoder's they get what is as unusual there.
             coarse, chance = chance, _Chance.of(self._background(view, "means") @ query.vector, chance.count)
             proposals = [replace(p, score=chance.cosine(coarse.standing(p.score))) for p in proposals]
+        return proposals, chance
+
+    def _refined(
+        self, view: View, query: EncodedQuery, proposals: Sequence[Proposal], scale: _Scale
+    ) -> list[_Found]:
+        """Stage 3."""
+        footage = cache(self._footage)  # one for all windows of a video
         windows = [Window(p, footage(view.videos[view.numbers[p.video_id]])) for p in proposals]
         found = [
-            self._seen(view, proposal, moment.span, moment.score, chance)
-            for proposal, moment in zip(proposals, refiner.refine(query, windows), strict=True)
+            self._seen(view, proposal, moment.span, moment.score, scale)
+            for proposal, moment in zip(proposals, self.refiner.refine(query, windows), strict=True)
         ]
-        return _apart(found, refiner.overlap)
+        return _apart(found, self.refiner.overlap)
 
     def _hits(self, view: View, scores: NDArray[np.float32], ids: NDArray[np.int64]) -> list[Hit]:
         hits = []

@@ -23,6 +23,7 @@ from moviola.errors import EncoderMismatch, NotFound
 from moviola.library.trained import DEMO_MODELS, revision_of, source_of
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
+from moviola.models.calibration import Calibration
 from moviola.models.pretrained import from_pretrained, read_description
 from moviola.search import Library
 
@@ -38,6 +39,7 @@ def test_they_load_and_say_what_they_are_from(role: str) -> None:
     extra = read_description(folder).extra
     assert (extra["encoder"], extra["encoder_revision"]) == ("demo", encoder.revision)
     assert sum(p.numel() for p in from_pretrained(folder).parameters()) > 0
+    assert (Calibration.of(extra, folder) is not None) == (role == "refiner")
     card = (folder / "README.md").read_text()
     assert "scripts/train_demo_models.py" in card and "On the test films" in card
 

@@ -328,6 +328,18 @@ def test_contexts_are_made_once_and_may_be_deleted(
     assert len(made) == 9 and len(files(contexts)) == 3
 
 
+def test_contexts_are_on_disk_again_when_a_model_comes_back(library: Library, trained: Trained) -> None:
+    model = trained("reel")
+    library.use(refiner=model)
+    contexts = library.folder / "cache" / "context"
+    before = files(contexts)
+    assert len(before) == 3
+    library.use(refiner="none")
+    assert files(contexts) == set()
+    library.use(refiner=model)
+    assert files(contexts) == before
+
+
 @pytest.mark.parametrize("content", [b"", b"not an array", None])
 def test_a_damaged_context_is_made_anew(library: Library, trained: Trained, content: bytes | None) -> None:
     library.use(refiner=trained("reel"))

@@ -29,6 +29,7 @@ from moviola.encoders.checkpoints import DEMO
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.segments import normalised, whole_segments
 from moviola.library.settings import Settings
+from moviola.models.calibration import Calibration
 
 if TYPE_CHECKING:
     from torch import nn
@@ -87,7 +88,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
 
     Raises:
         NotFound: no such folder, or a file is missing in it.
-        DataError: a file is damaged, or a weight is no finite number.
+        DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
@@ -110,6 +111,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
             raise EncoderMismatch(
                 f"{source}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
+    Calibration.of(about.extra, source)
     _require_finite(from_pretrained(source), source)
 
 
@@ -326,7 +328,12 @@ class ContextCache:
         return rows
 
     def keep_only(self, revision: str, rows: Collection[int]) -> None:
-        """Delete what other models made, and what was made of videos that are gone."""
+        """Delete what other models made, and what was made of videos that are gone, in memory too.
+
+        What was forgotten on disk alone would be served from memory, and never be written again.
+        """
+        for known in [key for key in self._recent if key[0] != revision or key[1] not in rows]:
+            del self._recent[known]
         for folder in self.folder.glob("*"):
             if folder.name != revision:
                 shutil.rmtree(folder, ignore_errors=True)

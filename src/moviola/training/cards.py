@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from moviola.models.calibration import KEY
+
 if TYPE_CHECKING:
     from moviola.training.data import FeatureFolder
     from moviola.training.recipes import Split, Trained
@@ -132,6 +134,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "",
         *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
         "",
+        *_scores(extra.get(KEY)),
         "## Settings",
         "",
         *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
@@ -145,6 +148,22 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _scores(calibration: Mapping[str, Any] | None) -> list[str]:
+    """What the scores of `moviola search` mean with this model."""
+    if calibration is None:
+        return []
+    return [
+        "## Scores",
+        "",
+        f"With this model `moviola search` gives sigmoid({calibration['slope']:.4g} raw "
+        f"{'+' if calibration['intercept'] >= 0 else '-'} {abs(calibration['intercept']):.4g}): the "
+        "probability that a moment overlaps one of positive relevance at IoU >= 0.5. That was measured on "
+        f"{calibration['answers']:,} answers to the val queries, of which {calibration['right']:,} were "
+        "right; in a library that is much larger or of another kind fewer may be.",
+        "",
+    ]
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
@@ -173,9 +192,18 @@ def described(split: Split, file: str) -> dict[str, Any]:
 
 
 def facts(
-    name: str, trained: Trained, folder: FeatureFolder, data: Mapping[str, Any], stage1: str | None
+    name: str,
+    trained: Trained,
+    folder: FeatureFolder,
+    data: Mapping[str, Any],
+    stage1: str | None,
+    *,
+    calibration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What ``config.json`` keeps beside a trained model's settings; ``data`` describes its splits by name."""
+    """What ``config.json`` keeps beside a trained model's settings; ``data`` describes its splits by name.
+
+    ``calibration`` is that of a refiner, see :func:`moviola.training.calibration.calibration_of`.
+    """
     last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]
     best = next((row for row in last.history if row["step"] == last.best_step), {})
     return {
@@ -192,6 +220,7 @@ def facts(
         "seconds": round(sum(fitted.seconds for fitted in trained.fitted), 3),
         "device": last_loop.device,
         "data": dict(data),
+        **({KEY: dict(calibration)} if calibration else {}),
     }
 
 
