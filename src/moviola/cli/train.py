@@ -62,6 +62,8 @@ def train(
 ) -> None:
     """Train a model on features; the weights that are best on val are kept, with a card and a log.
 
+    A refiner is calibrated on val: in `moviola search` its scores are probabilities of being right.
+
     The settings are those of the model's paper unless given; a schedule ends with the last step, so fewer
     steps are a faster schedule, not the beginning of a longer one.
 
@@ -70,6 +72,7 @@ def train(
     Example: `moviola train reel --features feat --train train_top20.json --val val.json --stage1 stage1
     --out reel --set loop.epochs=10 --set model.hidden_size=128`
     """
+    from moviola.training.calibration import calibration_of
     from moviola.training.cards import described, facts
     from moviola.training.recipes import Split, read_settings
     from moviola.training.registry import recipe
@@ -91,7 +94,9 @@ def train(
             how, splits, settings, before,
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=bar,
         )  # fmt: skip
-    extra = facts(name, trained, folder, data, stage1.resolve().name if how.needs and stage1 else None)
+    source = stage1.resolve().name if how.needs and stage1 else None
+    calibration = calibration_of(how, trained, splits[1]) if "proposals" in how.needs else None
+    extra = facts(name, trained, folder, data, source, calibration=calibration)
     _save(trained, out, name, extra)
     if json:
         emit_json({"out": str(out), **{key: extra[key] for key in ("val", "steps", "best_step", "seconds")}})
@@ -102,6 +107,11 @@ def train(
         f"{out}: {name}, best of {extra['steps']:,} steps after {extra['best_step']:,}, "
         f"{extra['seconds']:.1f} s of training"
     )
+    if "proposals" in how.needs and calibration is None:
+        note(
+            f"{out}: not calibrated, as on val its scores do not tell right answers from wrong ones; "
+            "`moviola search` sets them against chance"
+        )
 
 
 @app.command()
