@@ -1,0 +1,139 @@
+"""The small preset through the command line, from filming to the report."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from moviola.benchmark.plan import PRESETS, jobs
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+TITLES = (
+    "All models",
+    "Claims",
+    "Seeds",
+    "Upper bounds of refinement and re-ranking (SPR, Table 4)",
+    "Coarse proposals against refined moments",
+    "Duplicates dropped",
+    "Number of segments (SPR, Table 6)",
+    "CLIP without training against trained (SPR, Table 7)",
+    "Training strategies (SPR, Table 5)",
+    "Recall of moments in the corpus and in one video, and of videos",
+    "Potentially relevant pairs on XML",
+    "PREM's parts",
+    "Cost",
+)
+ROWS = (14, 14, 6, 6, 5, 10, 4, 6, 6, 10, 5, 6, 10)
+PLAN = jobs(PRESETS["small"])
+Table = list[dict[str, str]]
+
+
+def moviola(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, as a person runs it; one thread for each of two workers."""
+    return subprocess.run(
+        [sys.executable, "-m", "moviola", *map(str, words)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the comparison lives, done."""
+    folder = tmp_path_factory.mktemp("gridhouse")
+    done = moviola("benchmark", "gridhouse", "--preset", "small", "--work", folder, "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"/{len(PLAN)} ") == len(PLAN)
+    assert str(folder / "report" / "report.md") in done.stdout
+    return folder
+
+
+def tables(work: Path) -> list[Table]:
+    found = []
+    for path in sorted((work / "report").glob("table-*.csv")):
+        with path.open(newline="") as file:
+            found.append(list(csv.DictReader(file)))
+    return found
+
+
+def test_the_report_is_whole(work: Path) -> None:
+    text = (work / "report" / "report.md").read_text()
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(TITLES)
+    assert "Not trained" not in text
+    assert tuple(len(table) for table in tables(work)) == ROWS
+    with Image.open(work / "report" / "ndcg.png") as image:
+        image.load()
+        assert min(image.size) > 200
+        assert image.convert("L").getextrema()[0] < 128  # something is drawn on it
+
+
+def test_every_figure_is_a_number_in_its_range(work: Path) -> None:
+    for title, table in zip(TITLES, tables(work), strict=True):
+        for row in table:
+            for name, cell in row.items():
+                measured = any(word in name for word in ("nDCG", "R@", "recall@", "PUB"))
+                if measured and title != "Seeds":
+                    assert 0 <= float(cell) <= 1, (title, row)
+                elif title == "Seeds" and measured:
+                    assert all(0 <= float(part) <= 1 for part in cell.split(" ± "))
+                elif title == "Cost" and name != "model":
+                    assert math.isfinite(value := float(cell.replace(",", "")))
+                    assert value > 0 or name == "seconds of training"
+                else:
+                    assert "nan" not in cell
+                    assert "inf" not in cell
+
+
+def test_what_must_hold_at_any_size_holds(work: Path) -> None:
+    found = dict(zip(TITLES, tables(work), strict=True))
+    models = {row["model"]: row for row in found["All models"]}
+    bounds = {(row["context (s)"], row["bound"]): row for row in found[TITLES[3]]}
+    for overlap in ("0.3", "0.5", "0.7"):
+        name = f"nDCG@20,IoU>={overlap}"
+        for refiner in ("SPR_CLIP", "SPR_ReLo-S", "SPR_ReLo-L", "Reel (ours)"):
+            assert float(models[refiner][name]) <= float(bounds["8", "PUB, 1 s"][name])
+        for less, more in (("0", "4"), ("4", "8")):
+            assert float(bounds[less, "UB"][name]) <= float(bounds[more, "UB"][name])
+        for context in ("0", "4", "8"):
+            assert float(bounds[context, "PUB, 1 s"][name]) <= float(bounds[context, "UB"][name])
+    # At this size Reel finds .22 and coarse proposals .005; spans anywhere find .01.
+    fine = "nDCG@20,IoU>=0.7"
+    reel, coarse = (float(models[name][fine]) for name in ("Reel (ours)", "SP: trained stage 1, coarse"))
+    assert reel > coarse + 0.05
+    assert reel > float(models["random spans"][fine]) + 0.05
+
+
+def test_a_second_call_trains_nothing_and_says_the_same(work: Path) -> None:
+    results = work / "trained" / "results"
+    before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+    assert set(before) == {f"{job.name}.json" for job in PLAN}
+    again = moviola("benchmark", "gridhouse", "--work", work, "--out", work / "again", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["models"] == [job.name for job in PLAN]
+    assert f"/{len(PLAN)} " not in again.stderr
+    assert "filming" not in again.stderr
+    assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
+    assert (work / "again" / "report.md").read_text() == (work / "report" / "report.md").read_text()
+
+
+def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
+    refused = moviola("benchmark", "gridhouse", "--preset", "full", "--work", work)
+    assert refused.returncode == 1
+    assert "holds 40 films of seed 32" in " ".join(refused.stderr.split())
+
+
+def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
+    refused = moviola("benchmark", "gridhouse", "--preset", "huge", "--work", tmp_path)
+    assert refused.returncode == 1
+    assert "preset 'huge': unknown; there are small, full" in " ".join(refused.stderr.split())
