@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -214,6 +214,8 @@ def gather_features(
     for asking in (sources.queries, sources.query_vectors):
         if asking is not None:
             asking.require(list(asked.values()), f"queries (by {sources.key})")
+    if sources.query_vectors is not None:
+        _require_one_row(sources.query_vectors, sources.queries, asked.values())
 
     def seen(name: str) -> NDArray[np.float32]:
         parts = [source.features.read(name)[: counts[name]] for source in sources.visual]
@@ -223,7 +225,7 @@ def gather_features(
         rows = sources.queries.features.read(asked[text])
         if sources.query_vectors is None:
             return rows[:tokens]
-        vector = _one_row(sources.query_vectors, asked[text], rows.shape[1])
+        vector = sources.query_vectors.features.read(asked[text])
         return np.concatenate([rows[: None if tokens is None else tokens - 1], vector])
 
     visual = convert(Computed(names, seen), out / "visual")
@@ -298,8 +300,9 @@ def _keys_of(annotations: Sequence[Path], key: str) -> dict[str, str]:
     return keys
 
 
-def _one_row(source: Source, key: str, dim: int) -> NDArray[np.float32]:
-    rows = source.features.read(key)
-    if rows.shape != (1, dim):
-        raise DataError(f"{source.path}: {key}: shape {rows.shape}; one row of {dim} is expected")
-    return rows
+def _require_one_row(vectors: Source, queries: Source, keys: Iterable[str]) -> None:
+    """Raises :class:`DataError` if a vector cannot be appended to its query's tokens."""
+    for key in keys:
+        shape, dim = vectors.features.shape(key), queries.features.shape(key)[1]
+        if shape != (1, dim):
+            raise DataError(f"{vectors.path}: {key}: shape {shape}; one row of {dim} is expected")

@@ -91,7 +91,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
     """
     about = ABOUT[name]
     data, settings = extra["data"], extra["settings"]
-    stage1 = extra["stage1"]
+    stage1, candidates = extra["stage1"], extra.get("candidates")
     lines = [
         f"# {name}",
         "",
@@ -103,7 +103,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "",
         "```",
         "moviola answer THIS_FOLDER --features FEATURES --queries PAIRS.json"
-        + (" --stage1 STAGE1_FOLDER" if stage1 else "")
+        + (" --stage1 STAGE1_FOLDER" if stage1 else " --candidates OTHER_RUN" if candidates else "")
         + " --out run.jsonl",
         "moviola evaluate run.jsonl PAIRS.json",
         "```",
@@ -113,6 +113,11 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         *(
             [f"It was trained on the proposals of `{stage1}`, and needs those of a stage 1."]
             if stage1
+            else []
+        ),
+        *(
+            [f"It was trained on what another system found, `{candidates}`, and needs such a run."]
+            if candidates
             else []
         ),
         "",
