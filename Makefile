@@ -49,6 +49,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/measures.py
 	$(BIN)/python benchmarks/spine.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/refiners.py
 
 clean:
 	rm -rf $(WORLD) $(LIB) demo-results.png
