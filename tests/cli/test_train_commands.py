@@ -324,7 +324,7 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     assert card.splitlines()[0] in shown.out
 
 
-@pytest.mark.parametrize("name", ["reel", "prem"])
+@pytest.mark.parametrize("name", ["reel", pytest.param("prem", marks=pytest.mark.slow)])
 def test_same_seed_same_weights(world: World, tmp_path: Path, name: str) -> None:
     on = building_on(world, name)
     for folder, seed in (("one", 3), ("two", 3), ("three", 4)):
@@ -337,7 +337,7 @@ class Stopped(Exception):
     """Stands for whatever ends a program."""
 
 
-@pytest.mark.parametrize("name", ["spr-stage1", "conquer"])
+@pytest.mark.parametrize("name", ["spr-stage1", pytest.param("conquer", marks=pytest.mark.slow)])
 def test_an_interrupted_training_goes_on(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -514,6 +514,9 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
     about = out / "features.json"
     about.write_text(about.read_text().replace('"encoder_revision": "2"', '"encoder_revision": "1"'))
     assert elsewhere.answer(world / "stage1", run).code == 0
+    about.write_text(about.read_text().replace('"unit": true', '"unit": false'))
+    fails_with(elsewhere.answer(world / "stage1", run), "trained on rows of length 1", "raw rows")
+    about.write_text(about.read_text().replace('"unit": false', '"unit": true'))
     about.write_text(about.read_text().replace('"clip_seconds": 1.0', '"clip_seconds": 1.25'))
     fails_with(elsewhere.answer(world / "stage1", run), "clip_seconds 1.0", "ask for 1.25")
     wide = {str(n): np.zeros((2, DIM + 1), np.float32) for n in range(len(EVENTS))}

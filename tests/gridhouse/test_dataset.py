@@ -39,6 +39,15 @@ def test_every_film_is_there_as_long_as_the_corpus_says(world: Path) -> None:
         assert (info.width, info.height, info.video_codec) == (224, 224, "h264")
 
 
+def test_splits_hold_every_film_once_and_train_pairs_stay_in_theirs(world: Path) -> None:
+    splits = read(world, "splits")
+    assert set(splits) == {"train", "val", "test"}
+    films = [film for own in splits.values() for film in own]
+    assert sorted(films) == sorted(read(world, "video_corpus"))
+    moments = [m for entry in read(world, "train_top40") for m in entry["relevant_moment"]]
+    assert {m["video_name"] for m in moments} <= set(splits["train"])
+
+
 def test_pair_files_have_tvr_rankings_form(world: Path) -> None:
     corpus = read(world, "video_corpus")
     for name in SPLITS:

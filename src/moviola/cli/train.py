@@ -104,7 +104,7 @@ def train(
     settings = _on_device(read_settings(how, tables, [*(set_ or ()), *given]))
     where = _device_of(settings)
     before = _before(name, how, folder, where, stage1, candidates)
-    before_val = _before(name, how, folder, where, stage1, val_candidates or candidates)
+    before_val = _before(name, how, folder, where, stage1, val_candidates) if val_candidates else before
     learned = Split.read(folder, train_pairs, _videos(train_videos), top=top)
     if train_videos is None:
         learned = _of_own_videos(learned, folder)
@@ -305,6 +305,12 @@ def _same_encoder(model: Path, about: Description, folder: FeatureFolder) -> Non
         raise EncoderMismatch(
             f"{model}: trained on features of {theirs[0]} (revision {theirs[1]}), but these are of {name} "
             f"(revision {revision}); give features of the same encoder, or train anew"
+        )
+    if about.extra.get("unit", folder.unit) != folder.unit:
+        kinds = {True: "rows of length 1", False: "raw rows"}
+        raise EncoderMismatch(
+            f"{model}: trained on {kinds[not folder.unit]}, but these features are read as "
+            f"{kinds[folder.unit]}; write them anew, as for training (--raw)"
         )
 
 

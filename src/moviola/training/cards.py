@@ -217,6 +217,7 @@ def facts(
         "encoder_revision": folder.encoder[1],
         "clip_seconds": folder.clip_seconds,
         "segment_clips": folder.segment_clips,
+        "unit": folder.unit,
         "stage1": stage1,
         "settings": plain(trained.settings.described()),
         "val": {key: value for key, value in best.items() if _is_measure(key)},
