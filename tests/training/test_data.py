@@ -127,6 +127,17 @@ def test_top_takes_the_first_moments_of_the_videos(tmp_path: Path) -> None:
         Pairs.read(path, ["w"])
 
 
+def test_pairs_of_their_own_videos_alone(tmp_path: Path) -> None:
+    found = [moment("w", 0, 1), moment("u", 1, 2), moment("away", 2, 3), moment("w", 3, 4)]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": found}])
+    pairs = Pairs.read(path, ["u", "v", "w"])
+    assert pairs.left_out == 1
+    own = pairs.of_own_videos()
+    assert own.videos == ("u", "w")
+    assert [own.videos[v] for v in own.video] == [pairs.videos[v] for v in pairs.video] == ["w", "u", "w"]
+    assert own.qrels.rows() == pairs.qrels.rows()
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -189,7 +200,7 @@ def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1 videos without features, the first 'nowhere'"):
         folder.clips(["nowhere"])
     pairs = Pairs.read(world.folder / "val.json", world.val_videos)
-    with pytest.raises(DataError, match="1 of 6 queries without features, the first .unheard of."):
+    with pytest.raises(DataError, match="1 of 6 queries without features, the first 'unheard of'"):
         folder.encoded(Pairs(**{**vars(pairs), "texts": ("unheard of", *pairs.texts[1:])}))
     with pytest.raises(NotFound, match=r"features\.json: no such file"):
         FeatureFolder.open(tmp_path)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+from moviola.errors import InvalidValue
+from moviola.measures import Run
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig
 from moviola.training.data import Clips, Pairs
 from moviola.training.recipes import read_settings, train
@@ -20,6 +22,8 @@ from moviola.training.segments import (
     SPR_STAGE1,
     SegmentGrid,
     SegmentTask,
+    candidate_proposals,
+    candidate_scores,
     coarse_run,
     embed_segments,
     mean_pooled,
@@ -213,3 +217,46 @@ def test_a_retriever_answers_with_its_proposals(world: Any, retriever: SegmentRe
     split = replace(world.val)
     run = SPR_STAGE1.run(retriever, split)
     assert run.rows() == coarse_run(propose_for(retriever, split), split.queries.query_ids).rows()
+
+
+# ---- another system's run --------------------------------------------------------------------------------
+
+
+def other_run(world: Any, rows: list[tuple[str, str, float, float, float]]) -> Run:
+    query, video, start, end, score = zip(*rows, strict=True)
+    return Run.from_columns(query, video, start, end, score)
+
+
+def test_candidates_are_spread_between_the_best_and_the_last(world: Any) -> None:
+    """Best 1, last 0, absent -1, as exp: whatever the scale, and above 0."""
+    split, names = world.val, world.val_videos
+    rows = [(q, names[0], 0.0, 1.0, -7.0) for q in split.queries.query_ids]
+    rows += [
+        ("0", names[1], 0.0, 1.0, -4.0),
+        ("0", names[1], 1.0, 2.0, -1.0),
+        ("0", names[2], 0.0, 1.0, -4.0),
+    ]
+    rows += [("unasked", names[0], 0.0, 1.0, 9.0), ("0", "elsewhere", 0.0, 1.0, 9.0)]
+    for scale in (1.0, 100.0):
+        scaled = [(*row[:4], row[4] * scale) for row in rows]
+        scores = candidate_scores(other_run(world, scaled), split)
+        assert scores.dtype == np.float32
+        np.testing.assert_allclose(np.log(scores[0]), [0, 1, 0.5, -1], atol=1e-6)
+        np.testing.assert_allclose(np.log(scores[1:]), [[1, -1, -1, -1]] * (len(scores) - 1), atol=1e-6)
+
+
+def test_candidates_become_proposals_in_their_order(world: Any) -> None:
+    split, names = world.val, world.val_videos
+    duration = float(split.clips.durations[1])
+    rows = [(q, names[0], 0.0, 1.0, 3.0) for q in split.queries.query_ids]
+    rows += [("0", names[1], 1.0, duration + 5, 2.0), ("0", names[1], duration + 1, duration + 2, 1.5)]
+    rows += [("0", "elsewhere", 0.0, 1.0, 1.2), ("0", names[0], 2.0, 3.0, 1.0)]
+    found = candidate_proposals(other_run(world, rows), split)
+    assert [len(own) for own in found] == [3] + [1] * (len(split.queries) - 1)
+    assert [(p.video_id, p.span.start, p.span.end, p.rank) for p in found[0]] == [
+        (names[0], 0.0, 1.0, 1), (names[1], 1.0, duration, 2), (names[0], 2.0, 3.0, 3),
+    ]  # fmt: skip
+    with pytest.raises(
+        InvalidValue, match="none for 5 of 6 queries among the 4 videos, the first is query '1'"
+    ):
+        candidate_proposals(other_run(world, rows[:1]), split)
