@@ -91,4 +91,3 @@ def refined_run(
         columns.append((asked, names[windows.video[order]], start[order], end[order], score[order]))
     query, video, start, end, score = (np.concatenate(column) for column in zip(*columns, strict=True))
     return Run.from_columns(query, video, start, end, score, queries=queries.query_ids, ranked=True)
-
