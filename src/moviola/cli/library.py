@@ -163,7 +163,15 @@ def search(
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="At most so many moments.")] = 10,
     per_video: Annotated[int | None, typer.Option(min=1, help="At most so many of one video.")] = None,
     video: Annotated[list[str] | None, typer.Option(help="Look only into this video; repeatable.")] = None,
-    min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave out what scores less.")] = 0.0,
+    min_score: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Leave out what scores less; with a trained refiner .5 is as likely right as wrong, without "
+            "one as good as the luckiest piece of the library would be by chance.",
+        ),
+    ] = 0.0,
     by: Annotated[
         Literal["both", "visual", "subtitles"], typer.Option(help="Which evidence to use.")
     ] = "both",
