@@ -409,12 +409,19 @@ class ReelRefiner(TrainedRefiner["Reel"]):
         self, query: EncodedQuery, footage: Sequence[Footage], windows: ClipWindows
     ) -> tuple[Tensor, Tensor, Tensor]:
         """See :meth:`TrainedRefiner.decode`; scores are logits."""
-        from moviola.models.reel import ReelContext
+        import torch
 
         places = zip(footage, windows.first.tolist(), windows.stop.tolist(), strict=True)
-        clips, mask = _padded([self._kept(video)[first:stop] for video, first, stop in places], self._device)
-        asked = self.model.encode_query(*self._tokens(query))
-        return self.model.refine(asked, ReelContext(clips, mask))
+        parts = [self._kept(video)[first:stop] for video, first, stop in places]
+        # One query: its dot products with all clips at once, of which only these are padded.
+        clips = torch.from_numpy(np.concatenate(parts)).to(self._device).float()
+        asked = self.model.encode_query(*self._tokens(query))[0]
+        similarity = torch.einsum("rh,nrh->nr", asked, clips)
+        lengths = [len(part) for part in parts]
+        pad = torch.nn.utils.rnn.pad_sequence
+        mask = pad([torch.ones(length) for length in lengths], batch_first=True).to(self._device)
+        padded = pad(list(torch.split(similarity, lengths)), batch_first=True)
+        return self.model.best_spans(padded.transpose(1, 2), mask)
 
 
 WindowModel = TypeVar("WindowModel", bound="SprClip | ReLoCLNet")

@@ -224,7 +224,7 @@ def test_far_from_its_edges_a_window_sees_what_the_video_sees() -> None:
         whole = model.encode_context(batch.visual, batch.mask, batch.subtitles)
         window = ReelContext(whole.clips[:, 5:25], whole.mask[:, 5:25])
         query = model.encode_query(batch.query, batch.query_mask)
-        all_curves, own = model.paired_curves(query, whole), model.paired_curves(query, window)
+        all_curves, own = model.curves(query, whole), model.curves(query, window)
     torch.testing.assert_close(own[..., 2:-2], all_curves[..., 7:23], rtol=1e-4, atol=1e-5)
 
 

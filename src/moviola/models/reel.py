@@ -193,11 +193,6 @@ class Reel(nn.Module):
         similarity = torch.einsum("qrh,nlrh->qnrl", query, context.clips)
         return self._smoothed(similarity, context.mask)
 
-    def paired_curves(self, query: Tensor, context: ReelContext) -> Tensor:
-        """The same for one query a window: (N, 3, h) to (N, 3, L)."""
-        similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)
-        return self._smoothed(similarity, context.mask)
-
     def _smoothed(self, similarity: Tensor, mask: Tensor) -> Tensor:
         """(..., N, 3, L): scaled, with what the neighbours say added; silence beyond the ends."""
         valid = mask[:, None, :]
@@ -268,8 +263,12 @@ class Reel(nn.Module):
         Returns:
             score (N,) float32, comparable between windows and videos; first and last clip (N,) int64.
         """
-        curves = self.paired_curves(query.expand(len(context.mask), -1, -1), context)
-        scores = self.span_scores(curves, context.mask)
+        query = query.expand(len(context.mask), -1, -1)
+        return self.best_spans(torch.einsum("nrh,nlrh->nrl", query, context.clips), context.mask)
+
+    def best_spans(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same from the clips' dot products (N, 3, L) with their query, and the mask (N, L)."""
+        scores = self.span_scores(self._smoothed(similarity, mask), mask)
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest
         return best, first, first + cell % self.config.longest
