@@ -418,10 +418,9 @@ class ReelRefiner(TrainedRefiner["Reel"]):
         asked = self.model.encode_query(*self._tokens(query))[0]
         similarity = torch.einsum("rh,nrh->nr", asked, clips)
         lengths = [len(part) for part in parts]
-        pad = torch.nn.utils.rnn.pad_sequence
-        mask = pad([torch.ones(length) for length in lengths], batch_first=True).to(self._device)
-        padded = pad(list(torch.split(similarity, lengths)), batch_first=True)
-        return self.model.best_spans(padded.transpose(1, 2), mask)
+        padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(similarity, lengths)), batch_first=True)
+        mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
+        return self.model.best_spans(padded.transpose(1, 2), mask.float().to(self._device))
 
 
 WindowModel = TypeVar("WindowModel", bound="SprClip | ReLoCLNet")
