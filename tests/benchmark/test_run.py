@@ -21,7 +21,7 @@ from moviola.errors import InvalidValue
 from moviola.measures import read_run
 from moviola.training.recipes import judge
 
-TABLES = 13
+TABLES = 14
 SMALLER = ("model.hidden_size=16", "model.heads=2")
 TOY = Preset(
     videos=20,
@@ -174,7 +174,7 @@ def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
     _, tables = report(without(trained, tmp_path, *rest), tmp_path / "report")
     assert len(tables[0]) == 1 + 2 + 2
     assert [row[1] for row in tables[1][1:]] == ["several times"]
-    assert [len(table) for table in tables[8:]] == [1] * 5
+    assert [len(table) for table in tables[8:]] == [1] * 6
 
 
 def test_without_stage_1_there_is_no_report(world: World, tmp_path: Path) -> None:

@@ -168,6 +168,10 @@ def _main(preset: Preset) -> list[Job]:
     return made
 
 
+LONG = ("xml", "spr-clip", "spr-relo", "reel")
+"""Rows that are trained four times as long besides."""
+
+
 RELEVANT = {
     "xml-sl": ("model.relevant_pairs.pairs=false", "model.relevant_pairs.segments=true"),
     "xml-pr": ("model.relevant_pairs.pairs=true",),
@@ -185,7 +189,7 @@ PREMS = {
 
 def _studies(preset: Preset) -> list[Job]:
     def study(name: str, group: str, *more: str, n: int = preset.top, part: float = 1.0) -> Job:
-        recipe = next(model for model in ("spr-clip", "spr-relo", "xml", "prem") if name.startswith(model))
+        recipe = next(model for model in MODELS if name.startswith(model))
         own = _overrides(preset, recipe, *more, part=part)
         return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant=name in RELEVANT)
 
@@ -195,4 +199,6 @@ def _studies(preset: Preset) -> list[Job]:
         for strategy in STRATEGIES
     ]
     relevant = [study(name, "relevant", *more, n=preset.tops[0]) for name, more in RELEVANT.items()]
-    return [*strategies, *relevant, *(study(name, "prem", more) for name, more in PREMS.items())]
+    prems = [study(name, "prem", more) for name, more in PREMS.items()]
+    long = [study(f"{model}-long", "long", part=4.0) for model in LONG]
+    return [*strategies, *relevant, *prems, *long]

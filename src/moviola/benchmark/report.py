@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from moviola.benchmark.bounds import upper_bounds
-from moviola.benchmark.plan import CONQUERS, MODELS, SEEDED, STRATEGIES, Preset, jobs
+from moviola.benchmark.plan import CONQUERS, LONG, MODELS, SEEDED, STRATEGIES, Preset, jobs
 from moviola.benchmark.run import IN_VIDEO, Bench
 from moviola.errors import InvalidValue
 from moviola.measures import Results, Run, compare, evaluate, read_run, temporal_nms
@@ -137,6 +137,7 @@ def write_report(
         _thinned,
         _counts,
         _untrained,
+        _long,
         _strategies,
         _recall,
         _relevant,
@@ -455,6 +456,24 @@ def _jobs_table(
             values = found.bench.result(name)
             cells.append((label, *_cells(values["test"] | values["recall"], names)))
     return Table(title, ("model", *names), cells, text)
+
+
+def _long(found: _Findings) -> Table:
+    """Whether the order of the main rows is one of speed."""
+    top = found.preset.top
+    bound = upper_bounds(found.test, found.proposals(), context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
+    rows: list[Row] = []
+    for model in LONG:
+        for name in (f"{model}-n{top}", f"{model}-long"):
+            if found.done(name):
+                r = found.bench.result(name)
+                part = f"{r['test'][MAIN] / max(bound, 1e-9):.0%}" if model in REFINERS else "–"
+                rows.append((_NAMES[model], str(r["steps"]), *_cells(r["test"], OVER), part))
+    text = (
+        f"N = {top}: the main rows, and the same trained four times as long. The last column is the part of "
+        f"the practical upper bound of refining these proposals, {MAIN}."
+    )
+    return Table("Longer training", ("model", "steps", *OVER, "of the bound"), rows, text)
 
 
 def _strategies(found: _Findings) -> Table:
