@@ -33,7 +33,7 @@ TITLES = (
     "PREM's parts",
     "Cost",
 )
-ROWS = (14, 14, 6, 6, 5, 10, 4, 6, 8, 6, 10, 5, 6, 10)
+ROWS = (14, 14, 6, 6, 5, 10, 4, 6, 8, 6, 10, 8, 6, 10)
 PLAN = jobs(PRESETS["small"])
 Table = list[dict[str, str]]
 

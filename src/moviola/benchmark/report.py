@@ -517,9 +517,13 @@ def _relevant(found: _Findings) -> Table:
         "+PR": "xml-pr",
         "+SL +PR": "xml-sl-pr",
         "+PR, C = 1": "xml-pr-c1",
+        "+PR, theta = .9": "xml-pr-related",
+        "+SL +PR, theta = .9": "xml-sl-pr-related",
+        "+PR, C = 1, theta = .9": "xml-pr-c1-related",
     }
     names = (*RECALLS, MAIN)
-    return _jobs_table(found, "Potentially relevant pairs on XML", rows, names, f"N = {top}.")
+    text = f"N = {top}; theta = .7 as in the paper where nothing else is said."
+    return _jobs_table(found, "Potentially relevant pairs on XML", rows, names, text)
 
 
 def _prem(found: _Findings) -> Table:

@@ -102,7 +102,7 @@ def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
     started = time.perf_counter()
     how = recipe(job.recipe)
     if job.relevant:
-        how = _with_relevant_pairs(how, _split(bench.world, "train", job.top))
+        how = _with_relevant_pairs(how, _split(bench.world, "train", job.top), job.relevant)
     settings = read_settings(how, overrides=job.overrides)
     stage1 = bench.stage1(job.stage1) if job.stage1 else None
 
@@ -170,7 +170,7 @@ def _keep(bench: Bench, job: Job, trained: Trained, run: Run, found: dict[str, A
     draft.replace(bench.result_file(job.name))
 
 
-def _with_relevant_pairs(how: Any, split: Split) -> Any:
+def _with_relevant_pairs(how: Any, split: Split, theta: float) -> Any:
     """The recipe with potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
     from moviola.datasets.phrases import load_chunker
     from moviola.datasets.relevant_pairs import encode_parts, parts_of, relevant_pairs
@@ -180,5 +180,5 @@ def _with_relevant_pairs(how: Any, split: Split) -> Any:
     embed, chunk = load_sentence_encoder("minilm"), load_chunker("rules", captions)
     parts = parts_of(captions, "np-vp", chunk)
     sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
-    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, 0.7)
+    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta)
     return replace(cast("Any", how), relevant=pairs)
