@@ -1,7 +1,7 @@
 """Train the stage 1 and the refiner that moviola carries for its demo encoder, from nothing, on gridhouse.
 
     python scripts/train_demo_models.py --work demo-models
-    python scripts/train_demo_models.py --videos 40 --steps 20 20 --work /tmp/try --out /tmp/try/models
+    python scripts/train_demo_models.py --videos 40 --steps 20 20 --work try --out try/models
 
 They are what `moviola library use LIBRARY --stage1 demo --refiner demo` puts in use. They belong to one state
 of the encoder `demo`: after `scripts/train_demo_clip.py` this script has to run again.
