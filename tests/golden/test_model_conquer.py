@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from moviola.models.batches import Ranked
-from moviola.models.conquer import CandidateBatch, Conquer, ConquerConfig, Scores
+from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.conquer import Conquer, ConquerConfig, Scores
 from moviola.models.spans import LABELS
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import Ranked
-from moviola.models.conquer import SIMILARITIES, CandidateBatch, Conquer, ConquerConfig, Scores
+from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.conquer import SIMILARITIES, Conquer, ConquerConfig, Scores
 
 TINY = ConquerConfig(
     visual_size=6,

@@ -13,9 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch
+from moviola.models.batches import CandidateBatch, PairBatch
 from moviola.models.prem import (
-    LocalizerBatch,
     Prem,
     PremConfig,
     PremLocalizer,
@@ -99,10 +98,10 @@ def pair_batch() -> PairBatch:
     )
 
 
-def localizer_batch() -> LocalizerBatch:
+def localizer_batch() -> CandidateBatch:
     visual, mask, subtitles = corpus([7, 5, 4, 6], 7)
     query, query_mask = questions([4, 2, 3], 5)
-    return LocalizerBatch(
+    return CandidateBatch(
         query=query,
         query_mask=query_mask,
         visual=visual,
@@ -317,7 +316,7 @@ def test_positive_spans_are_exactly_those_above_the_threshold(data: st.DataObjec
     assert set(zip(start.tolist(), end.tolist(), strict=True)) == expected
 
 
-def run_alone(model: PremLocalizer, batch: LocalizerBatch, i: int, row: int) -> tuple[Tensor, Tensor, Tensor]:
+def run_alone(model: PremLocalizer, batch: CandidateBatch, i: int, row: int) -> tuple[Tensor, Tensor, Tensor]:
     """Start and end scores and fused clips of one query and one video, without any padding."""
     words, clips = int(batch.query_mask[i].sum()), int(batch.mask[row].sum())
     query, word_mask = batch.query[i : i + 1, :words], batch.query_mask[i : i + 1, :words]
@@ -613,7 +612,7 @@ def test_a_tiny_problem_is_learned() -> None:
         query, query_mask, visual, mask, None, video, labels, ones, torch.eye(2 * videos, dtype=torch.bool)
     )
     candidates = torch.stack([video, (video + 1) % videos, (video + 2) % videos], 1)
-    hard = LocalizerBatch(query, query_mask, visual, mask, None, candidates, labels, ones)
+    hard = CandidateBatch(query, query_mask, visual, mask, None, candidates, labels, ones)
     model = Prem(config).train()
     for part, batch, steps in ((model.retriever, pairs, 60), (model.localizer, hard, 80)):
         optimizer = torch.optim.AdamW(part.parameters(), lr=3e-3)

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import torch
 from torch import Tensor
 
-__all__ = ["PairBatch", "Ranked"]
+__all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked"]
 
 
 @dataclass(frozen=True)
-class PairBatch:
-    """Pairs of a query and a moment; B pairs over V different videos (or windows of videos), V <= B.
-
-    A video that several pairs ask for is held, and encoded, once: pair i belongs to row ``video[i]``. What a
-    loss says about "the batch's videos" is meant pair by pair, so columns are taken as ``[:, video]``.
+class Batch:
+    """What every batch has: B queries and U different videos (or windows of videos).
 
     Attributes:
         query: (B, Lq, dq) float32, features of the query's tokens, zero where padded.
         query_mask: (B, Lq) float32, 1 for a token and 0 for padding.
-        visual: (V, L, dv) float32, features of the clips, zero where padded.
-        mask: (V, L) float32, 1 for a clip and 0 for padding.
-        subtitles: (V, L, ds) float32, features of what is said in each clip; None without that stream.
-        video: (B,) int64, the row of each pair's video.
-        labels: (B, 2) int64, clips of start and end, in the model's own convention.
-        similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
-        positives: (B, B) bool, whether the moment of pair j (column) answers the query of pair i (row); the
-            diagonal is True.
+        visual: (U, L, dv) float32, features of the clips, zero where padded.
+        mask: (U, L) float32, 1 for a clip and 0 for padding.
+        subtitles: (U, L, ds) float32, features of what is said in each clip; None without that stream.
     """
 
     query: Tensor
@@ -35,16 +28,12 @@ class PairBatch:
     visual: Tensor
     mask: Tensor
     subtitles: Tensor | None
-    video: Tensor
-    labels: Tensor
-    similarity: Tensor
-    positives: Tensor
 
     def __len__(self) -> int:
-        """Number of pairs."""
+        """Number of queries."""
         return len(self.query)
 
-    def to(self, device: torch.device | str) -> PairBatch:
+    def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
         tensors = {
             field.name: value.to(device)
@@ -52,6 +41,47 @@ class PairBatch:
             if (value := getattr(self, field.name)) is not None
         }
         return replace(self, **tensors)
+
+
+@dataclass(frozen=True)
+class PairBatch(Batch):
+    """Pairs of a query and a moment; B pairs over V different videos (or windows of videos), V <= B.
+
+    A video that several pairs ask for is held, and encoded, once: pair i belongs to row ``video[i]``. What a
+    loss says about "the batch's videos" is meant pair by pair, so columns are taken as ``[:, video]``.
+
+    Attributes:
+        query, query_mask, visual, mask, subtitles: see :class:`Batch`; the videos are V.
+        video: (B,) int64, the row of each pair's video.
+        labels: (B, 2) int64, clips of start and end, in the model's own convention.
+        similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
+        positives: (B, B) bool, whether the moment of pair j (column) answers the query of pair i (row); the
+            diagonal is True.
+    """
+
+    video: Tensor
+    labels: Tensor
+    similarity: Tensor
+    positives: Tensor
+
+
+@dataclass(frozen=True)
+class CandidateBatch(Batch):
+    """B queries with C candidate videos each, out of U different videos, U <= B * C.
+
+    A video that several queries have among their candidates is held, and encoded, once.
+
+    Attributes:
+        query, query_mask, visual, mask, subtitles: see :class:`Batch`.
+        candidates: (B, C) int64, rows of the videos; column 0 is the video that has the moment.
+        labels: (B, 2) int64, first and last clip of the moment: floor(start / clip_seconds) and
+            ceil(end / clip_seconds) - 1, both at most the video's last clip.
+        similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
+    """
+
+    candidates: Tensor
+    labels: Tensor
+    similarity: Tensor
 
 
 @dataclass(frozen=True)

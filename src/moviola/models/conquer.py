@@ -36,7 +36,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import Ranked
+from moviola.models.batches import CandidateBatch, Ranked
 from moviola.models.layers import (
     AttentionBlock,
     InputProjection,
@@ -48,7 +48,6 @@ from moviola.models.spans import LABELS, SUM, corpus_spans, span_band, top_score
 
 __all__ = [
     "SIMILARITIES",
-    "CandidateBatch",
     "Conquer",
     "ConquerConfig",
     "Context",
@@ -180,47 +179,6 @@ class Scores:
     start: Tensor
     end: Tensor
     video: Tensor | None
-
-
-@dataclass(frozen=True)
-class CandidateBatch:
-    """B queries with V candidate videos each, out of U different videos, U <= B * V.
-
-    A video that several queries have among their candidates is held, and encoded, once.
-
-    Attributes:
-        query: (B, Lq, dq) float32, features of the query's tokens, zero where padded.
-        query_mask: (B, Lq) float32, 1 for a token and 0 for padding.
-        visual: (U, L, dv) float32, features of the clips, zero where padded.
-        mask: (U, L) float32, 1 for a clip and 0 for padding.
-        subtitles: (U, L, ds) float32; None without that stream.
-        candidates: (B, V) int64, rows of the videos; column 0 is the video that has the moment.
-        labels: (B, 2) int64, first and last clip of the moment: floor(start / clip_seconds) and
-            ceil(end / clip_seconds) - 1, both at most the video's last clip.
-        similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
-    """
-
-    query: Tensor
-    query_mask: Tensor
-    visual: Tensor
-    mask: Tensor
-    subtitles: Tensor | None
-    candidates: Tensor
-    labels: Tensor
-    similarity: Tensor
-
-    def __len__(self) -> int:
-        """Number of queries."""
-        return len(self.query)
-
-    def to(self, device: torch.device | str) -> CandidateBatch:
-        """The same batch on another device."""
-        tensors = {
-            field.name: value.to(device)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(self, **tensors)
 
 
 class TransformerLayer(nn.Module):

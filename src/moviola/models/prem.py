@@ -27,7 +27,7 @@ No code was released; what the text leaves open is settled thus:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
@@ -36,11 +36,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked
+from moviola.models.batches import CandidateBatch, PairBatch, Ranked
 
 __all__ = [
     "Boundaries",
-    "LocalizerBatch",
     "Prem",
     "PremConfig",
     "PremContext",
@@ -176,44 +175,6 @@ class PremQueries:
     def select(self, rows: Tensor) -> PremQueries:
         """The queries in these rows, (R,) int64, in that order."""
         return PremQueries(self.units[rows], self.words[rows], self.focus[rows], self.mask[rows])
-
-
-@dataclass(frozen=True)
-class LocalizerBatch:
-    """B queries, each with its own video and C - 1 negative ones, over U different videos.
-
-    Attributes:
-        query: (B, Lq, dq) float32, features of the query's tokens.
-        query_mask: (B, Lq) float32, 1 for a token and 0 for padding.
-        visual: (U, L, dv) float32, features of the clips.
-        mask: (U, L) float32, 1 for a clip and 0 for padding.
-        subtitles: (U, L, ds) float32, or None without that stream.
-        candidates: (B, C) int64, rows of the videos; column 0 is the query's own video.
-        labels: (B, 2) int64, first and last clip of the moment, both inclusive.
-        similarity: (B,) float32 in [0, 1], weight of each query.
-    """
-
-    query: Tensor
-    query_mask: Tensor
-    visual: Tensor
-    mask: Tensor
-    subtitles: Tensor | None
-    candidates: Tensor
-    labels: Tensor
-    similarity: Tensor
-
-    def __len__(self) -> int:
-        """Number of queries."""
-        return len(self.query)
-
-    def to(self, device: torch.device | str) -> LocalizerBatch:
-        """The same batch on another device."""
-        tensors = {
-            field.name: value.to(device)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(self, **tensors)
 
 
 @dataclass(frozen=True)
@@ -448,7 +409,7 @@ class PremLocalizer(nn.Module):
         scale = sqrt(self.config.hidden_size) if self.config.gate == "rescaled" else 1.0
         return F.normalize(keys * focus[:, :, None], dim=-1) * scale * content
 
-    def loss(self, batch: LocalizerBatch) -> dict[str, Tensor]:
+    def loss(self, batch: CandidateBatch) -> dict[str, Tensor]:
         """Boundaries with Shared-Norm (equation 11) and the adversarial task (equation 12).
 
         Returns:
@@ -485,7 +446,7 @@ class PremLocalizer(nn.Module):
     def _adversarial(
         self,
         boundaries: Boundaries,
-        batch: LocalizerBatch,
+        batch: CandidateBatch,
         clips: Tensor,
         positive: tuple[Tensor, Tensor, Tensor],
     ) -> Tensor:

@@ -17,13 +17,14 @@ to find a moment and to rank moments from losses of different kinds. Here
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from moviola.models.batches import Batch
 from moviola.models.layers import (
     AttentionBlock,
     InputProjection,
@@ -76,33 +77,20 @@ class ReelConfig:
 
 
 @dataclass(frozen=True)
-class AnswerBatch:
+class AnswerBatch(Batch):
     """Queries, videos, and which spans of which videos answer which queries.
 
     Attributes:
-        query, query_mask: (Q, Lq, dq) and (Q, Lq) float32.
-        visual, mask: (V, L, dv) and (V, L) float32.
-        subtitles: (V, L, ds) float32 or None.
+        query, query_mask, visual, mask, subtitles: see :class:`~moviola.models.batches.Batch`; of Q queries
+            and V videos.
         answer: (K, 2) int64, row of a query and row of a video.
         span: (K, 2) float32, start and end of the answer in clips, exclusive.
         similarity: (K,) float32 in [0, 1], how well it answers.
     """
 
-    query: Tensor
-    query_mask: Tensor
-    visual: Tensor
-    mask: Tensor
-    subtitles: Tensor | None
     answer: Tensor
     span: Tensor
     similarity: Tensor
-
-    def to(self, device: torch.device | str) -> AnswerBatch:
-        """The same batch on another device."""
-        tensors = {
-            f.name: value.to(device) for f in fields(self) if (value := getattr(self, f.name)) is not None
-        }
-        return replace(self, **tensors)
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from moviola.datasets.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.measures import Measure, Qrels, Run, evaluate
-from moviola.models.batches import PairBatch, Ranked
-from moviola.models.conquer import CandidateBatch, Conquer
-from moviola.models.prem import LocalizerBatch, Prem
+from moviola.models.batches import CandidateBatch, PairBatch, Ranked
+from moviola.models.conquer import Conquer
+from moviola.models.prem import Prem
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.models.spans import LABELS, normalise_rows, pool_clips
 from moviola.models.xml import XML, with_endpoints
@@ -214,12 +214,6 @@ class CandidateSampling:
     pool: int = 100
 
 
-class _Candidates(Protocol):
-    """What :class:`CandidateBatch` and :class:`LocalizerBatch` share."""
-
-    def to(self, device: torch.device | str) -> Any: ...
-
-
 @dataclass(frozen=True)
 class CandidateTask:
     """Training on pairs, each with some videos that a retriever wrongly takes for an answer.
@@ -227,7 +221,6 @@ class CandidateTask:
     Attributes:
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: so many of them beside each pair's own video.
-        kind: what the model's loss takes.
         loss: weighted terms of a batch on the model's device.
         judge: measures on val of the model as it is.
     """
@@ -238,7 +231,6 @@ class CandidateTask:
     pairs: Pairs
     hardest: Rows
     negatives: int
-    kind: type[CandidateBatch] | type[LocalizerBatch]
     loss: Callable[[Any], Mapping[str, Tensor]]
     judge: Callable[[], Mapping[str, float]]
     batch_size: int = 16
@@ -256,20 +248,20 @@ class CandidateTask:
         """See :class:`moviola.training.loop.Task`; each pair is learned from once an epoch."""
         return -(-len(self.pairs) // self.batch_size)
 
-    def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch | LocalizerBatch]:
+    def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
         """See :class:`moviola.training.loop.Task`."""
         lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
         for rows in batches_by_length(lengths, self.batch_size, draw):
             yield self.batch(rows, draw)
 
-    def batch(self, rows: Rows, draw: Generator) -> CandidateBatch | LocalizerBatch:
+    def batch(self, rows: Rows, draw: Generator) -> CandidateBatch:
         """The batch of some pairs."""
         query, moments = self.pairs.query[rows], self.pairs.moment[rows]
         candidates = np.column_stack([self.pairs.video[moments], self._drawn(query, draw)])
         videos, place = np.unique(candidates, return_inverse=True)
         tokens, token_mask = self.queries.tokens(query)
         visual, mask, heard = self.videos.batch(videos)
-        return self.kind(
+        return CandidateBatch(
             query=tokens,
             query_mask=token_mask,
             visual=visual,
@@ -287,9 +279,7 @@ class CandidateTask:
         chosen = np.argpartition(order, self.negatives - 1, axis=1)[:, : self.negatives]
         return np.take_along_axis(hardest, chosen, axis=1)
 
-    def losses(
-        self, batch: CandidateBatch | LocalizerBatch, epoch: int, generator: torch.Generator
-    ) -> Mapping[str, Tensor]:
+    def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """See :class:`moviola.training.loop.Task`."""
         return self.loss(batch.to(_device(self.model)))
 
@@ -649,7 +639,6 @@ class ConquerRecipe:
                 train.pairs,
                 hardest_videos(lambda some: first_stage[some], train.pairs, sampling.pool),
                 sampling.negatives,
-                CandidateBatch,
                 network.loss,
                 lambda: judge(self.run(model, val), val),
                 loop.batch_size,
@@ -740,7 +729,6 @@ class PremRecipe:
                 train.pairs,
                 _hardest_of_retriever(prem, videos, train, sampling.pool),
                 sampling.negatives,
-                LocalizerBatch,
                 prem.localizer.loss,
                 lambda: judge(self.run(prem, val), val),
                 loop.batch_size,
