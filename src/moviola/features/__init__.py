@@ -13,11 +13,11 @@ from moviola.features.published import Computed, FeatureFiles, convert, open_fea
 from moviola.features.queries import MAX_TOKENS, QueryFeatures
 from moviola.features.shards import Extent, FeatureShards, KeyedShards
 from moviola.features.source import FeatureSource, SourceFacts
-from moviola.features.videos import ComputedRows, Integers, Rows, StoredRows, VideoFeatures, normalise_rows
+from moviola.features.videos import ComputedRows, Integers, FeatureRows, StoredRows, VideoFeatures, normalise_rows
 
 __all__ = [
-    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder",
-    "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures", "Rows",
+    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
+    "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures", 
     "SourceFacts", "StoredRows", "VideoFeatures", "convert", "describe_folder", "normalise_rows",
     "open_features", "require_new_folder",
 ]  # fmt: skip

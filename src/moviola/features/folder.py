@@ -15,7 +15,7 @@ from moviola.features.queries import QueryFeatures
 from moviola.features.shards import KeyedShards
 from moviola.features.source import SourceFacts
 from moviola.features.videos import StoredRows, VideoFeatures
-from moviola.files.rows import json_file
+from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
 __all__ = ["FeatureFolder", "describe_folder", "require_new_folder"]
@@ -56,7 +56,7 @@ class FeatureFolder:
                 f"{path}: no such file; give a library, or a folder that `moviola features from-library` or "
                 "`from-files` wrote"
             )
-        about = json_file(path)
+        about = read_json(path)
         try:
             durations = {name: float(seconds) for name, seconds in about["durations"].items()}
             visual, queries = (KeyedShards(folder / part).dim for part in ("visual", "queries"))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError, LibraryError, NotFound
-from moviola.files.rows import json_file
+from moviola.files.rows import read_json
 from moviola.files.writing import atomic_write, write_json
 
 __all__ = ["Extent", "FeatureShards", "KeyedShards", "halves", "write_table"]
@@ -173,7 +173,7 @@ class KeyedShards:
     """
 
     def __init__(self, folder: Path) -> None:
-        head = json_file(folder / "shards.json")
+        head = read_json(folder / "shards.json")
         if not (isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)):
             raise DataError(
                 f"{folder / 'shards.json'}: format {_FORMAT} with a dim is expected, not {head!r:.60}"

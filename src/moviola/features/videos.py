@@ -1,6 +1,6 @@
 """Features of videos, one row per clip, whoever keeps them.
 
-A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. Rows are half precision
+A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. FeatureRows are half precision
 and stay where they are, mostly memory-mapped; only what is asked for is copied.
 """
 
@@ -18,7 +18,7 @@ from moviola.errors import NotFound
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
-__all__ = ["ComputedRows", "Integers", "Rows", "StoredRows", "VideoFeatures", "normalise_rows"]
+__all__ = ["ComputedRows", "Integers", "FeatureRows", "StoredRows", "VideoFeatures", "normalise_rows"]
 
 Integers = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return normalised
 
 
-class Rows(Protocol):
+class FeatureRows(Protocol):
     """One kind of features of some videos."""
 
     @property
@@ -43,13 +43,13 @@ class Rows(Protocol):
     def read(self, video: int) -> NDArray[np.float16]:
         """(n, dim) float16, all rows of a video, by its place among the videos."""
 
-    def select(self, videos: Sequence[int]) -> Rows:
+    def select(self, videos: Sequence[int]) -> FeatureRows:
         """The same of some of the videos, in the order given."""
 
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows in shards: the extent of each video."""
+    """FeatureRows in shards: the extent of each video."""
 
     shards: FeatureShards
     extents: tuple[Extent, ...]
@@ -70,7 +70,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class ComputedRows:
-    """Rows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
+    """FeatureRows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
 
     Attributes:
         dim: numbers in a row.
@@ -112,8 +112,8 @@ class VideoFeatures:
     durations: NDArray[np.float64]
     clip_seconds: float
     counts: Integers
-    visual: Rows
-    subtitles: Rows | None = None
+    visual: FeatureRows
+    subtitles: FeatureRows | None = None
     unit: bool = True
     keys: Integers = field(default=None)  # type: ignore[assignment]
     cache: EncodingCache = field(default_factory=MemoryCache, compare=False)
