@@ -382,7 +382,7 @@ class ReelRefiner(TrainedRefiner["Reel"]):
     @property
     def max_tokens(self) -> int:
         """See :class:`TrainedRefiner`."""
-        return min(TOKENS, self.model.config.max_query_tokens)
+        return min(TOKENS, self.model.config.max_tokens)
 
     def prepare(self, footage: Footage) -> None:
         """See :meth:`Refiner.prepare`."""
@@ -479,7 +479,7 @@ class SprClipRefiner(_WindowRefiner["SprClip"]):
     @property
     def longest(self) -> int:
         """See :class:`TrainedRefiner`."""
-        return self.model.config.positions
+        return self.model.config.max_clips
 
     @property
     def hears(self) -> bool:
@@ -502,12 +502,12 @@ class ReLoRefiner(_WindowRefiner["ReLoCLNet"]):
     @property
     def longest(self) -> int:
         """See :class:`TrainedRefiner`."""
-        return self.model.config.longest_video
+        return self.model.config.max_clips
 
     @property
     def max_tokens(self) -> int:
         """See :class:`TrainedRefiner`."""
-        return min(TOKENS, self.model.config.longest_query)
+        return min(TOKENS, self.model.config.max_tokens)
 
     @property
     def hears(self) -> bool:
