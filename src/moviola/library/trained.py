@@ -129,7 +129,12 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
             1 / settings.frame_rate,
             f"{anew}, or index the videos with another --frame-rate",
         ),
-        ("frame features of size", config.get("visual_size", config.get("dim")), settings.encoder_dim, anew),
+        (
+            "frame features of size",
+            config.get("visual_size", config.get("hidden_size")),
+            settings.encoder_dim,
+            anew,
+        ),
         ("query features of size", config.get("query_size"), settings.encoder_dim, anew),
     ]
     if config.get("subtitle_size"):
@@ -141,7 +146,7 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
             settings.frames_per_segment,
             f"{anew}, or index the videos with another --segment-seconds",
         ))  # fmt: skip
-        most = int(config.get("positions", settings.frames_per_segment))
+        most = int(config.get("max_clips", settings.frames_per_segment))
         if most < settings.frames_per_segment:
             rows.append(("segments of at most so many clips", most, settings.frames_per_segment, anew))
     return rows
