@@ -82,7 +82,9 @@ class FeatureFolder:
         names = [name for name in self.durations if name in visual]
         if len(names) < len(self.durations):
             first = next(name for name in self.durations if name not in visual)
-            raise DataError(f"{self.folder}: lists {first!r}, but has no features of it; write the folder anew")
+            raise DataError(
+                f"{self.folder}: lists {first!r}, but has no features of it; write the folder anew"
+            )
         subtitles = _subtitles(self.folder) if self.facts.subtitle_dim else None
         return VideoFeatures(
             video_ids=tuple(names),

@@ -2,7 +2,8 @@
 
 Three forms are read lazily, one array at a time: HDF5 with one data set per key (as the papers' features were
 released), a folder of ``KEY.npy``, and a folder of ``KEY.safetensors`` (or one such file) with one tensor per
-file (or per key). A fourth is ours, :class:`moviola.features.shards.KeyedShards`, which :func:`convert` writes.
+file (or per key). A fourth is ours, :class:`moviola.features.shards.KeyedShards`, which :func:`convert`
+writes.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ class QueryFeatures:
         unit: bool = True,
     ) -> QueryFeatures:
         """From what an encoder gives: (n, d) of each text, or (d,) where it gives one vector per text."""
-        given = tuple(halves(np.atleast_2d(array), f"query {text!r}") for array, text in zip(rows, texts, strict=True))
+        given = tuple(
+            halves(np.atleast_2d(array), f"query {text!r}") for array, text in zip(rows, texts, strict=True)
+        )
         return cls(tuple(query_ids), tuple(texts), given, unit=unit)
 
     def __len__(self) -> int:
@@ -83,4 +85,4 @@ class QueryFeatures:
         places = np.asarray(queries, dtype=np.int64).tolist()
         columns = (self.query_ids, self.texts, self.rows)
         ids, texts, rows = (tuple(column[place] for place in places) for column in columns)
-        return replace(self, query_ids=ids, texts=texts, rows=rows)  # type: ignore[arg-type]
+        return replace(self, query_ids=ids, texts=texts, rows=rows)

@@ -1,9 +1,9 @@
 """Feature rows on disk: float16, contiguous, append-only shards that are read through memory maps.
 
 A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. Where the rows of a
-video lie is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted files
-in ``offsets.npz`` (:class:`KeyedShards`). Rows behind the end that the owner knows are the remains of a killed
-process; the next writer overwrites them.
+video lie is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
+files in ``offsets.npz`` (:class:`KeyedShards`). Rows behind the end that the owner knows are the remains of
+a killed process; the next writer overwrites them.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ class FeatureShards:
         """The shards that are there, by number."""
         return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
 
-    def append(
-        self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True
-    ) -> Extent:
+    def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
         """Write rows behind the last ones that were ever committed.
 
         Args:
@@ -141,8 +139,8 @@ class FeatureShards:
         there = path.stat().st_size // self.row_bytes if path.exists() else 0
         if there < rows_needed:
             raise LibraryError(
-                f"{path}: {there} rows, but {rows_needed} are listed; a library: `moviola verify --repair` takes "
-                "the damaged videos out so that they can be indexed again; a folder of features: write it anew"
+                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
+                "takes the damaged videos out so that they can be indexed again; write a folder of features anew"
             )
         mapped: NDArray[np.float16] = (
             np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
@@ -174,7 +172,9 @@ class KeyedShards:
 
     def __init__(self, folder: Path) -> None:
         head = read_json(folder / "shards.json")
-        if not (isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)):
+        if not (
+            isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
+        ):
             raise DataError(
                 f"{folder / 'shards.json'}: format {_FORMAT} with a dim is expected, not {head!r:.60}"
             )

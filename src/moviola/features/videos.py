@@ -1,7 +1,7 @@
 """Features of videos, one row per clip, whoever keeps them.
 
-A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. FeatureRows are half precision
-and stay where they are, mostly memory-mapped; only what is asked for is copied.
+A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. Rows are half
+precision and stay where they are, mostly memory-mapped; only what is asked for is copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from moviola.errors import NotFound
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
-__all__ = ["ComputedRows", "Integers", "FeatureRows", "StoredRows", "VideoFeatures", "normalise_rows"]
+__all__ = ["ComputedRows", "FeatureRows", "Integers", "StoredRows", "VideoFeatures", "normalise_rows"]
 
 Integers = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class FeatureRows(Protocol):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """FeatureRows in shards: the extent of each video."""
+    """Rows in shards: the extent of each video."""
 
     shards: FeatureShards
     extents: tuple[Extent, ...]
@@ -70,7 +70,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class ComputedRows:
-    """FeatureRows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
+    """Rows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
 
     Attributes:
         dim: numbers in a row.
@@ -115,11 +115,11 @@ class VideoFeatures:
     visual: FeatureRows
     subtitles: FeatureRows | None = None
     unit: bool = True
-    keys: Integers = field(default=None)  # type: ignore[assignment]
+    keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     cache: EncodingCache = field(default_factory=MemoryCache, compare=False)
 
     def __post_init__(self) -> None:
-        if self.keys is None:
+        if len(self.keys) != len(self.video_ids):
             object.__setattr__(self, "keys", np.arange(len(self.video_ids), dtype=np.int64))
 
     def __len__(self) -> int:

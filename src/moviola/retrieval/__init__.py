@@ -19,7 +19,8 @@ from moviola.retrieval.refiners import CurveRefiner, Refiner, load_refiner, refi
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
 
 __all__ = [
-    "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments", "Proposals", "Refiner",
+    "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments", "Proposals",
+    "Refiner",
     "Retrieval", "Stage1", "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of",
     "segment_index",
 ]  # fmt: skip

@@ -1,15 +1,16 @@
 """What scores mean: the probability that a moment is right, or how far it stands above chance.
 
 A refiner's matching score is a number on a scale of its own, comparable within one query. Its *evidence* is
-what of that is linear in the log odds: Reel's score as it is (a logit), and of SPR's refiners, whose score is a
-product of probabilities and an exponential, the logarithm. Evidence becomes a score in [0, 1] in one of two
-ways, both of which rise, so that the order stays:
+what of that is linear in the log odds: Reel's score as it is (a logit), and of SPR's refiners, whose score
+is a product of probabilities and an exponential, the logarithm. Evidence becomes a score in [0, 1] in one of
+two ways, both of which rise, so that the order stays:
 
 - :class:`Calibration`: the probability of being right, as measured on val when the model was trained (the fit
   is in :mod:`moviola.training.calibration`);
-- :class:`Chance`: without that, the evidence is set against what chance gives. With z its standard score among
-  that of random pieces of the library, and sqrt(2 ln n) what the best of n random ones would reach, the score is
-  sigmoid(2 (z - sqrt(2 ln n))). One half is what the luckiest of n pieces gets without any relevance.
+- :class:`Chance`: without that, the evidence is set against what chance gives. With z its standard score
+  among that of random pieces of the library, and sqrt(2 ln n) what the best of n random ones would reach,
+  the score is sigmoid(2 (z - sqrt(2 ln n))). One half is what the luckiest of n pieces gets without any
+  relevance.
 """
 
 from __future__ import annotations

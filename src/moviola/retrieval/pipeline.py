@@ -27,8 +27,8 @@ __all__ = ["SEGMENTS", "Moments", "Retrieval"]
 SEGMENTS = 200
 """Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
 
-# Videos whose pieces are drawn as the background of a query's cosines, how many pieces, and how many windows a
-# trained refiner without a calibration scores for every query to learn what chance gives.
+# Videos whose pieces are drawn as the background of a query's cosines, how many pieces, and how many windows
+# a trained refiner without a calibration scores for every query to learn what chance gives.
 _BACKGROUND_VIDEOS = 64
 _BACKGROUND_PIECES = 4096
 _BACKGROUND_WINDOWS = 64

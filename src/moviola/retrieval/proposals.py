@@ -1,4 +1,6 @@
-"""Stage 2 of SPR: neighbouring segment hits become coarse moments (paper, section 3.2). Columns throughout."""
+"""Stage 2 of SPR: neighbouring segment hits become coarse moments (paper, section 3.2). Columns
+throughout.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from moviola.retrieval.segments import segment_spans
 __all__ = ["Hits", "Proposals", "merged_apart", "propose"]
 
 # In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
-# hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000 segments
-# on that is all of them, as in the paper.
+# hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
+# segments on that is all of them, as in the paper.
 _MERGED_SHARE, _MERGED_LEAST = 0.01, 20
 
 
@@ -123,14 +125,14 @@ def propose(
         hits: a segment occurs at most once for a query.
         features: the videos.
         segment_clips: T, clips of a segment.
-        gap: runs with at most this many missing segments between them are joined; 0, the paper's choice, joins
-            adjacent segments only.
+        gap: runs with at most this many missing segments between them are joined; 0, the paper's choice,
+            joins adjacent segments only.
         apart: the best so many hits merge only with each other, and the others only with each other; None
             merges all. See :func:`merged_apart`.
 
     Returns:
-        The rank of a proposal is the best rank of its hits, its score that hit's; its span runs from the start
-        of its first segment to the end of its last one.
+        The rank of a proposal is the best rank of its hits, its score that hit's; its span runs from the
+        start of its first segment to the end of its last one.
 
     Raises:
         InvalidValue: a negative gap.
@@ -141,7 +143,7 @@ def propose(
     there = np.isfinite(hits.score).reshape(-1)
     query = np.repeat(np.arange(queries), depth)[there]
     rank = np.tile(np.arange(1, depth + 1), queries)[there]
-    video, position, score = (column.reshape(-1)[there] for column in (hits.video, hits.position, hits.score))
+    video, position = hits.video.reshape(-1)[there], hits.position.reshape(-1)[there]
     rest = (rank > (depth if apart is None else apart)).astype(np.int64)
     order = np.lexsort((position, video, rest, query))
     groups = np.stack([query, rest, video])[:, order]
@@ -158,7 +160,7 @@ def propose(
     )
     at = np.lexsort((best, asked))
     places = np.zeros((queries, depth + 1), dtype=np.float32)
-    places[query, rank] = score
+    places[query, rank] = hits.score.reshape(-1)[there]
     counts = np.bincount(asked, minlength=queries)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     asked, best = asked[at], best[at]

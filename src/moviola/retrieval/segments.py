@@ -11,11 +11,12 @@ from moviola.errors import LibraryError
 from moviola.features import Integers, VideoFeatures
 
 __all__ = [
-    "mean_pooled", "normalised", "pack_ids", "segment_counts", "segment_spans", "unpack_ids", "whole_segments",
+    "mean_pooled", "normalised", "pack_ids", "segment_counts", "segment_spans", "unpack_ids",
+    "whole_segments",
 ]  # fmt: skip
 
-# A segment's id is its video's number and its position in it: nothing has to be looked up, and a library never
-# uses a number twice. 2^20 segments of 4 s are 48 days.
+# A segment's id is its video's number and its position in it: nothing has to be looked up, and a library
+# never uses a number twice. 2^20 segments of 4 s are 48 days.
 _POSITION_BITS = 20
 
 

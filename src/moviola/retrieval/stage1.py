@@ -1,4 +1,6 @@
-"""Stage 1 of SPR, segment retrieval: segments and queries become vectors of one space (paper, section 3.1)."""
+"""Stage 1 of SPR, segment retrieval: segments and queries become vectors of one space (paper, section
+3.1).
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ _STORED = 1 << 27
 
 
 def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
-    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is there."""
+    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
+    there.
+    """
     longest = max(map(len, arrays))
     out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
     mask = torch.zeros(len(arrays), longest)
@@ -148,7 +150,9 @@ class EncodedWindows:
         there = torch.arange(kept.shape[1]) < torch.from_numpy(windows.clips)[:, None]
         return kept, there.float().to(kept.device)
 
-    def _keep(self, known: dict[tuple[int, int, int], Tensor], fresh: dict[tuple[int, int, int], Tensor]) -> None:
+    def _keep(
+        self, known: dict[tuple[int, int, int], Tensor], fresh: dict[tuple[int, int, int], Tensor]
+    ) -> None:
         sizes = (part.numel() for parts in (known, fresh) for part in list(parts.values()))
         if fresh and sum(sizes) > self.most:
             known.clear()

@@ -17,7 +17,16 @@ from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
 from moviola.retrieval.refiners.curve import CurveRefiner
 
-__all__ = ["CONTEXT", "REFINERS", "SAME_MOMENT", "CurveRefiner", "Refined", "Refiner", "load_refiner", "refiner_of"]
+__all__ = [
+    "CONTEXT",
+    "REFINERS",
+    "SAME_MOMENT",
+    "CurveRefiner",
+    "Refined",
+    "Refiner",
+    "load_refiner",
+    "refiner_of",
+]
 
 REFINERS: dict[str, tuple[str, str]] = {
     "reel": ("moviola.retrieval.refiners.reel", "ReelRefiner"),

@@ -52,7 +52,9 @@ class Refiner(Protocol):
 
     @property
     def suppress_above(self) -> float:
-        """Of two refined moments of a video that overlap more than this (IoU) the better stays; 1 keeps all."""
+        """Of two refined moments of a video that overlap more than this (IoU) the better stays; 1 keeps
+        all.
+        """
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """What of matching scores (n,) is linear in the log odds; it rises. See the calibration module."""
