@@ -7,6 +7,7 @@ numbers and text only: no pickle, so a folder from elsewhere cannot run code.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ __all__ = [
     "build",
     "from_pretrained",
     "read_description",
+    "revision_of",
     "save_pretrained",
 ]
 
@@ -238,6 +240,19 @@ def read_description(folder: str | Path) -> Description:
             "moviola, or get the model in an older format"
         )
     return described if written_in == FORMAT else replace(described, config=_current(described, path))
+
+
+def revision_of(folder: str | Path) -> str:
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: the folder or one of its files is missing.
+    """
+    digest = hashlib.sha256()
+    for name in (CONFIG, WEIGHTS):
+        with _existing(Path(folder), name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
 
 
 # --- Descriptions of format 1 ---

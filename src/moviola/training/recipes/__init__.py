@@ -1,4 +1,4 @@
-"""The recipes by name."""
+"""One file per model: what it is made of, what it learns from, and its paper's settings."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
     from moviola.models.pretrained import Description
-    from moviola.training.recipes import Recipe
+    from moviola.training.recipe import Recipe
 
 __all__ = ["RECIPES", "recipe", "recipe_of"]
 
 RECIPES: dict[str, str] = {
-    "spr-stage1": "moviola.training.segments:SPR_STAGE1",
-    "spr-clip": "moviola.training.refiners:SPR_CLIP",
-    "spr-relo": "moviola.training.refiners:SPR_RELO",
-    "spr-relo-large": "moviola.training.refiners:SPR_RELO_LARGE",
-    "reel": "moviola.training.reels:REEL",
-    "xml": "moviola.training.rankers:XML_RECIPE",
-    "reloclnet": "moviola.training.rankers:RELOCLNET",
-    "conquer": "moviola.training.rankers:CONQUER",
-    "prem": "moviola.training.rankers:PREM",
+    "spr-stage1": "moviola.training.recipes.spr_stage1:SPR_STAGE1",
+    "spr-clip": "moviola.training.recipes.spr_clip:SPR_CLIP",
+    "spr-relo": "moviola.training.recipes.spr_relo:SPR_RELO",
+    "spr-relo-large": "moviola.training.recipes.spr_relo:SPR_RELO_LARGE",
+    "reel": "moviola.training.recipes.reel:REEL",
+    "xml": "moviola.training.recipes.xml:XML_RECIPE",
+    "reloclnet": "moviola.training.recipes.reloclnet:RELOCLNET",
+    "conquer": "moviola.training.recipes.conquer:CONQUER",
+    "prem": "moviola.training.recipes.prem:PREM",
 }
 """Module and attribute of each recipe, imported when it is asked for."""
+
+_OF_RELEASE = {"spr-stage3": "spr-relo"}
+"""Releases that answer otherwise than as their architecture's own recipe does."""
 
 
 def recipe(name: str) -> Recipe:
@@ -37,10 +40,6 @@ def recipe(name: str) -> Recipe:
         raise InvalidValue(f"model {name!r}: unknown; there are {', '.join(RECIPES)}")
     module, attribute = RECIPES[name].split(":")
     return cast("Recipe", getattr(import_module(module), attribute))
-
-
-_OF_RELEASE = {"spr-stage3": "spr-relo"}
-"""Releases that answer otherwise than as their architecture's own recipe does."""
 
 
 def recipe_of(about: Description) -> str:
