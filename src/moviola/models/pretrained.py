@@ -7,6 +7,7 @@ and text only: no pickle, so a folder from elsewhere cannot run code.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -37,6 +38,7 @@ __all__ = [
     "convert_checkpoint",
     "from_pretrained",
     "read_description",
+    "revision_of",
     "save_pretrained",
 ]
 
@@ -527,3 +529,19 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def revision_of(folder: Path) -> str:
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: a file of the model is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("config.json", "model.safetensors"):
+        try:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except FileNotFoundError as error:
+            raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
+    return digest.hexdigest()[:16]

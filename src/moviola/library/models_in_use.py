@@ -1,4 +1,4 @@
-"""Trained models in a library: which fit, where they lie, what they make of its features.
+"""Trained models in a library: which fit, where they lie, and the ones in use.
 
 The folder of a model is copied into the library, so that the library stays safe to copy: to
 ``models/stage1/NAME`` or ``models/refiner/NAME``, under a name that says which weights they are.
@@ -8,38 +8,38 @@ the old models or the new ones. torch is imported when a model is looked at, not
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
 import shutil
-import tempfile
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
-from moviola.library.segments import normalised, whole_segments
+from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
-from moviola.models.calibration import Calibration
+from moviola.retrieval import (
+    Calibration,
+    CurveRefiner,
+    MeanPooling,
+    Refiner,
+    Stage1,
+    load_refiner,
+    load_stage1,
+)
 
 if TYPE_CHECKING:
     from torch import nn
 
     from moviola.models.pretrained import Description
-    from moviola.models.spr import SegmentRetriever
 
 __all__ = [
-    "DEMO_MODELS", "NONE", "ROLES", "ContextCache", "Stage1", "check_fits", "copy_into", "discard_others",
-    "model_folder", "opened_stage1", "require_intact", "revision_of", "source_of",
+    "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others", "model_folder",
+    "require_intact", "source_of",
 ]  # fmt: skip
 
 NONE = "none"
@@ -58,9 +58,6 @@ they are known."""
 
 _FILES = ("config.json", "model.safetensors", "README.md")
 _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
-_SEGMENTS_AT_ONCE = 1024
-# What a process keeps of context encodings; an hour of Reel's default size is 5 MiB.
-_REMEMBERED_BYTES = 1 << 28
 
 
 def source_of(role: str, source: str | PathLike[str]) -> Path | None:
@@ -141,7 +138,7 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
             settings.frames_per_segment,
             f"{anew}, or index the videos with another --segment-seconds",
         ))  # fmt: skip
-        most = int(config.get("positions", settings.frames_per_segment))
+        most = int(config.get("max_clips", settings.frames_per_segment))
         if most < settings.frames_per_segment:
             rows.append(("segments of at most so many clips", most, settings.frames_per_segment, anew))
     return rows
@@ -173,22 +170,6 @@ def _require_finite(model: nn.Module, source: Path) -> None:
 # ---- where they lie --------------------------------------------------------------------------------------
 
 
-def revision_of(folder: Path) -> str:
-    """16 hex digits that change with a model's weights and settings.
-
-    Raises:
-        LibraryError: a file of the model is missing.
-    """
-    digest = hashlib.sha256()
-    for name in ("config.json", "model.safetensors"):
-        try:
-            with (folder / name).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except FileNotFoundError as error:
-            raise LibraryError(f"{folder / name}: missing; get the model's folder whole") from error
-    return digest.hexdigest()[:16]
-
-
 def model_folder(library: Path, role: str, settings: Settings) -> Path:
     """Where the model in use lies."""
     return library / "models" / role / str(getattr(settings, role))
@@ -200,6 +181,8 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     Raises:
         LibraryError: the copy is not what was to be copied.
     """
+    from moviola.models.pretrained import revision_of
+
     revision = revision_of(source)
     short = revision[:8]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", source.resolve().name).strip(".-").removesuffix(f"-{short}")
@@ -235,6 +218,8 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     Raises:
         LibraryError: it is missing, or not what ``moviola.toml`` names.
     """
+    from moviola.models.pretrained import revision_of
+
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
         "open the library again if another process has just changed its models, else "
@@ -253,111 +238,58 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-# ---- what they make of features --------------------------------------------------------------------------
+# ---- opened ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Stage1:
-    """A trained stage 1 of SPR: frames and queries to embeddings in one space, exactly as in training."""
+class ModelsInUse:
+    """The trained models that a library searches with, loaded when first needed. Safe for threads.
 
-    model: SegmentRetriever
-
-    def segments(self, frames: NDArray[np.floating], frames_per_segment: int) -> NDArray[np.float32]:
-        """Segment embeddings (ceil(n / T), d) float32, L2-normalised, of n >= 1 raw frames (n, d)."""
-        import torch
-
-        from moviola.models.spans import normalise_rows
-
-        device = self.model.pt_clip_logit_scale.device
-        unit = normalise_rows(np.asarray(frames, dtype=np.float32))
-        whole = torch.from_numpy(whole_segments(unit, frames_per_segment))
-        with torch.inference_mode():
-            parts = [
-                self.model.encode_segments(part.to(device), torch.ones(part.shape[:2], device=device)).cpu()
-                for part in torch.split(whole, _SEGMENTS_AT_ONCE)
-            ]
-        return normalised(torch.cat(parts).numpy())
-
-    def queries(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Query embeddings (q, d) float32, L2-normalised, of query features (q, d) of length 1."""
-        import torch
-
-        with torch.inference_mode():
-            given = torch.from_numpy(vectors).to(self.model.pt_clip_logit_scale.device)
-            return normalised(self.model.encode_queries(given).cpu().numpy())
-
-
-def opened_stage1(folder: Path, device: str) -> Stage1:
-    """The stage 1 in a folder, see :func:`moviola.models.pretrained.from_pretrained`."""
-    from moviola.models.pretrained import from_pretrained
-    from moviola.models.spr import SegmentRetriever
-
-    return Stage1(from_pretrained(folder, device, kind=SegmentRetriever))
-
-
-class ContextCache:
-    """What a refiner makes of whole videos, ``REVISION/ROW.npy`` in a folder that may be deleted at any time.
-
-    A row number stands for one state of one video for ever, and a revision for one model, so nothing in here
-    is ever out of date.
+    Args:
+        library: its folder.
+        settings: of the library; name the models.
+        encoders: of the library; without a visual one no model is in use.
     """
 
-    def __init__(self, folder: Path, *, read_only: bool) -> None:
-        self.folder, self.read_only = folder, read_only
-        self._recent: OrderedDict[tuple[str, int], NDArray[np.float16]] = OrderedDict()
+    def __init__(self, library: Path, settings: Settings, encoders: LibraryEncoders) -> None:
+        self._library, self._settings, self._encoders = library, settings, encoders
+        self._lock = RLock()
+        self._stage1: Stage1 | None = None
+        self._refiner: Refiner | None = None
 
-    def get(
-        self, revision: str, row: int, count: int, make: Callable[[], NDArray[np.float16]]
-    ) -> NDArray[np.float16]:
-        """What was made of a video, (count, ...) float16; else make it, and store it unless read-only."""
-        key = (revision, row)
-        if key in self._recent:
-            self._recent.move_to_end(key)
-            return self._recent[key]
-        path = self.folder / revision / f"{row}.npy"
-        rows = _read_rows(path, count)
-        if rows is None:
-            rows = make()
-            if not self.read_only:
-                _write_rows(path, rows)
-        self._recent[key] = rows
-        while (
-            len(self._recent) > 1 and sum(part.nbytes for part in self._recent.values()) > _REMEMBERED_BYTES
-        ):
-            self._recent.popitem(last=False)
-        return rows
+    @property
+    def stage1(self) -> Stage1:
+        """The trained stage 1 in use, else the mean of the clips.
 
-    def keep_only(self, revision: str, rows: Collection[int]) -> None:
-        """Delete what other models made, and what was made of videos that are gone, in memory too.
-
-        What was forgotten on disk alone would be served from memory, and never be written again.
+        Raises:
+            LibraryError: its copy in the library is missing, or is not the one that was put in use.
         """
-        for known in [key for key in self._recent if key[0] != revision or key[1] not in rows]:
-            del self._recent[known]
-        for folder in self.folder.glob("*"):
-            if folder.name != revision:
-                shutil.rmtree(folder, ignore_errors=True)
-        for path in (self.folder / revision).glob("*") if revision else ():
-            if path.suffix != ".npy" or not path.stem.isdigit() or int(path.stem) not in rows:
-                path.unlink(missing_ok=True)
+        with self._lock:
+            if self._stage1 is None:
+                self._stage1 = self._load_stage1()
+            return self._stage1
 
+    @property
+    def refiner(self) -> Refiner:
+        """The trained refiner in use, else the one without training, tuned to the encoder where it says how.
 
-def _read_rows(path: Path, count: int) -> NDArray[np.float16] | None:
-    """The rows in a file, memory-mapped; None where there is none that is whole."""
-    try:
-        rows = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError):
-        return None
-    return rows if rows.dtype == np.float16 and len(rows) == count else None
+        Raises:
+            LibraryError: as of :attr:`stage1`.
+        """
+        with self._lock:
+            if self._refiner is None:
+                self._refiner = self._load_refiner()
+            return self._refiner
 
+    def _load_stage1(self) -> Stage1:
+        encoder = self._encoders.visual
+        if encoder is None or not self._settings.stage1:
+            return MeanPooling()
+        folder = require_intact(self._library, "stage1", self._settings)
+        return load_stage1(folder, self._settings.stage1_revision, encoder.device)
 
-def _write_rows(path: Path, rows: NDArray[np.float16]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(".tmp", dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        np.save(file, rows)
-        file.flush()
-        os.fsync(file.fileno())
-    # Another process may have swept the folder meanwhile; then it is made again when it is needed.
-    with suppress(FileNotFoundError):
-        Path(draft).replace(path)
+    def _load_refiner(self) -> Refiner:
+        encoder = self._encoders.visual
+        if encoder is None or not self._settings.refiner:
+            return CurveRefiner(**encoder.curve) if encoder else CurveRefiner()
+        folder = require_intact(self._library, "refiner", self._settings)
+        return load_refiner(folder, self._settings.refiner_revision, encoder.device)
