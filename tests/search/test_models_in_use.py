@@ -182,15 +182,15 @@ def test_models_for_other_features_are_refused_with_both_values(
 @pytest.mark.parametrize(
     ("architecture", "changes", "message"),
     [
-        ("spr-stage1", {"dim": 64}, "frame features of size 64, but the library has 128"),
-        ("spr-stage1", {"positions": 3}, "at most so many clips 3, but the library has 4"),
+        ("spr-stage1", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
+        ("spr-stage1", {"max_clips": 3}, "at most so many clips 3, but the library has 4"),
         ("spr-stage1", {"extra": {"segment_clips": 8}}, "segment clips 8, but the library has 4"),
         (
             "spr-stage1",
             {"extra": {"settings": {"sampling": {"segment_clips": 2}}}},
             "segment clips 2, but the library has 4",
         ),
-        ("spr-clip", {"dim": 64}, "frame features of size 64, but the library has 128"),
+        ("spr-clip", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"visual_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"query_size": 64}, "query features of size 64, but the library has 128"),
         ("reloclnet", {"subtitle_size": 96}, "subtitle features of size 96, but the library has 384"),

@@ -84,7 +84,7 @@ def convert(
 
         moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
     """
-    from moviola.models.pretrained import convert_checkpoint
+    from moviola.models.releases import convert_checkpoint
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)

@@ -126,7 +126,12 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
             1 / settings.frame_rate,
             f"{anew}, or index the videos with another --frame-rate",
         ),
-        ("frame features of size", config.get("visual_size", config.get("dim")), settings.encoder_dim, anew),
+        (
+            "frame features of size",
+            config.get("visual_size", config.get("hidden_size")),
+            settings.encoder_dim,
+            anew,
+        ),
         ("query features of size", config.get("query_size"), settings.encoder_dim, anew),
     ]
     if config.get("subtitle_size"):
