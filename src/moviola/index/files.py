@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,19 +49,29 @@ def load_index(folder: Path, name: str, backends: dict[str, type[Index]]) -> tup
     manifest_file = folder / f"{name}.json"
     if not manifest_file.exists():
         return None
+    backend, path, digest, tag = _manifest(manifest_file, backends)
     try:
-        manifest = json.loads(manifest_file.read_text())
-        backend, path = backends[manifest["backend"]], folder / manifest["file"]
-        digest, tag = manifest["sha256"], manifest["tag"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SegmentIndexError(
-            f"{manifest_file}: damaged manifest ({error!r}); rebuild the index"
-        ) from error
-    if not path.exists():
-        raise SegmentIndexError(f"{path}: the vector file is missing; rebuild the index")
-    if _sha256(path) != digest:
-        raise SegmentIndexError(f"{path}: the content does not match its SHA-256; rebuild the index")
+        if _sha256(path) != digest:
+            raise SegmentIndexError(f"{path}: the content does not match its SHA-256; rebuild the index")
+    except OSError as error:
+        raise SegmentIndexError(f"{path}: cannot be read ({error.strerror}); rebuild the index") from error
     return backend.read(path), tag
+
+
+def _manifest(path: Path, backends: dict[str, type[Index]]) -> tuple[type[Index], Path, str, str]:
+    """Backend, vector file, SHA-256 and tag that a manifest names."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        backend = backends[manifest["backend"]]
+        file, digest, tag = (str(manifest[key]) for key in ("file", "sha256", "tag"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
+    # A library may come from elsewhere: its manifest must not lead out of its folder.
+    if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.faiss", file):
+        raise SegmentIndexError(
+            f"{path}: names the vector file {file!r}, not one of this index; rebuild the index"
+        )
+    return backend, path.with_name(file), digest, tag
 
 
 def _sha256(path: Path) -> str:

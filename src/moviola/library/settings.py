@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.index import BACKENDS
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -17,6 +18,8 @@ FORMAT_VERSION = 1
 SETTINGS_FILE = "moviola.toml"
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
+# Beyond these the frames of one film, or of one segment, would fill any memory.
+_MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
 
 
 class Settings(BaseModel):
@@ -35,8 +38,8 @@ class Settings(BaseModel):
     sentence_encoder: str = ""
     sentence_revision: str = ""
     sentence_dim: int = Field(default=0, ge=0)
-    frame_rate: float = Field(default=1.0, gt=0)
-    segment_seconds: float = Field(default=4.0, gt=0)
+    frame_rate: float = Field(default=1.0, gt=0, le=_MOST_FRAMES, allow_inf_nan=False)
+    segment_seconds: float = Field(default=4.0, gt=0, le=_LONGEST_SEGMENT, allow_inf_nan=False)
     index: str = "flat"
     stage1: str = Field(default="", pattern=_FOLDER_NAME)
     stage1_revision: str = ""
@@ -51,6 +54,15 @@ class Settings(BaseModel):
                 f"{self.segment_seconds} s at {self.frame_rate} frames/s is {frames} frames: "
                 "a segment must hold a whole number of frames"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _usable(self) -> Settings:
+        if self.index not in BACKENDS:
+            raise ValueError(f"index {self.index!r}: unknown; there are {', '.join(BACKENDS)}")
+        for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
+            if bool(name) != bool(dim):
+                raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")
         return self
 
     @property

@@ -136,12 +136,9 @@ class LibraryStore:
             self.settings = self._new_settings(str(encoder), sentence_encoder, chosen)
             self.folder.mkdir(parents=True, exist_ok=True)
             # The settings come last: a folder without them is not yet a library.
-            Catalogue(self.folder).close()
+            Catalogue.create(self.folder)
             self.settings.write(self.folder)
         self.settings = Settings.read(self.folder)
-        if not (self.folder / CATALOGUE_FILE).is_file():
-            missing = self.folder / CATALOGUE_FILE
-            raise LibraryError(f"{missing}: missing; restore it, or index into a new library")
         if exists:
             self.settings.require_same(self.folder, chosen)
             self._require_same_encoders(encoder, sentence_encoder)
