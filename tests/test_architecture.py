@@ -8,26 +8,30 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "moviola"
 
-EVERYTHING = {
-    "types", "errors", "media", "encoders", "models", "index", "propose", "refine", "library", "search",
-    "measures", "datasets", "training", "export", "server",
+GROUND = {"types", "errors", "files", "temporal"}
+"""What every room may import."""
+EVERYTHING = GROUND | {
+    "media", "encoders", "models", "index", "propose", "refine", "library", "search", "measures", "datasets",
+    "training", "export", "server",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "types": {"errors"},
-    "media": {"types", "errors"},
-    "encoders": {"types", "errors"},
-    "models": {"types", "errors"},
-    "index": {"types", "errors"},
-    "propose": {"types", "errors"},
-    "refine": {"types", "errors", "models"},
-    "library": {"types", "errors", "media", "encoders", "models", "index"},
-    "search": {"types", "errors", "library", "index", "propose", "refine", "encoders"},
-    "measures": {"types", "errors"},
-    "datasets": {"types", "errors", "encoders", "measures"},
-    "training": {"types", "errors", "datasets", "models", "measures", "propose"},
-    "export": {"types", "errors", "media"},
-    "server": {"types", "errors", "search", "library", "export", "datasets"},
+    "files": {"types", "errors"},
+    "temporal": {"types", "errors"},
+    "media": GROUND,
+    "encoders": GROUND,
+    "models": GROUND,
+    "index": GROUND,
+    "propose": GROUND,
+    "refine": GROUND | {"models"},
+    "library": GROUND | {"media", "encoders", "models", "index"},
+    "search": GROUND | {"library", "index", "propose", "refine", "encoders"},
+    "measures": GROUND,
+    "datasets": GROUND | {"encoders", "measures"},
+    "training": GROUND | {"datasets", "models", "measures", "propose"},
+    "export": GROUND | {"media"},
+    "server": GROUND | {"search", "library", "export", "datasets"},
     "benchmark": EVERYTHING | {"cli"},
     "cli": EVERYTHING | {"benchmark"},
     "__main__": {"cli"},
@@ -45,6 +49,8 @@ HOME: dict[str, set[str]] = {
     "h5py": {"datasets"},
     "safetensors": {"models", "datasets"},
     "pysubs2": {"media"},
+    "filelock": {"files"},
+    "tomli_w": {"files"},
     "torch": {"encoders", "models", "refine", "training", "library", "search", "benchmark"},
 }
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from moviola.datasets.consensus import LEVELS
 from moviola.datasets.readers import ranked_rows
-from moviola.datasets.rows import number, text
 from moviola.datasets.statistics import words
 from moviola.errors import DataError
+from moviola.files.rows import number, text
 
 __all__ = [
     "Judged",

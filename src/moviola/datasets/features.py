@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations, Flaw
-from moviola.datasets.rows import json_file
 from moviola.errors import DataError, InvalidValue, MissingDependency, NotFound
+from moviola.files.rows import read_json
 
 __all__ = ["Computed", "Features", "ShardFeatures", "check_features", "convert", "open_features"]
 
@@ -197,7 +197,7 @@ class ShardFeatures:
     """
 
     def __init__(self, folder: Path) -> None:
-        head = json_file(folder / "shards.json")
+        head = read_json(folder / "shards.json")
         if (
             not isinstance(head, dict)
             or head.get("format") != _FORMAT

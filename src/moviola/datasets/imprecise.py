@@ -22,8 +22,8 @@ from moviola.datasets.annotations import Annotations
 from moviola.datasets.chat import EndpointFailure
 from moviola.datasets.person_names import NameLexicon
 from moviola.datasets.rewriting import find_names, rewrite
-from moviola.datasets.rows import json_lines, text, text_of
 from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import read_json_lines, read_text, text
 
 __all__ = [
     "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "TextEncoder", "by_rules", "make_imprecise",
@@ -190,7 +190,7 @@ def read_journal(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     _mend(path)
-    return {text(row, "caption", where): text(row, "rewrite", where) for where, row in json_lines(path)}
+    return {text(row, "caption", where): text(row, "rewrite", where) for where, row in read_json_lines(path)}
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
@@ -214,7 +214,7 @@ def read_review(path: Path) -> dict[str, str]:
     Raises:
         DataError: a column is missing.
     """
-    rows = csv.DictReader(io.StringIO(text_of(path)))
+    rows = csv.DictReader(io.StringIO(read_text(path)))
     missing = {"caption", "final"}.difference(rows.fieldnames or ())
     if missing:
         raise DataError(f"{path}: line 1: the column {min(missing)!r} is missing")

@@ -14,8 +14,8 @@ from typing import Any
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.consensus import LEVELS, Rating
 from moviola.datasets.pseudo import BATCH, Candidates, needs_second_batch
-from moviola.datasets.rows import json_file
 from moviola.errors import DataError
+from moviola.files.rows import read_json
 
 __all__ = ["GUIDELINE", "LABEL_CONFIG", "Pair", "candidate_pairs", "next_pairs", "ratings_of", "tasks"]
 
@@ -134,7 +134,7 @@ def ratings_of(path: Path) -> list[Rating]:
         NotFound: no such file.
         DataError: not such an export, or a rating is no level; task and field are named.
     """
-    exported = json_file(path)
+    exported = read_json(path)
     if not isinstance(exported, list):
         raise DataError(f"{path}: a list of tasks is expected (export as JSON, not JSON-MIN)")
     ratings: list[Rating] = []

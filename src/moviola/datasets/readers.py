@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.rows import json_file, json_lines, number, span, text, text_of
 from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import number, read_json, read_json_lines, read_text, span, text
 from moviola.types import Cue
 
 __all__ = [
@@ -49,7 +49,7 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
     found = Collector("TVR")
     for name, duration in _durations(durations).items():
         found.add_video(name, duration)
-    for where, row in json_lines(path):
+    for where, row in read_json_lines(path):
         if "ts" not in row:
             raise DataError(f"{where}: the field 'ts' is missing (the public test split hides its answers)")
         video = text(row, "vid_name", where)
@@ -64,7 +64,7 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
 
 def read_video_corpus(path: Path) -> dict[str, float]:
     """``name -> duration`` or ``name -> [duration, index]``, flat or by split, in file order; seconds."""
-    content = json_file(path)
+    content = read_json(path)
     if not isinstance(content, dict):
         raise DataError(f"{path}: an object of videos is expected")
     corpus: dict[str, float] = {}
@@ -81,7 +81,7 @@ def _durations(path: Path | None) -> dict[str, float]:
         return {}
     if path.suffix != ".csv":
         return read_video_corpus(path)
-    rows = csv.DictReader(io.StringIO(text_of(path)))
+    rows = csv.DictReader(io.StringIO(read_text(path)))
     return {
         text(row, "id", f"{path}: line {rows.line_num}"): number(
             row.get("length"), "length", f"{path}: line {rows.line_num}"
@@ -111,10 +111,10 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
 
 def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Where a pair stands, the entry with its query, and its moment; one row is both in the older form."""
-    if not text_of(path).lstrip().startswith("["):
-        yield from ((where, row, row) for where, row in json_lines(path))
+    if not read_text(path).lstrip().startswith("["):
+        yield from ((where, row, row) for where, row in read_json_lines(path))
         return
-    for place, entry in enumerate(json_file(path), start=1):
+    for place, entry in enumerate(read_json(path), start=1):
         where = f"{path}: entry {place}"
         moments = entry.get("relevant_moment") if isinstance(entry, dict) else None
         if not isinstance(moments, list):
@@ -154,7 +154,7 @@ def read_tvr_subtitles(path: Path) -> dict[str, tuple[Cue, ...]]:
         DataError: damaged, or a video comes twice; file, line and field are named.
     """
     found: dict[str, tuple[Cue, ...]] = {}
-    for where, row in json_lines(path):
+    for where, row in read_json_lines(path):
         video, lines = text(row, "vid_name", where), row.get("sub")
         if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):
             raise DataError(f"{where}: sub: a list of objects is expected, not {lines!r:.60}")
@@ -180,12 +180,12 @@ def read_charades(path: Path, durations: Path | None = None) -> Annotations:
     for name, duration in known.items():
         found.add_video(name, duration)
     if path.suffix == ".jsonl":
-        for where, row in json_lines(path):
+        for where, row in read_json_lines(path):
             video = text(row, "vid" if "vid" in row else "vid_name", where)
             found.add_video(video, number(row.get("duration"), "duration", where))
             found.add(video, *span(row.get("ts"), "ts", where), text(row, "desc", where))
         return found.made()
-    for place, line in enumerate(text_of(path).splitlines(), start=1):
+    for place, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
         where = f"{path}: line {place}"
@@ -221,7 +221,7 @@ def _by_video(
     path: Path, name: str, unit: Callable[[Mapping[str, Any], str], tuple[float, float]]
 ) -> Annotations:
     """Files keyed by video; ``unit`` gives the duration and the seconds of one unit of its times."""
-    content = json_file(path)
+    content = read_json(path)
     if not isinstance(content, dict):
         raise DataError(f"{path}: an object keyed by video is expected")
     found = Collector(name)
@@ -243,7 +243,7 @@ def _by_video(
 def read_qvhighlights(path: Path, durations: Path | None = None) -> Annotations:
     """QVHighlights jsonl (``qid, query, vid, duration, relevant_windows``): a moment a window."""
     found = Collector("QVHighlights")
-    for where, row in json_lines(path):
+    for where, row in read_json_lines(path):
         video = text(row, "vid", where)
         found.add_video(video, number(row.get("duration"), "duration", where))
         windows = row.get("relevant_windows")
@@ -262,7 +262,7 @@ def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
     The moment is the span that at least two annotators agree on (as the study of potentially relevant pairs
     takes it); without such a span, the first annotator's.
     """
-    entries = json_file(path)
+    entries = read_json(path)
     if not isinstance(entries, list):
         raise DataError(f"{path}: a list of descriptions is expected")
     found = Collector("DiDeMo")

@@ -14,8 +14,8 @@ import numpy as np
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.consensus import LEVELS, Rating
 from moviola.datasets.labelstudio import Pair
-from moviola.datasets.rows import number, text, text_of
 from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import number, read_text, text
 
 __all__ = [
     "draw_queries", "read_agreed", "read_pairs",
@@ -95,7 +95,7 @@ def read_pairs(path: Path) -> list[Pair]:
     Raises:
         DataError: a field is missing or no number; file, line and field are named.
     """
-    rows = csv.DictReader(io.StringIO(text_of(path)))
+    rows = csv.DictReader(io.StringIO(read_text(path)))
     pairs = []
     for row in rows:
         where = f"{path}: line {rows.line_num}"
@@ -158,7 +158,7 @@ def read_agreed(path: Path) -> dict[str, int]:
     Raises:
         DataError: a pair is missing, or a level is no whole number from 0 to 4.
     """
-    rows = csv.DictReader(io.StringIO(text_of(path)))
+    rows = csv.DictReader(io.StringIO(read_text(path)))
     agreed: dict[str, int] = {}
     for row in rows:
         where = f"{path}: line {rows.line_num}"

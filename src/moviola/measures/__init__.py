@@ -41,8 +41,7 @@ from moviola.measures.collections import Qrels, Run, query_name
 from moviola.measures.evaluation import PRESETS, Preset, Results, evaluate
 from moviola.measures.formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.names import Measure
-from moviola.measures.nms import suppress, temporal_nms
-from moviola.measures.overlap import overlap
+from moviola.measures.nms import temporal_nms
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
 from moviola.measures.significance import (
     Comparison,
@@ -54,6 +53,7 @@ from moviola.measures.significance import (
 from moviola.measures.trec import Matched, match_documents
 from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall
 from moviola.measures.writing import WRITERS, write_matched, write_qrels, write_run
+from moviola.temporal import overlap, suppress
 
 __all__ = [
     "PRESETS",

@@ -13,7 +13,8 @@ from moviola.errors import InvalidValue
 from moviola.measures.collections import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.measures.matching import FREE, match
 from moviola.measures.names import Measure
-from moviola.measures.overlap import Pairs, join, overlap, spread
+from moviola.measures.pairs import Pairs, join, spread
+from moviola.temporal import overlap
 
 __all__ = ["DEFAULT", "PRESETS", "Preset", "Results", "evaluate"]
 

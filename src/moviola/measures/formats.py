@@ -20,8 +20,10 @@ told from one that was not asked.
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,17 +31,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import Rows, blank_separated_rows, csv_rows, json_rows, line_of, parse_json, read_text
 from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
-from moviola.measures.sources import (
-    Rows,
-    csv_rows,
-    document,
-    json_lines,
-    line_of,
-    read_text,
-    trec_rows,
-    uncollected,
-)
 from moviola.measures.trec import moment_of
 
 __all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
@@ -100,8 +93,20 @@ def _read(
         raise DataError(
             f"{path}: a {name} file holds no {kind.__name__.lower()}; give one of {', '.join(formats)}"
         )
-    with uncollected():
+    with _uncollected():
         return _build(kind, formats[name](path, text, kind.field), zero_length)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off the search for cycles: rows hold none, and a million of them would be searched often."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
@@ -142,7 +147,7 @@ def _numbers(rows: Rows, name: str, column: list[Any], text: bool) -> Floats:
 
 
 def _json(path: Path, text: str, value: str) -> Table:
-    content = document(path, text)
+    content = parse_json(path, text)
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object {{query_id: [moments]}} was expected")
     for query, moments in content.items():
@@ -164,8 +169,8 @@ def _json(path: Path, text: str, value: str) -> Table:
 def _listed(path: Path, text: str) -> Rows:
     """JSON lines, or the entries of one JSON list."""
     if not text.lstrip().startswith("["):
-        return json_lines(path, text)
-    return Rows(path, document(path, text), lambda i: f"line {line_of(text, [i])}")
+        return json_rows(path, text)
+    return Rows(path, parse_json(path, text), lambda i: f"line {line_of(text, [i])}")
 
 
 def _own_rows(rows: Rows, value: str) -> Table:
@@ -177,15 +182,9 @@ def _json_lines(path: Path, text: str, value: str) -> Table:
 
 
 def _csv(path: Path, text: str, value: str) -> Table:
-    header, rows = csv_rows(path, text)
     names = ("query_id", "video_id", "start", "end", value)
-    missing = [name for name in names if name not in header]
-    if missing:
-        raise DataError(
-            f"{path}: line 1: the field {missing[0]!r} is missing; the header is {','.join(header)}"
-        )
-    columns = list(zip(*rows.rows, strict=True)) or [()] * len(header)
-    return Table(rows, [list(columns[header.index(name)]) for name in names], text=True)
+    rows = csv_rows(path, text, required=names)
+    return Table(rows, rows.fields(*names), text=True)
 
 
 def _tvr_ranking(path: Path, text: str, value: str) -> Table:
@@ -284,7 +283,7 @@ def _tvr_truth(path: Path, text: str, value: str) -> Table:
 
 
 def _tvr_submission(path: Path, text: str, value: str) -> Table:
-    content = document(path, text)
+    content = parse_json(path, text)
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object with video2idx and VCMR was expected")
     task = next((task for task in ("VCMR", "SVMR") if isinstance(content.get(task), list)), None)
@@ -355,7 +354,7 @@ def _qvhighlights_run(path: Path, text: str, value: str) -> Table:
 
 def _trec(path: Path, text: str, value: str) -> Table:
     fields = _TREC_FIELDS[value]
-    rows = trec_rows(path, text, fields)
+    rows = blank_separated_rows(path, text, fields)
     moments = []
     for i, row in enumerate(rows.rows):
         try:

@@ -11,19 +11,7 @@ import numpy as np
 
 from moviola.measures.collections import Floats, Integers
 
-__all__ = ["Pairs", "join", "overlap", "spread"]
-
-
-def overlap(start: Floats, end: Floats, other_start: Floats, other_end: Floats) -> Floats:
-    """Elementwise IoU of spans in seconds, float64 in [0, 1], symmetric; arrays broadcast.
-
-    0 for spans that share no time, spans of zero length included. For spans that share time the union is
-    their hull, so one subtraction gives it and values such as 15/30 come out exact.
-    """
-    shared = np.minimum(end, other_end) - np.maximum(start, other_start)
-    hull = np.maximum(end, other_end) - np.minimum(start, other_start)
-    iou: Floats = np.divide(shared, hull, out=np.zeros_like(hull), where=shared > 0)
-    return iou
+__all__ = ["Pairs", "join", "spread"]
 
 
 @dataclass(frozen=True, eq=False)
