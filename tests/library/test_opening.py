@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, NotFound
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.library import compact, repair, verify
 from moviola.search import Library
 
@@ -171,6 +171,45 @@ def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
     shutil.copytree(library.folder, tmp_path / "copy")
     with Library(tmp_path / "copy", read_only=True) as copied:
         assert copied.search("anything", top_k=50) == expected
+
+
+def test_a_library_opened_read_only_is_not_compacted(library: Library) -> None:
+    library.remove(["a", "d"])
+    before = {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()}
+    with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
+        compact(reader)
+    assert {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()} == before
+
+
+def test_compaction_waits_for_no_other_writer(library: Library) -> None:
+    with (
+        library.writing(),
+        pytest.raises(LibraryLocked, match="is writing"),
+        Library(library.folder) as other,
+    ):
+        compact(other)
+
+
+def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None:
+    """Another process may have put models in use since this one opened the library."""
+    with Library(library.folder) as other:
+        other.use(stage1="demo")
+        assert library.models_in_use()["stage1"] is None
+        compact(library)
+        assert library.models_in_use() == other.models_in_use()
+
+
+@pytest.mark.parametrize("name", ["films 🎬", 'say "hé\\llo"', "tab\there", "\x7f"])
+def test_any_folder_name_can_be_an_encoder(tmp_path: Path, name: str) -> None:
+    """Settings hold the folder of an encoder as it is called."""
+    from moviola.encoders.checkpoints import DEMO_FOLDER
+
+    shutil.copytree(DEMO_FOLDER, tmp_path / name)
+    with Library(tmp_path / "library", encoder=str(tmp_path / name), sentence_encoder="none") as library:
+        made = library.settings
+    with Library(tmp_path / "library") as again:
+        assert again.settings == made
+        assert name in again.settings.encoder
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from moviola.errors import LibraryError, SegmentIndexError
 from moviola.index import BACKENDS, load_index
 from moviola.library.catalogue import Extent, VideoRow
 from moviola.library.features import FeatureStore
-from moviola.library.lock import writing
 from moviola.library.segments import pack_ids
 from moviola.library.store import LibraryStore
 from moviola.library.trained import ROLES, require_intact
@@ -93,7 +92,15 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def repair(store: LibraryStore) -> list[Problem]:
-    """Take damaged videos out (indexing brings them back), rebuild what is stale; gives what was repaired."""
+    """Take damaged videos out (indexing brings them back) and rebuild what is stale.
+
+    Returns:
+        the problems that were put right.
+
+    Raises:
+        InvalidValue: opened read-only.
+        LibraryLocked: another process is writing.
+    """
     problems = [problem for problem in verify(store) if problem.repairable]
     store.remove({problem.video_id for problem in problems if problem.video_id})
     return problems
@@ -103,8 +110,13 @@ def compact(store: LibraryStore) -> int:
     """Copy live features into new shards and drop the old ones; gives the bytes that were freed.
 
     Readers that have the old shards open keep them; the catalogue changes over in one transaction.
+
+    Raises:
+        InvalidValue: opened read-only.
+        LibraryLocked: another process is writing.
+        LibraryError: features are damaged; :func:`repair` first.
     """
-    with writing(store.folder):
+    with store.writing():
         videos = store.catalogue.videos()
         before = _bytes(store)
         frames = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
+from moviola.files.toml import read_toml, write_toml
 from moviola.index import BACKENDS
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
@@ -71,13 +70,9 @@ class Settings(BaseModel):
         return round(self.frame_rate * self.segment_seconds)
 
     def write(self, folder: Path) -> None:
-        """Write ``moviola.toml``, beside and renamed."""
-        # A JSON scalar is a TOML scalar for the strings, integers and floats that stand here.
-        lines = [f"{key} = {json.dumps(value)}" for key, value in self.model_dump().items()]
-        draft = folder / (SETTINGS_FILE + ".tmp")
-        head = "# What this library was built with; moviola refuses to open it with anything else."
-        draft.write_text("\n".join([head, *lines]) + "\n")
-        draft.replace(folder / SETTINGS_FILE)
+        """Write ``moviola.toml`` in one step."""
+        head = "What this library was built with; moviola refuses to open it with anything else."
+        write_toml(folder / SETTINGS_FILE, self.model_dump(), head)
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Settings:
@@ -100,7 +95,7 @@ class Settings(BaseModel):
         """
         path = folder / SETTINGS_FILE
         try:
-            values = tomllib.loads(path.read_text())
+            values = read_toml(path)
             version = values.get("format_version")
             if version != FORMAT_VERSION:
                 raise LibraryError(
@@ -108,8 +103,8 @@ class Settings(BaseModel):
                     "index the videos into a new library, or install the version that wrote this one"
                 )
             return cls(**values)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise LibraryError(f"{path}: not valid TOML ({error}); restore it from a copy") from error
+        except DataError as error:
+            raise LibraryError(f"{error}; restore it from a copy") from error
         except ValidationError as error:
             raise LibraryError(f"{path}: {_first_complaint(error)}; restore it from a copy") from error
 

@@ -253,8 +253,14 @@ class LibraryStore:
     # -- writing ---------------------------------------------------------------------------------------
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the write lock, with the models that are in use now: another process may have changed them."""
+    def writing(self) -> Iterator[None]:
+        """Hold the write lock, with the models that are in use now: another process may have changed them.
+
+        Raises:
+            InvalidValue: opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        self._refuse_if_read_only()
         with writing(self.folder):
             self._adopt(Settings.read(self.folder))
             yield
@@ -302,7 +308,7 @@ class LibraryStore:
         self._refuse_if_read_only()
         if not self.settings.encoder:
             raise LibraryError(f"{self.folder}: built without a visual encoder; trained models read frames")
-        with self._writing():
+        with self.writing():
             sources = {role: source_of(role, source) for role, source in chosen.items()}
             trained = {role: source for role, source in sources.items() if source is not None}
             for role, source in trained.items():
@@ -354,7 +360,7 @@ class LibraryStore:
         self._refuse_if_read_only()
         from moviola.library.scan import make_plan
 
-        with self._writing():
+        with self.writing():
             plan = make_plan([Path(source) for source in sources], self.catalogue.videos())
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
@@ -481,7 +487,7 @@ class LibraryStore:
             LibraryLocked: another process is writing.
         """
         self._refuse_if_read_only()
-        with self._writing():
+        with self.writing():
             videos = [self.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
             self._drop(videos)
             self._publish_indexes()
