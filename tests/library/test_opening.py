@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, NotFound
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.library import compact, repair, verify
 from moviola.search import Library
 
@@ -48,7 +48,14 @@ def test_segments_and_frames_can_be_chosen(films: Path, opened: Callable[..., Li
     assert all(m.end <= video.duration for m in library.search("anything"))
 
 
-@pytest.mark.parametrize("seconds", [0, -4, 0.5, float("nan")])
+@pytest.mark.parametrize("rate", [0, -1, float("inf"), float("nan"), 1e300])
+def test_impossible_frame_rates_are_refused(tmp_path: Path, rate: float) -> None:
+    with pytest.raises(InvalidValue, match="frame_rate"):
+        Library(tmp_path / "library", encoder="demo", frame_rate=rate)
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("seconds", [0, -4, 0.5, float("nan"), float("inf")])
 def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, seconds: float) -> None:
     with pytest.raises(InvalidValue, match=r"segment_seconds|whole number of frames"):
         Library(tmp_path / "library", encoder="demo", segment_seconds=seconds)
@@ -64,6 +71,9 @@ def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, secon
         ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
         ("frame_rate = 1.0", "frame_rate = ", LibraryError),
         ("index =", "surprise =", LibraryError),
+        ('index = "flat"', 'index = "nosuch"', LibraryError),
+        ("frame_rate = 1.0", "frame_rate = inf", LibraryError),
+        ("encoder_dim = ", "encoder_dim = 0 #", LibraryError),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(
@@ -75,14 +85,6 @@ def test_settings_that_do_not_fit_are_refused(
     path.write_text(text.replace(old, new))
     with pytest.raises(error, match=str(library.folder)), Library(library.folder) as reopened:
         reopened.search("anything")
-
-
-def test_a_damaged_catalogue_is_refused(library: Library) -> None:
-    library.close()
-    path = library.folder / "catalogue.sqlite"
-    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4000)
-    with pytest.raises(LibraryError, match=r"catalogue\.sqlite"):
-        Library(library.folder)
 
 
 @pytest.mark.parametrize("victim", ["*.faiss", "*.json"])
@@ -164,8 +166,6 @@ def test_rows_that_a_reader_still_holds_are_not_overwritten(
 
 
 def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
-    import shutil
-
     expected = library.search("anything", top_k=50)
     library.close()
     shutil.copytree(library.folder, tmp_path / "copy")
@@ -173,14 +173,63 @@ def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
         assert copied.search("anything", top_k=50) == expected
 
 
-def test_changes_that_wait_in_a_journal_are_not_passed_over(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a read-only file system SQLite cannot read a journal: that must be said, not answered wrongly."""
-    from moviola.library import Catalogue
+def test_a_library_opened_read_only_is_not_compacted(library: Library) -> None:
+    library.remove(["a", "d"])
+    before = {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()}
+    with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
+        compact(reader)
+    assert {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()} == before
 
-    journal = library.folder / "catalogue.sqlite-wal"
-    assert journal.stat().st_size > 0
+
+def test_compaction_waits_for_no_other_writer(library: Library) -> None:
+    with (
+        library.writing(),
+        pytest.raises(LibraryLocked, match="is writing"),
+        Library(library.folder) as other,
+    ):
+        compact(other)
+
+
+def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None:
+    """Another process may have put models in use since this one opened the library."""
+    with Library(library.folder) as other:
+        other.use(stage1="demo")
+        assert library.models_in_use()["stage1"] is None
+        compact(library)
+        assert library.models_in_use() == other.models_in_use()
+
+
+@pytest.mark.parametrize("name", ["films 🎬", 'say "hé\\llo"', "tab\there", "\x7f"])
+def test_any_folder_name_can_be_an_encoder(tmp_path: Path, name: str) -> None:
+    """Settings hold the folder of an encoder as it is called."""
+    from moviola.encoders.checkpoints import DEMO_FOLDER
+
+    shutil.copytree(DEMO_FOLDER, tmp_path / name)
+    with Library(tmp_path / "library", encoder=str(tmp_path / name), sentence_encoder="none") as library:
+        made = library.settings
+    with Library(tmp_path / "library") as again:
+        assert again.settings == made
+        assert name in again.settings.encoder
+
+
+@pytest.fixture
+def unshared(library: Library, tmp_path: Path) -> Path:
+    """A copy of the library where SQLite cannot make the file that readers and writers of a journal share."""
+    copy = shutil.copytree(library.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
+    (copy / "catalogue.sqlite-shm").symlink_to(tmp_path / "nowhere" / "shared")
+    return copy
+
+
+def test_changes_that_wait_in_a_journal_are_not_passed_over(unshared: Path) -> None:
+    """On a read-only file system SQLite cannot read a journal: that must be said, not answered wrongly."""
+    assert (unshared / "catalogue.sqlite-wal").stat().st_size > 0
     with pytest.raises(LibraryError, match="changes wait"):
-        Catalogue._connect_standing_still(library.catalogue, "file:unused")
-    assert sqlite3.sqlite_version_info >= (3, 22)
+        Library(unshared, read_only=True)
+
+
+def test_without_a_journal_a_read_only_library_is_read(library: Library, unshared: Path) -> None:
+    library.close()  # which brings the changes of the journal into the catalogue
+    shutil.copy(library.folder / "catalogue.sqlite", unshared)
+    (unshared / "catalogue.sqlite-wal").unlink()
+    with Library(unshared, read_only=True) as reader:
+        assert len(reader) == 4

@@ -12,6 +12,7 @@ from moviola.errors import SegmentIndexError
 from moviola.index import BACKENDS, Index, load_index, save_index
 from moviola.library.catalogue import VideoRow
 from moviola.retrieval.segments import pack_ids, unpack_ids
+from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 if TYPE_CHECKING:
     from moviola.library.store import LibraryStore
@@ -26,7 +27,11 @@ _CUES = "mean of normalised frames"  # so called in libraries from the beginning
 
 def index_recipe(store: LibraryStore, name: str) -> str:
     """How the vectors of an index are made; one that is current says the same."""
-    return store.models.stage1.recipe if name == "segments" else _CUES
+    if name == "cues":
+        return _CUES
+    # Said without loading the model, which may be missing.
+    settings = store.settings
+    return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
 
 
 def piece_count(store: LibraryStore, name: str, video: VideoRow) -> int:

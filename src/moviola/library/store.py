@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.errors import InvalidValue, NotFound
 from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
 from moviola.features.shards import halves
 from moviola.index import Index
@@ -104,9 +104,6 @@ class LibraryStore:
                 ),
             )
         self.settings = Settings.read(self.folder)
-        if not (self.folder / CATALOGUE_FILE).is_file():
-            missing = self.folder / CATALOGUE_FILE
-            raise LibraryError(f"{missing}: missing; restore it, or index into a new library")
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision)
         if exists:
             self.settings.require_same(self.folder, chosen)
@@ -239,5 +236,5 @@ def _is_blank(folder: Path) -> bool:
 def _create(folder: Path, settings: Settings) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # The settings come last: a folder without them is not yet a library.
-    Catalogue(folder).close()
+    Catalogue.create(folder)
     settings.write(folder)
