@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moviola.datasets import nearest as nearest_module
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.nearest import nearest
-from moviola.datasets.pseudo import needs_second_batch, pseudo_training_set
+from moviola.datasets.building import nearest as nearest_module
+from moviola.datasets.building.nearest import nearest
+from moviola.datasets.building.pseudo import needs_second_batch, pseudo_training_set
 from moviola.errors import InvalidValue
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviola.errors import SegmentIndexError
+from moviola.files.writing import draft_of, write_json
 
 if TYPE_CHECKING:
     from moviola.index.contract import Index
@@ -23,18 +23,15 @@ __all__ = ["load_index", "save_index"]
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{name}-{os.getpid()}.tmp"
-    index.write(draft)
-    digest = _sha256(draft)
-    vectors = folder / f"{name}-{digest[:16]}.faiss"
-    _sync(draft)
-    draft.replace(vectors)
+    written = folder / f"{name}-new.faiss"
+    with draft_of(written) as draft:
+        index.write(draft)
+    digest = _sha256(written)
+    vectors = written.replace(folder / f"{name}-{digest[:16]}.faiss")
     manifest = {"backend": backend, "file": vectors.name, "sha256": digest, "dim": index.dim, "tag": tag}
-    draft_manifest = folder / f"{name}-{os.getpid()}.json.tmp"
-    draft_manifest.write_text(json.dumps(manifest, indent=1))
-    _sync(draft_manifest)
-    draft_manifest.replace(folder / f"{name}.json")
-    for old in folder.glob(f"{name}-*"):
+    write_json(folder / f"{name}.json", manifest, indent=1)
+    # Also the drafts of writers that were killed.
+    for old in (*folder.glob(f"{name}-*"), *folder.glob(f".{name}*.tmp")):
         if old.name != vectors.name:
             old.unlink(missing_ok=True)
 
@@ -66,8 +63,3 @@ def load_index(folder: Path, name: str, backends: dict[str, type[Index]]) -> tup
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
