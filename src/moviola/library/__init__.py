@@ -15,6 +15,7 @@ from moviola.library.source import LibrarySource, export_features, open_features
 from moviola.library.store import LibraryStore, View
 
 __all__ = [
-    "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource", "LibraryStore",
-    "Problem", "Settings", "VideoRow", "View", "compact", "export_features", "open_features", "repair", "verify",
+    "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
+    "LibraryStore", "Problem", "Settings", "VideoRow", "View", "compact", "export_features",
+    "open_features", "repair", "verify",
 ]  # fmt: skip

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from moviola.models.pretrained import Description
 
 __all__ = [
-    "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others", "model_folder",
-    "require_intact", "source_of",
+    "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
+    "model_folder", "require_intact", "source_of",
 ]  # fmt: skip
 
 NONE = "none"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
 
 __all__ = [
-    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index", "trained_recipe",
-    "video_scores",
+    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index",
+    "trained_recipe", "video_scores",
 ]  # fmt: skip
 
 # Segments that pass through a trained stage 1 together.
