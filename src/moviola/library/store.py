@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError, NotFound, SegmentIndexError
+from moviola.errors import InvalidValue, LibraryError, NotFound, SegmentIndexError, printable
 from moviola.index import BACKENDS, Index, load_index, save_index
 from moviola.library.catalogue import CATALOGUE_FILE, Catalogue, Extent, VideoRow
 from moviola.library.features import FeatureStore
@@ -362,7 +362,8 @@ class LibraryStore:
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
                 missing=[video.video_id for video in plan.missing],
-                ignored=[str(path) for path in plan.ignored],
+                ignored=[printable(path) for path in plan.ignored],
+                refused=dict(plan.refused),
             )
             if prune and plan.missing:
                 self._drop(plan.missing)
