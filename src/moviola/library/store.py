@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -260,7 +261,14 @@ class LibraryStore:
         """Hold the write lock, with the models that are in use now: another process may have changed them."""
         with writing(self.folder):
             self._adopt(Settings.read(self.folder))
-            yield
+            try:
+                yield
+            except (OSError, sqlite3.OperationalError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise LibraryError(
+                    f"{self.folder}: cannot be written ({reason}); videos that are finished are in, so put "
+                    "that right and run the same command again"
+                ) from error
 
     def _adopt(self, settings: Settings) -> None:
         """Go on with other settings; what was made with the models before is forgotten."""
@@ -424,7 +432,7 @@ class LibraryStore:
         from moviola.library.ingest import read_cues
 
         found = encoded.file
-        cues, problems = read_cues(found, encoded.info)
+        cues, problems = read_cues(found)
         if problems:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
         error = ""
@@ -462,9 +470,8 @@ class LibraryStore:
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
         """The pictures are as they were, so their features stay; only the cues are read again."""
         from moviola.library.ingest import read_cues
-        from moviola.media import probe
 
-        cues, problems = read_cues(found, probe(found.path))
+        cues, problems = read_cues(found)
         if problems:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
         fresh = replace(
