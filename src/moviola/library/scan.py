@@ -78,9 +78,9 @@ def make_plan(sources: Sequence[Path], known: Iterable[VideoRow]) -> Plan:
 
 
 def _resolved(path: Path) -> Path:
-    """The path without links; as it is where they go in a circle, which opening the file will tell."""
+    """The path without links; as it is where they lead nowhere, which opening the file will tell."""
     try:
-        return path.resolve()
+        return path.resolve(strict=True)
     except (OSError, RuntimeError):
         return path.absolute()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from moviola.media.contact_sheet import SheetCell, contact_sheet
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.contact_sheet import SheetCell, contact_sheet
 from moviola.media.stills import frame_at
 from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
 from moviola.media.video_writer import write_video

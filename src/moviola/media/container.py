@@ -168,9 +168,7 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
     return chosen
 
 
-def _require_decodable(
-    container: av.container.InputContainer, stream: VideoStream, path: Path
-) -> None:
+def _require_decodable(container: av.container.InputContainer, stream: VideoStream, path: Path) -> None:
     """Refuse what would take memory or time without bounds, by the header."""
     width, height = stream.codec_context.width, stream.codec_context.height
     if width * height > MAX_PIXELS:

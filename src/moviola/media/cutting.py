@@ -25,8 +25,8 @@ from av.video.stream import VideoStream
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.editlist import show_for
-from moviola.media.picture import DisplayScaler, pixel_aspect
 from moviola.media.frame_selection import CannotPrune, from_key_frame, in_order
+from moviola.media.picture import DisplayScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.media.video_writer import new_file
 from moviola.types import Span
@@ -51,7 +51,8 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         out: the MP4; it appears whole or not at all.
         mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
             hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
-            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every codec.
+            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
+            codec.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
@@ -153,7 +154,10 @@ def _require_playable(excerpt: _Excerpt) -> None:
         raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
     if excerpt.source.numbered or excerpt.source.zero is None:
         raise MediaError(excerpt.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
-    if excerpt.sound is not None and (sound := excerpt.sound.codec_context.codec.canonical_name) not in _SOUND:
+    if (
+        excerpt.sound is not None
+        and (sound := excerpt.sound.codec_context.codec.canonical_name) not in _SOUND
+    ):
         raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {remedy}")
 
 
@@ -303,7 +307,9 @@ def _encoded_pictures(
         yield packet
 
 
-def _encoded_audio(excerpt: _Excerpt, audio_track: AudioStream, zero: Fraction) -> Iterator[Packet[AudioStream]]:
+def _encoded_audio(
+    excerpt: _Excerpt, audio_track: AudioStream, zero: Fraction
+) -> Iterator[Packet[AudioStream]]:
     """Sound of the span, encoded; read beside the pictures, so that both can be written as they are shown."""
     assert excerpt.sound is not None
     with open_container(excerpt.path) as container:

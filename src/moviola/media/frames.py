@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
-from moviola.media.picture import InputScaler, pixel_aspect
 from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.picture import InputScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
@@ -24,8 +24,8 @@ __all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames"]
 LONGEST_VIDEO = 48 * 3600
 """Seconds of the longest video that is sampled.
 
-Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds. At
-one frame a second the 512-dimensional features of a video of that length take 340 MiB.
+Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds.
+At one frame a second the 512-dimensional features of a video of that length take 340 MiB.
 """
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.types import FrameSize
 
-__all__ = ["InputScaler", "Orientation", "DisplayScaler", "WidthScaler", "displayed_size", "pixel_aspect"]
+__all__ = ["DisplayScaler", "InputScaler", "Orientation", "WidthScaler", "displayed_size", "pixel_aspect"]
 
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
@@ -83,7 +83,8 @@ def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction
     width, height = max(1, round(frame.width * aspect)), frame.height
     if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
         raise ValueError(
-            f"pictures of {width} x {height} pixels; one side may be at most {MAX_ASPECT_RATIO} times the other"
+            f"pictures of {width} x {height} pixels; the longer side may be at most {MAX_ASPECT_RATIO} times "
+            "the shorter"
         )
     return (height, width) if orientation.transpose else (width, height)
 

@@ -102,9 +102,7 @@ def probe(path: Path) -> MediaInfo:
         )
 
 
-def _first_picture(
-    container: av.container.InputContainer, stream: VideoStream, path: Path
-) -> VideoFrame:
+def _first_picture(container: av.container.InputContainer, stream: VideoStream, path: Path) -> VideoFrame:
     stream.thread_count = 1
     try:
         for packet in container.demux(stream):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
-from moviola.media.picture import WidthScaler, pixel_aspect
 from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.picture import WidthScaler, pixel_aspect
 from moviola.media.source import Source
 
 __all__ = ["frame_at"]
