@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviola.errors import InvalidValue, LibraryError
+from moviola.errors import InvalidValue, LibraryError, printable
 from moviola.features import Extent
 from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes
@@ -96,7 +96,8 @@ class Indexer:
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
                 missing=[video.video_id for video in plan.missing],
-                ignored=[str(path) for path in plan.ignored],
+                ignored=[printable(path) for path in plan.ignored],
+                refused=dict(plan.refused),
             )
             if prune and plan.missing:
                 self._drop(plan.missing)
@@ -169,7 +170,7 @@ class Indexer:
 
     def _commit(self, encoded: Encoded, report: IngestReport) -> None:
         found, store = encoded.file, self._store
-        cues = self._read_cues(found, encoded, report)
+        cues = self._read_cues(found, report)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
@@ -198,10 +199,10 @@ class Indexer:
 
     # -- subtitles -------------------------------------------------------------------------------------
 
-    def _read_cues(self, found: FoundFile, encoded: Encoded, report: IngestReport) -> Sequence[Cue]:
+    def _read_cues(self, found: FoundFile, report: IngestReport) -> Sequence[Cue]:
         from moviola.library.ingest import read_cues
 
-        cues, problems = read_cues(found, encoded.info)
+        cues, problems = read_cues(found)
         if problems:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
         return cues
@@ -215,12 +216,7 @@ class Indexer:
 
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
         """The pictures are as they were, so their features stay; only the cues are read again."""
-        from moviola.library.ingest import read_cues
-        from moviola.media import probe
-
-        cues, problems = read_cues(found, probe(found.path))
-        if problems:
-            report.subtitle_problems[found.video_id] = "; ".join(problems)
+        cues = self._read_cues(found, report)
         fresh = replace(
             video,
             size=found.size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
 from moviola.features.shards import halves
 from moviola.index import Index
@@ -135,12 +136,20 @@ class LibraryStore:
         Raises:
             InvalidValue: the library was opened read-only.
             LibraryLocked: another process is writing.
+            LibraryError: the disk is full, or does not take what is written.
         """
         if self.read_only:
             raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
         with writing(self.folder):
             self.adopt(Settings.read(self.folder))
-            yield
+            try:
+                yield
+            except (OSError, sqlite3.OperationalError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise LibraryError(
+                    f"{self.folder}: cannot be written ({reason}); videos that are finished are in, so put "
+                    "that right and run the same command again"
+                ) from error
 
     def adopt(self, settings: Settings) -> None:
         """Go on with other models in use; what was loaded of the models before is forgotten."""

@@ -17,9 +17,10 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.types import FrameSize
 
-__all__ = ["Fitter", "Orientation", "Upright", "Widener", "displayed_size", "pixel_aspect"]
+__all__ = ["DisplayScaler", "InputScaler", "Orientation", "WidthScaler", "displayed_size", "pixel_aspect"]
 
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
@@ -74,8 +75,17 @@ def pixel_aspect(stream: VideoStream) -> Fraction:
 
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
-    """Width and height in pixels at which a picture is meant to be seen."""
+    """Width and height in pixels at which a picture is meant to be seen.
+
+    Raises:
+        ValueError: one side is longer than the other by more than :data:`MAX_ASPECT_RATIO`.
+    """
     width, height = max(1, round(frame.width * aspect)), frame.height
+    if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
+        raise ValueError(
+            f"pictures of {width} x {height} pixels; the longer side may be at most {MAX_ASPECT_RATIO} times "
+            "the shorter"
+        )
     return (height, width) if orientation.transpose else (width, height)
 
 
@@ -114,7 +124,7 @@ class _Scaler:
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
 
 
-class Fitter:
+class InputScaler:
     """Pictures of a stream into an encoder's input size (:class:`~moviola.types.FrameSize`)."""
 
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
@@ -139,7 +149,7 @@ class Fitter:
         return np.ascontiguousarray(image[top : top + size.height, left : left + size.width])
 
 
-class Widener:
+class WidthScaler:
     """Pictures of a stream at a given displayed width, the height following from the aspect ratio."""
 
     def __init__(self, width: int, aspect: Fraction) -> None:
@@ -156,7 +166,7 @@ class Widener:
         return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
 
 
-class Upright:
+class DisplayScaler:
     """Pictures of a stream turned and stretched for display, all at the size of the first, its sides even."""
 
     def __init__(self, first: VideoFrame, aspect: Fraction) -> None:

@@ -14,7 +14,7 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.errors import UnreadableMedia
-from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, video_stream
+from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
 from moviola.types import Cue
 
@@ -23,6 +23,8 @@ __all__ = ["SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitl
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""
 
+# Two days of talk with styles and positions take a tenth of it; whatever is larger is something else.
+_MAX_BYTES = 64 << 20
 # Between the stem and the suffix: a language, or what kind of subtitles these are (`film.en.srt`,
 # `film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
@@ -66,12 +68,16 @@ def read_subtitles(path: Path) -> Subtitles:
     Each cue is parsed by itself, so that a damaged one takes no other with it.
 
     Raises:
-        UnreadableMedia: no such file, another suffix, or not one cue in it that can be read.
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or not one cue in
+            it that can be read.
     """
     path = Path(path)
     parse = _PARSERS.get(path.suffix.lower())
     if parse is None:
         raise UnreadableMedia(path, f"no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+    size = regular_file(path).st_size
+    if size > _MAX_BYTES:
+        raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
         text = _decoded(path.read_bytes())
     except OSError as error:

@@ -245,10 +245,11 @@ class _Pruner:
     A moment is decided once a packet's decoding time is past it: every later packet is shown later still.
     """
 
-    # Guards on memory. Packets held at a low rate of samples; pictures that wait for a moment to be decided;
-    # packets without a decoding time, which decide nothing.
+    # Guards on memory. Packets held at a low rate of samples; pictures that wait for a moment to be decided,
+    # fewer where they are large; packets without a decoding time, which decide nothing.
     _HELD_BYTES = 32 << 20
     _WAITING = 24
+    _WAITING_BYTES = 256 << 20
     _UNDECIDED = 64
 
     def __init__(self, source: Source, grid: Grid) -> None:
@@ -269,6 +270,8 @@ class _Pruner:
         self._begun = False
         self._gap = True  # packets before the first one held were left out
         self._ending = _Ending()
+        picture_bytes = 4 * source.stream.codec_context.width * source.stream.codec_context.height
+        self._cleared_above = min(self._WAITING, self._WAITING_BYTES // max(picture_bytes, 1))
 
     @property
     def decided_all(self) -> bool:
@@ -369,7 +372,7 @@ class _Pruner:
             if frame.pts is None or frame.is_corrupt:
                 raise CannotPrune
             self._decoded[frame.pts] = frame
-        if len(self._decoded) > self._WAITING:
+        if len(self._decoded) > self._cleared_above:
             self._forget()
 
     def _served(self) -> Iterator[tuple[int, Picture]]:
