@@ -107,7 +107,6 @@ KNOWN_CYCLES = {
 }
 """Imports, (from, to), that close a cycle."""
 KNOWN_LONG = {
-    "benchmark/report.py",
     "cli/train.py",
     "library/store.py",
     "models/pretrained.py",
