@@ -17,7 +17,8 @@ import pytest
 from av.video.frame import VideoFrame
 
 from moviola.errors import LibraryError, NotFound
-from moviola.library import features, scan, verify
+from moviola.features import FeatureShards
+from moviola.library import scan
 from moviola.search import Library
 
 # Sorts after all names below, so that it is reached only if none of them stops the work.
@@ -92,7 +93,7 @@ def test_a_bad_file_is_refused_and_the_next_one_goes_in(
     assert re.match(reason, told), told
     assert told.endswith("; skipped")
     (video_id + told).encode()  # can be printed
-    assert verify(empty) == []
+    assert empty.verify() == []
     again = empty.index(folder)
     assert again.unchanged == [GOOD]
     assert again.refused == report.refused
@@ -208,7 +209,7 @@ def test_a_full_disk_is_said_and_work_goes_on_later(
     error: Exception,
 ) -> None:
     film(folder / "a.mp4", 5, seed=5)
-    append, calls = features.FeatureStore.append, []
+    append, calls = FeatureShards.append, []
 
     def full(self: Any, *args: Any) -> Any:
         calls.append(args)
@@ -217,12 +218,12 @@ def test_a_full_disk_is_said_and_work_goes_on_later(
         return append(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(features.FeatureStore, "append", full)
+        patch.setattr(FeatureShards, "append", full)
         with pytest.raises(LibraryError, match=r"cannot be written .*(No space|disk is full)"):
             empty.index(folder)
     report = empty.index(folder)
     assert (report.unchanged, report.added) == (["a"], [GOOD])
-    assert verify(empty) == []
+    assert empty.verify() == []
 
 
 def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(

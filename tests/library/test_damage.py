@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from moviola.errors import LibraryError, MoviolaError
-from moviola.library import verify
 from moviola.search import Library
 
 Damage = Callable[[bytes], bytes]
@@ -107,7 +106,7 @@ def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name:
         path.write_bytes(harmed[: generator.integers(1, len(whole))] if generator.random() < 0.3 else harmed)
         try:
             with Library(closed, read_only=True) as library:
-                verify(library)
+                library.verify()
                 library.search("the lighthouse keeper", top_k=3)
         except MoviolaError as error:
             assert str(closed) in str(error)

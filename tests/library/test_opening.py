@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, LibraryLocked, NotFound
-from moviola.library import compact, repair, verify
+from moviola.library.indexes import piece_vectors
 from moviola.search import Library
 
 
@@ -44,7 +44,7 @@ def test_segments_and_frames_can_be_chosen(films: Path, opened: Callable[..., Li
     library.index(films / "a.mp4")
     video = library.catalogue.video("a")
     assert video.frames is not None and video.frames.count == 18
-    assert len(library.segment_vectors(video)) == 5
+    assert len(piece_vectors(library.store, "segments", video)) == 5
     assert all(m.end <= video.duration for m in library.search("anything"))
 
 
@@ -93,10 +93,10 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
     for path in (library.folder / "index").glob(victim):
         path.write_bytes(path.read_bytes()[:-7])
     with Library(library.folder) as reopened:
-        assert [p.repairable for p in verify(reopened)] == [True]
+        assert [p.repairable for p in reopened.verify()] == [True]
         assert reopened.search("anything", top_k=50) == expected
-        repair(reopened)
-        assert verify(reopened) == []
+        reopened.repair()
+        assert reopened.verify() == []
     for path in (library.folder / "index").iterdir():
         path.unlink()
     with Library(library.folder, read_only=True) as reopened:
@@ -106,52 +106,56 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
 def test_damaged_features_are_found_and_taken_out(library: Library, films: Path) -> None:
     row = library.catalogue.video("b")
     assert row.frames is not None
-    shard = library.frame_features.shard(row.frames.shard)
+    shard = library.store.frame_features.shard(row.frames.shard)
     with shard.open("r+b") as file:
-        file.seek(row.frames.offset * library.frame_features.row_bytes + 3)
+        file.seek(row.frames.offset * library.store.frame_features.row_bytes + 3)
         byte = file.read(1)
         file.seek(-1, 1)
         file.write(bytes([byte[0] ^ 0x5A]))
     with Library(library.folder) as reopened:
-        assert [p.video_id for p in verify(reopened)] == ["b", ""]
-        assert {p.video_id for p in repair(reopened)} >= {"b"}
+        assert [p.video_id for p in reopened.verify()] == ["b", ""]
+        assert {p.video_id for p in reopened.repair()} >= {"b"}
         assert [v.video_id for v in reopened.videos()] == ["a", "d", "deep/c"]
         assert reopened.index(films).added == ["b"]
-        assert verify(reopened) == []
+        assert reopened.verify() == []
 
 
 def test_a_shortened_shard_is_found(library: Library) -> None:
-    shard = library.frame_features.shard(0)
+    shard = library.store.frame_features.shard(0)
     shard.write_bytes(shard.read_bytes()[:-10])
     with Library(library.folder) as reopened:
-        problems = verify(reopened)
+        problems = reopened.verify()
         assert [p.message.split(";")[0] for p in problems if p.video_id] == ["frame features are damaged"]
 
 
 def test_what_a_killed_process_left_behind_is_harmless(library: Library, films: Path) -> None:
-    shard = library.frame_features.shard(0)
+    shard = library.store.frame_features.shard(0)
     with shard.open("ab") as file:
         file.write(b"half a video" * 99)
     (films / "a.mp4").rename(films / "z.mp4")
     (films / "new.mp4").write_bytes((films / "b.mp4").read_bytes())
     with Library(library.folder) as reopened:
-        assert verify(reopened) == [] or all("file is gone" in p.message for p in verify(reopened))
+        assert reopened.verify() == [] or all("file is gone" in p.message for p in reopened.verify())
         reopened.index(films)
-        assert verify(reopened) == []
+        assert reopened.verify() == []
 
 
 def test_compaction_frees_space_and_changes_no_answer(library: Library) -> None:
     library.remove(["a", "d"])
     expected = library.search("anything", top_k=50)
-    features = {v.video_id: library.frame_rows(v).copy() for v in library.catalogue.videos()}
-    assert compact(library) > 0
+    features = {
+        v.video_id: library.store.frame_features.read(v.frames).copy() for v in library.catalogue.videos()
+    }
+    assert library.compact() > 0
     assert library.search("anything", top_k=50) == expected
     with Library(library.folder) as reopened:
-        assert verify(reopened) == []
+        assert reopened.verify() == []
         assert reopened.search("anything", top_k=50) == expected
         for video in reopened.catalogue.videos():
-            np.testing.assert_array_equal(reopened.frame_rows(video), features[video.video_id])
-    assert compact(library) == 0
+            np.testing.assert_array_equal(
+                reopened.store.frame_features.read(video.frames), features[video.video_id]
+            )
+    assert library.compact() == 0
 
 
 def test_rows_that_a_reader_still_holds_are_not_overwritten(
@@ -159,10 +163,10 @@ def test_rows_that_a_reader_still_holds_are_not_overwritten(
 ) -> None:
     reader = opened(read_only=True)
     video = reader.catalogue.video("deep/c")
-    before = reader.frame_rows(video).copy()
+    before = reader.store.frame_features.read(video.frames).copy()
     library.remove(["deep/c", "d"])
     library.index(films)
-    np.testing.assert_array_equal(reader.frame_rows(video), before)
+    np.testing.assert_array_equal(reader.store.frame_features.read(video.frames), before)
 
 
 def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
@@ -177,17 +181,17 @@ def test_a_library_opened_read_only_is_not_compacted(library: Library) -> None:
     library.remove(["a", "d"])
     before = {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()}
     with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
-        compact(reader)
+        reader.compact()
     assert {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()} == before
 
 
 def test_compaction_waits_for_no_other_writer(library: Library) -> None:
     with (
-        library.writing(),
+        library.store.writing(),
         pytest.raises(LibraryLocked, match="is writing"),
         Library(library.folder) as other,
     ):
-        compact(other)
+        other.compact()
 
 
 def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None:
@@ -195,7 +199,7 @@ def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None
     with Library(library.folder) as other:
         other.use(stage1="demo")
         assert library.models_in_use()["stage1"] is None
-        compact(library)
+        library.compact()
         assert library.models_in_use() == other.models_in_use()
 
 

@@ -382,13 +382,12 @@ def verify(
     """
     from dataclasses import asdict
 
-    from moviola import library as rooms
     from moviola.search import Library
 
     with Library(library, read_only=not (repair or compact)) as lib:
-        repaired = rooms.repair(lib) if repair else []
-        freed = rooms.compact(lib) if compact else 0
-        problems = rooms.verify(lib)
+        repaired = lib.repair() if repair else []
+        freed = lib.compact() if compact else 0
+        problems = lib.verify()
     if json:
         emit_json({
             "problems": [asdict(problem) for problem in problems],

@@ -7,7 +7,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from moviola.library import Catalogue, Indexer, IngestProgress, IngestReport, LibraryStore, Settings
+from moviola.library import (
+    Catalogue,
+    Indexer,
+    IngestProgress,
+    IngestReport,
+    LibraryStore,
+    Problem,
+    Settings,
+    compact,
+    repair,
+    verify,
+)
 from moviola.retrieval import Refiner
 from moviola.search.searcher import Evidence, Searcher
 from moviola.types import Moment, Query, Video
@@ -136,6 +147,20 @@ class Library:
     def models_in_use(self) -> dict[str, dict[str, str] | None]:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
         return self._indexer.models_in_use()
+
+    # -- looking after it --------------------------------------------------------------------------------
+
+    def verify(self) -> list[Problem]:
+        """What is wrong with it, if anything; see :func:`moviola.library.verify`."""
+        return verify(self.store)
+
+    def repair(self) -> list[Problem]:
+        """Put right what can be; gives what was. See :func:`moviola.library.repair`."""
+        return repair(self.store)
+
+    def compact(self) -> int:
+        """Give back the space of removed videos; gives the bytes. See :func:`moviola.library.compact`."""
+        return compact(self.store)
 
     # -- searching ---------------------------------------------------------------------------------------
 
