@@ -12,7 +12,7 @@ from moviola.errors import InvalidValue
 from moviola.measures.collections import Columns, Qrels, Run
 from moviola.measures.trec import Matched, documents, strict_scores
 
-__all__ = ["WRITERS", "write_matched", "write_qrels", "write_run"]
+__all__ = ["WRITERS", "format_of", "write_matched", "write_qrels", "write_run"]
 
 Writer = Callable[[Columns, Path], None]
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".trec": "trec", ".txt": "trec"}
@@ -45,12 +45,21 @@ def write_matched(matched: Matched, run: str | Path, qrels: str | Path, tag: str
             file.writelines(f"{_word(query)} 0 {document} {grade}\n" for document, grade in grades.items())
 
 
-def _write(moments: Columns, path: Path, format: str | None) -> None:
-    name = format or SUFFIXES.get(path.suffix)
+def format_of(path: Path, format: str | None = None) -> str:
+    """The key of :data:`WRITERS` by which a file is written: ``format``, or what its suffix says.
+
+    Raises:
+        InvalidValue: no such format.
+    """
+    name = format or SUFFIXES.get(path.suffix, "")
     if name not in WRITERS:
         said = f"format {format!r}" if format else f"{path}: suffix {path.suffix!r}"
         raise InvalidValue(f"{said}: unknown; give a format: {', '.join(WRITERS)}")
-    WRITERS[name](moments, path)
+    return name
+
+
+def _write(moments: Columns, path: Path, format: str | None) -> None:
+    WRITERS[format_of(path, format)](moments, path)
 
 
 def _flat(moments: Columns) -> Iterator[dict[str, Any]]:
