@@ -24,7 +24,7 @@ from rich.table import Table
 
 from moviola import Library
 from moviola.datasets import gridhouse
-from moviola.datasets.queries import read_queries
+from moviola.datasets.readers.queries import read_queries
 from moviola.measures import Qrels, Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Query

@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Heavy or replaceable libraries live in one room each.
 HOME: dict[str, set[str]] = {
     "av": {"media"},
-    "faiss": {"index"},
+    "faiss": {"index", "datasets"},  # datasets: exact nearest captions, which need no index
     "transformers": {"encoders"},
     "onnxruntime": {"encoders"},
     "huggingface_hub": {"encoders"},

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import moviola
 from moviola.cli import app
 from moviola.datasets import gridhouse
-from moviola.datasets.queries import read_queries
+from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, NotFound

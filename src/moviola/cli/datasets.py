@@ -38,7 +38,8 @@ def consensus_(
 
     Example: `moviola dataset consensus raw_annotation.csv --out agreed.csv`
     """
-    from moviola.datasets.consensus import agreement, consensus, read_ratings, write_agreed
+    from moviola.datasets.building.annotation_files import read_ratings, write_agreed
+    from moviola.datasets.building.consensus import agreement, consensus
 
     given = read_ratings(ratings)
     outcome, figures = consensus(given), agreement(given)
@@ -128,19 +129,16 @@ def pseudo(
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
     """
-    import json as json_format
-
-    from moviola.datasets.pseudo import pseudo_training_set
-    from moviola.datasets.queries import read_queries
+    from moviola.datasets.building.pseudo import pseudo_training_set
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
+    from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     embeddings = _embed(encoder, found.captions)
     entries = pseudo_training_set(found, embeddings, top, held_out=banned)
-    draft = out.with_name(out.name + ".tmp")
-    draft.write_text(json_format.dumps(entries, ensure_ascii=False))
-    draft.replace(out)
+    write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     if json:
         emit_json({"queries": len(entries), "pairs": pairs, "out": str(out)})
@@ -175,8 +173,7 @@ def convert(
 
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
     """
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_tvr
+    from moviola.datasets.readers import read_annotations, write_tvr
 
     found = read_annotations(path, kind, durations)
     write_tvr(found, out)
@@ -213,8 +210,8 @@ def imprecise(
 
     import numpy as np
 
-    from moviola.datasets.chat import ChatEndpoint
-    from moviola.datasets.imprecise import (
+    from moviola.datasets.building.chat import ChatEndpoint
+    from moviola.datasets.building.imprecise import (
         Check,
         by_rules,
         make_imprecise,
@@ -222,9 +219,8 @@ def imprecise(
         with_captions,
         write_review,
     )
-    from moviola.datasets.person_names import learn_names
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_tvr
+    from moviola.datasets.building.person_names import learn_names
+    from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
     from moviola.errors import InvalidValue
 
@@ -279,15 +275,14 @@ def split(
 
     Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
     """
-    import json as json_format
-
+    from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import draw_queries, write_text
+    from moviola.files.writing import write_json
 
     drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
     for name, queries in drawn.items():
         rows = [{"query_id": number, "query": query} for number, query in queries.items()]
-        write_text(out / f"{name}_queries.json", json_format.dumps(rows, ensure_ascii=False, indent=0))
+        write_json(out / f"{name}_queries.json", rows, indent=0)
     if json:
         emit_json({name: len(queries) for name, queries in drawn.items()})
     else:
@@ -308,11 +303,11 @@ def candidates(
 
     Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
     """
-    from moviola.datasets.labelstudio import candidate_pairs
-    from moviola.datasets.pseudo import candidates as most_similar
-    from moviola.datasets.queries import read_queries
+    from moviola.datasets.building.annotation_files import write_pairs
+    from moviola.datasets.building.labelstudio import candidate_pairs
+    from moviola.datasets.building.pseudo import candidates as most_similar
     from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_pairs
+    from moviola.datasets.readers.queries import read_queries
 
     found = read_annotations(path, kind)
     texts = {query.query_id: query.text for query in read_queries(queries)}
@@ -346,18 +341,17 @@ def tasks(
 
     Example: `moviola dataset tasks pairs.csv --out batch1.json`
     """
-    import json as json_format
-
-    from moviola.datasets.labelstudio import LABEL_CONFIG, next_pairs
-    from moviola.datasets.labelstudio import tasks as made_of
-    from moviola.datasets.writing import read_agreed, read_pairs, write_text
+    from moviola.datasets.building.annotation_files import read_agreed, read_pairs
+    from moviola.datasets.building.labelstudio import LABEL_CONFIG, next_pairs
+    from moviola.datasets.building.labelstudio import tasks as made_of
+    from moviola.files.writing import write_json, write_text
 
     known = read_pairs(pairs)
     if agreed is None:
         due = [pair for pair in known if pair.batch == 1]
     else:
         due = next_pairs(known, read_agreed(agreed), last=last, threshold=threshold)
-    write_text(out, json_format.dumps(made_of(due, video), ensure_ascii=False, indent=0))
+    write_json(out, made_of(due, video), indent=0)
     write_text(out.with_suffix(".xml"), LABEL_CONFIG)
     if json:
         emit_json({"tasks": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
@@ -375,8 +369,8 @@ def ratings(
 
     Example: `moviola dataset ratings export.json --out raw_annotation.csv`
     """
-    from moviola.datasets.labelstudio import ratings_of
-    from moviola.datasets.writing import write_ratings
+    from moviola.datasets.building.annotation_files import write_ratings
+    from moviola.datasets.building.labelstudio import ratings_of
 
     given = ratings_of(export)
     write_ratings(given, out)
@@ -395,7 +389,8 @@ def exam(
 
     Example: `moviola dataset exam exam_ratings.csv`
     """
-    from moviola.datasets.consensus import exam_scores, read_ratings
+    from moviola.datasets.building.annotation_files import read_ratings
+    from moviola.datasets.building.consensus import exam_scores
 
     scores = exam_scores(read_ratings(answers))
     if json:
@@ -416,7 +411,7 @@ def judgements(
 
     Example: `moviola dataset judgements pairs.csv --agreed agreed.csv --out val.json`
     """
-    from moviola.datasets.writing import read_agreed, read_pairs, write_judgements
+    from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
     if json:

@@ -201,14 +201,14 @@ def relevant_pairs_(
 
     Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
     """
-    from moviola.datasets.phrases import load_chunker
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.relevant_pairs import (
+    from moviola.datasets.building.phrases import load_chunker
+    from moviola.datasets.building.relevant_pairs import (
         encode_parts,
         parts_of,
         relevant_pairs,
         write_relevant_pairs,
     )
+    from moviola.datasets.readers import read_annotations
     from moviola.encoders import load_sentence_encoder
 
     captions = read_annotations(path, kind, durations).captions

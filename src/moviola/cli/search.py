@@ -144,10 +144,10 @@ def _answer_file(library: Path, queries: Path, out: Path, limits: dict[str, Any]
     """Search for every query of a file and write the run; a place that cannot be written is refused first."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-    from moviola.datasets.queries import read_queries
+    from moviola.datasets.readers.queries import read_queries
     from moviola.files.writing import draft_of
     from moviola.measures import Run, write_run
-    from moviola.measures.writing import format_of
+    from moviola.measures.output_formats import format_of
     from moviola.search import Library
 
     asked, format = read_queries(queries), format_of(out)

@@ -27,7 +27,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from moviola.datasets.relevant_pairs import RelevantPairs, read_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.models.batches import CandidateBatch, PairBatch, Ranked

@@ -21,8 +21,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.phrases import Chunker
+from moviola.datasets.building.phrases import Chunker
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.files.writing import atomic_write
 
 __all__ = [
     "PHI",
@@ -211,14 +212,12 @@ def _above(
 
 
 def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
-    """Store as npz, beside and renamed."""
-    draft = path.with_name(path.name + ".tmp")
-    with draft.open("wb") as file:
+    """Write a table of pairs as npz."""
+    with atomic_write(path, "wb") as file:
         np.savez(
             file, count=pairs.count, theta=pairs.theta, rows=pairs.rows, other=pairs.other,
             phi=pairs.phi, psi=pairs.psi,
         )  # fmt: skip
-    draft.replace(path)
 
 
 def read_relevant_pairs(path: Path) -> RelevantPairs:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.consensus import LEVELS, Rating
-from moviola.datasets.pseudo import BATCH, Candidates, needs_second_batch
+from moviola.datasets.building.consensus import LEVELS, Rating
+from moviola.datasets.building.pseudo import BATCH, Candidates, needs_second_batch
 from moviola.errors import DataError
 from moviola.files.rows import read_json
 
@@ -87,7 +87,7 @@ def next_pairs(
     Args:
         pairs: both batches of candidates.
         agreed: levels by pair id; pairs without agreement are left out of the judgement.
-        last, threshold: see :func:`~moviola.datasets.pseudo.needs_second_batch`.
+        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
     """
     by_query: dict[str, list[Pair]] = {}
     for pair in pairs:

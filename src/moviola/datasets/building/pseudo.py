@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.nearest import nearest
+from moviola.datasets.building.nearest import nearest
 from moviola.errors import InvalidValue
 
 __all__ = ["BATCH", "Candidates", "candidates", "needs_second_batch", "pseudo_training_set"]

@@ -1,18 +1,23 @@
 """Read judgements and runs: our own JSON, JSON lines and CSV, and the files of the published data sets.
 
-==============  =====================================================
-========================================== format          judgements
-   run ==============  =====================================================
-   ==========================================
-json            ``{query_id: [{video_id, start, end, relevance}]}``    the same with ``score``
-jsonl, csv      one moment a row: query_id, video_id, start, end, …    the same with ``score``
-tvr_ranking     ``[{query_id, query, relevant_moment: […]}]`` or       –
-                JSON lines, one row a pair
-tvr             JSON lines ``{desc_id, vid_name, ts}``, relevance 1    ``{video2idx, VCMR|SVMR: […]}``, list
-order qvhighlights    JSON lines ``{qid, vid, relevant_windows}``            JSON lines ``{qid, vid,
-pred_relevant_…}`` trec            ``query 0 document relevance``                         ``query Q0 document
-rank score tag`` ==============  =====================================================
-==========================================
+================  =====================================  ==========================================
+format            judgements                             runs
+================  =====================================  ==========================================
+``json``          ``{query_id: [{video_id, start, end,   the same with ``score``
+                  relevance}]}``
+``jsonl``         one object per moment: ``query_id,     the same with ``score``
+                  video_id, start, end, relevance``
+``csv``           the same as columns                    the same as columns
+``tvr_ranking``   ``[{query_id, query,                   none
+                  relevant_moment: […]}]``, or JSON
+                  lines with one pair each
+``tvr``           JSON lines ``{desc_id, vid_name,       ``{video2idx, VCMR or SVMR: […]}``; the
+                  ts}``; the relevance is 1              order of a list is the ranking
+``qvhighlights``  JSON lines ``{qid, vid,                JSON lines ``{qid, vid,
+                  relevant_windows}``; the relevance     pred_relevant_windows}``
+                  is 1
+``trec``          ``query 0 document relevance``         ``query Q0 document rank score tag``
+================  =====================================  ==========================================
 
 TREC documents are moments: see :mod:`moviola.measures.trec`. In row formats a query without a row cannot be
 told from one that was not asked.
@@ -33,6 +38,7 @@ import numpy as np
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import Rows, blank_separated_rows, csv_rows, json_rows, line_of, parse_json, read_text
 from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
+from moviola.measures.presets import Preset, preset_of
 from moviola.measures.trec import moment_of
 
 __all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
@@ -59,25 +65,25 @@ class Table:
 Reader = Callable[[Path, str, str], Table]
 
 
-def read_qrels(path: str | Path, format: str | None = None, *, zero_length: bool = False) -> Qrels:
+def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Qrels:
     """Judgements of a file.
 
     Args:
         path: the file.
         format: a key of :data:`QRELS_FORMATS`; found out from the content when not given.
-        zero_length: accept moments with ``end == start``.
+        preset: of the evaluation that follows; it says whether moments with ``end == start`` may be there.
 
     Raises:
         NotFound: no such file.
         DataError: the file is damaged; with the file, the line and the field.
-        InvalidValue: no such format.
+        InvalidValue: no such format or preset.
     """
-    return _read(Qrels, Path(path), format, QRELS_FORMATS, zero_length)
+    return _read(Qrels, Path(path), format, QRELS_FORMATS, preset_of(preset).zero_length)
 
 
-def read_run(path: str | Path, format: str | None = None, *, zero_length: bool = False) -> Run:
+def read_run(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Run:
     """Ranked moments of a file; arguments and errors as for :func:`read_qrels`."""
-    return _read(Run, Path(path), format, RUN_FORMATS, zero_length)
+    return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset).zero_length)
 
 
 def _read(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moviola.datasets.person_names import words
+from moviola.datasets.building.person_names import words
 from moviola.datasets.statistics import verbs
 from moviola.errors import InvalidValue, MissingDependency
 

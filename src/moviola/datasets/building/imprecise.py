@@ -7,11 +7,10 @@ rewrite that passed is written to a journal at once, so that a run that is cut o
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -19,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.chat import EndpointFailure
-from moviola.datasets.person_names import NameLexicon
-from moviola.datasets.rewriting import find_names, rewrite
-from moviola.errors import DataError, InvalidValue
-from moviola.files.rows import read_json_lines, read_text, text
+from moviola.datasets.building.chat import EndpointFailure
+from moviola.datasets.building.person_names import NameLexicon
+from moviola.datasets.building.rewriting import find_names, rewrite
+from moviola.errors import InvalidValue
+from moviola.files.rows import read_csv, read_json_lines, text
+from moviola.files.writing import write_csv
 
 __all__ = [
     "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "TextEncoder", "by_rules", "make_imprecise",
@@ -121,7 +121,7 @@ def make_imprecise(
 
     Args:
         captions: as annotated; identical ones are rewritten once.
-        rewriter: :func:`by_rules` or :meth:`moviola.datasets.chat.ChatEndpoint.rewrite`.
+        rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
         check: what a rewrite must pass.
         journal: JSON lines; captions in it are not rewritten again, new ones are appended.
         reviewed: rewrites that people decided on; they count as they are.
@@ -198,27 +198,21 @@ def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, st
 
     What people ``decided`` before (caption to final) stays in the file.
     """
-    draft = path.with_name(path.name + ".tmp")
-    with draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("caption", "proposal", "similarity", "names", "final"))
-        for one in failed:
-            writer.writerow((one.caption, one.rewrite, one.similarity, "; ".join(one.names), ""))
-        writer.writerows((caption, "", "", "", final) for caption, final in (decided or {}).items())
-    draft.replace(path)
+    open_rows = ((one.caption, one.rewrite, one.similarity, "; ".join(one.names), "") for one in failed)
+    decided_rows = ((caption, "", "", "", final) for caption, final in (decided or {}).items())
+    header = ("caption", "proposal", "similarity", "names", "final")
+    write_csv(path, header, chain(open_rows, decided_rows))
 
 
 def read_review(path: Path) -> dict[str, str]:
-    """What people decided: the rows of a review file whose ``final`` is filled in.
+    """What people decided, caption to final: the rows of a review file whose ``final`` is filled in.
 
     Raises:
-        DataError: a column is missing.
+        NotFound: no such file.
+        DataError: a field is missing.
     """
-    rows = csv.DictReader(io.StringIO(read_text(path)))
-    missing = {"caption", "final"}.difference(rows.fieldnames or ())
-    if missing:
-        raise DataError(f"{path}: line 1: the column {min(missing)!r} is missing")
-    return {row["caption"]: row["final"].strip() for row in rows if (row["final"] or "").strip()}
+    rows = read_csv(path, required=("caption", "final")).objects()
+    return {row["caption"]: row["final"].strip() for _, row in rows if row["final"].strip()}
 
 
 def with_captions(moments: Annotations, rewrites: Mapping[str, str]) -> Annotations:

@@ -1,4 +1,4 @@
-"""Write judgements and runs in the formats that :mod:`moviola.measures.formats` reads."""
+"""Write judgements and runs in the formats that :mod:`moviola.measures.input_formats` reads."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from moviola.errors import InvalidValue
+from moviola.files.writing import atomic_write
 from moviola.measures.collections import Columns, Qrels, Run
-from moviola.measures.trec import Matched, documents, strict_scores
+from moviola.measures.trec import documents, strict_scores
 
-__all__ = ["WRITERS", "format_of", "write_matched", "write_qrels", "write_run"]
+__all__ = ["WRITERS", "format_of", "write_qrels", "write_run"]
 
-Writer = Callable[[Columns, Path], None]
+Writer = Callable[[Columns, IO[str]], None]
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".trec": "trec", ".txt": "trec"}
 
 
@@ -24,7 +25,7 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
     Row formats (jsonl, csv, trec) cannot hold a query without moments; it is not written there.
 
     Raises:
-        InvalidValue: no such format, or the format cannot hold these moments.
+        InvalidValue: no such format, the format cannot hold these moments, or the file cannot be written.
     """
     _write(qrels, Path(path), format)
 
@@ -32,17 +33,6 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
 def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
     """Write a run; arguments and errors as for :func:`write_qrels`."""
     _write(run, Path(path), format)
-
-
-def write_matched(matched: Matched, run: str | Path, qrels: str | Path, tag: str = "moviola") -> None:
-    """Write the matched form as a TREC run and TREC judgements, for trec_eval and its kin."""
-    with Path(run).open("w", encoding="utf-8") as file:
-        for query, found in matched.run.items():
-            for rank, (document, score) in enumerate(found.items(), start=1):
-                file.write(f"{_word(query)} Q0 {document} {rank} {score!r} {tag}\n")
-    with Path(qrels).open("w", encoding="utf-8") as file:
-        for query, grades in matched.qrels.items():
-            file.writelines(f"{_word(query)} 0 {document} {grade}\n" for document, grade in grades.items())
 
 
 def format_of(path: Path, format: str | None = None) -> str:
@@ -59,7 +49,9 @@ def format_of(path: Path, format: str | None = None) -> str:
 
 
 def _write(moments: Columns, path: Path, format: str | None) -> None:
-    WRITERS[format_of(path, format)](moments, path)
+    name = format_of(path, format)
+    with atomic_write(path) as file:
+        WRITERS[name](moments, file)
 
 
 def _flat(moments: Columns) -> Iterator[dict[str, Any]]:
@@ -68,41 +60,37 @@ def _flat(moments: Columns) -> Iterator[dict[str, Any]]:
             yield {"query_id": query, **row}
 
 
-def _json(moments: Columns, path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        between = "{\n"
-        for query, rows in moments.rows().items():
-            inner = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
-            file.write(f"{between} {json.dumps(query, ensure_ascii=False)}: [\n  {inner}\n ]")
-            between = ",\n"
-        file.write("\n}\n" if moments.query_ids else "{}\n")
+def _json(moments: Columns, file: IO[str]) -> None:
+    between = "{\n"
+    for query, rows in moments.rows().items():
+        inner = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        file.write(f"{between} {json.dumps(query, ensure_ascii=False)}: [\n  {inner}\n ]")
+        between = ",\n"
+    file.write("\n}\n" if moments.query_ids else "{}\n")
 
 
-def _json_lines(moments: Columns, path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _flat(moments))
+def _json_lines(moments: Columns, file: IO[str]) -> None:
+    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _flat(moments))
 
 
-def _csv(moments: Columns, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(
-            file, ["query_id", "video_id", "start", "end", moments.field], lineterminator="\n"
-        )
-        writer.writeheader()
-        writer.writerows(_flat(moments))
+def _csv(moments: Columns, file: IO[str]) -> None:
+    writer = csv.DictWriter(
+        file, ["query_id", "video_id", "start", "end", moments.field], lineterminator="\n"
+    )
+    writer.writeheader()
+    writer.writerows(_flat(moments))
 
 
-def _trec(moments: Columns, path: Path) -> None:
+def _trec(moments: Columns, file: IO[str]) -> None:
     names = [_word(name) for name in moments.query_ids]
     query, rank = moments.query.tolist(), moments.rank.tolist()
-    with path.open("w", encoding="utf-8") as file:
-        if isinstance(moments, Run):
-            scores = strict_scores(moments).tolist()
-            for q, r, document, score in zip(query, rank, documents(moments), scores, strict=True):
-                file.write(f"{names[q]} Q0 {document} {r} {score!r} moviola\n")
-        else:
-            for q, document, value in zip(query, documents(moments), moments.value.tolist(), strict=True):
-                file.write(f"{names[q]} 0 {document} {int(value) if value.is_integer() else value}\n")
+    if isinstance(moments, Run):
+        scores = strict_scores(moments).tolist()
+        for q, r, document, score in zip(query, rank, documents(moments), scores, strict=True):
+            file.write(f"{names[q]} Q0 {document} {r} {score!r} moviola\n")
+    else:
+        for q, document, value in zip(query, documents(moments), moments.value.tolist(), strict=True):
+            file.write(f"{names[q]} 0 {document} {int(value) if value.is_integer() else value}\n")
 
 
 def _word(query: str) -> str:
@@ -111,7 +99,7 @@ def _word(query: str) -> str:
     return query
 
 
-def _tvr(moments: Columns, path: Path) -> None:
+def _tvr(moments: Columns, file: IO[str]) -> None:
     if not isinstance(moments, Run):
         raise InvalidValue("TVR's form of judgements knows no relevance; write json")
     codes = {name: i for i, name in enumerate(moments.video_ids)}
@@ -122,11 +110,10 @@ def _tvr(moments: Columns, path: Path) -> None:
         }
         for query, rows in moments.rows().items()
     ]
-    path.write_text(json.dumps({"video2idx": codes, "VCMR": predictions}), encoding="utf-8")
+    json.dump({"video2idx": codes, "VCMR": predictions}, file)
 
 
-def _qvhighlights(moments: Columns, path: Path) -> None:
-    lines = []
+def _qvhighlights(moments: Columns, file: IO[str]) -> None:
     for query, rows in moments.rows().items():
         videos = {row["video_id"] for row in rows}
         if len(videos) > 1:
@@ -139,11 +126,10 @@ def _qvhighlights(moments: Columns, path: Path) -> None:
             row["pred_relevant_windows"] = [[m["start"], m["end"], m["score"]] for m in rows]
         else:
             row["relevant_windows"] = [[m["start"], m["end"]] for m in rows if m["relevance"] > 0]
-        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    path.write_text("".join(lines), encoding="utf-8")
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _tvr_ranking(moments: Columns, path: Path) -> None:
+def _tvr_ranking(moments: Columns, file: IO[str]) -> None:
     if not isinstance(moments, Qrels):
         raise InvalidValue("TVR-Ranking has no file of runs; write json")
     queries = [
@@ -160,7 +146,7 @@ def _tvr_ranking(moments: Columns, path: Path) -> None:
         }
         for query, rows in moments.rows().items()
     ]
-    path.write_text(json.dumps(queries, ensure_ascii=False, indent=1), encoding="utf-8")
+    json.dump(queries, file, ensure_ascii=False, indent=1)
 
 
 WRITERS: dict[str, Writer] = {

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.consensus import LEVELS
+from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.readers import ranked_rows
 from moviola.datasets.statistics import words
 from moviola.errors import DataError
-from moviola.files.rows import number, text
+from moviola.files.rows import number
 
 __all__ = [
     "Judged",
@@ -93,7 +93,8 @@ def read_judged(path: Path) -> Judged:
     for where, query_id, _, moment in ranked_rows(path):
         rows.append((
             place.setdefault(query_id, len(place)),
-            _similarity(moment, where),
+            # A cosine; rounding may carry it a little past 1.
+            number(moment.get("similarity"), "similarity", where, -1.01, 1.01),
             _level(moment, where),
         ))  # fmt: skip
     if not rows:
@@ -105,15 +106,6 @@ def read_judged(path: Path) -> Judged:
         np.array(similarity, np.float64),
         np.array(relevance, np.int64),
     )
-
-
-def _similarity(moment: Mapping[str, Any], where: str) -> float:
-    try:
-        return float(text(moment, "similarity", where))
-    except ValueError as error:
-        raise (
-            error if isinstance(error, DataError) else DataError(f"{where}: similarity: no number")
-        ) from error
 
 
 def _level(moment: Mapping[str, Any], where: str) -> int:

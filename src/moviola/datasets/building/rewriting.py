@@ -11,7 +11,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from moviola.datasets.person_names import FEMALE, MALE, TITLES, WORD, Gender, NameLexicon, stem, words
+from moviola.datasets.building.person_names import (
+    FEMALE,
+    MALE,
+    TITLES,
+    WORD,
+    Gender,
+    NameLexicon,
+    stem,
+    words,
+)
 
 __all__ = ["find_names", "rewrite"]
 

@@ -7,17 +7,14 @@ agreed level is the mean of the agreeing two, rounded up.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, NotFound
+from moviola.errors import DataError
 
 __all__ = [
     "LEVELS",
@@ -28,8 +25,6 @@ __all__ = [
     "agreement",
     "consensus",
     "exam_scores",
-    "read_ratings",
-    "write_agreed",
 ]
 
 LEVELS = 5
@@ -166,44 +161,3 @@ def exam_scores(answers: Iterable[Rating]) -> dict[str, float]:
             distances[rating.worker].append(abs(rating.relevance - median))
     means = {worker: float(np.mean(values)) for worker, values in distances.items()}
     return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
-
-
-def read_ratings(path: Path) -> list[Rating]:
-    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv).
-
-    Raises:
-        NotFound: no such file.
-        DataError: a column is missing, or a level is no whole number from 0 to 4; file, line and field are
-            named.
-    """
-    if not path.is_file():
-        raise NotFound(f"{path}: no such file")
-    reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))
-    missing = {"pair_id", "worker", "relevance"}.difference(reader.fieldnames or ())
-    if missing:
-        raise DataError(f"{path}: line 1: the column {min(missing)!r} is missing")
-    return [_rating(row, f"{path}: line {reader.line_num}") for row in reader]
-
-
-def _rating(row: Mapping[str, str | None], where: str) -> Rating:
-    empty = [name for name in ("pair_id", "worker", "relevance") if not row[name]]
-    if empty:
-        raise DataError(f"{where}: {empty[0]} is empty")
-    try:
-        level = int(str(row["relevance"]))
-    except ValueError:
-        level = -1
-    if not 0 <= level < LEVELS:
-        raise DataError(f"{where}: relevance {row['relevance']!r} is no level from 0 to {LEVELS - 1}")
-    return Rating(str(row["pair_id"]), str(row["worker"]), level)
-
-
-def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
-    """Write ``pair_id, relevance`` rows, by pair, beside and renamed."""
-    draft = path.with_name(path.name + ".tmp")
-    with draft.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("pair_id", "relevance"))
-        pairs = sorted(agreed, key=lambda pair: (len(pair), pair))
-        writer.writerows((pair, agreed[pair]) for pair in pairs)
-    draft.replace(path)
