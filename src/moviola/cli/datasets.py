@@ -55,7 +55,6 @@ def consensus_(
     console.print(
         f"{out}: {len(outcome.agreed)} pairs agreed, {len(outcome.discarded)} discarded, "
         f"{len(outcome.open)} need more ratings, {len(outcome.uncountable)} with another number of ratings",
-        markup=False,
     )
     console.print("levels 0 to 4: " + " / ".join(map(str, histogram)))
     console.print(f"Cohen's kappa {figures.kappa:.3f}, weighted by squares {figures.weighted_kappa:.3f}")
@@ -110,7 +109,7 @@ def stats(
     console.print(f"{'moment / video':>22}  {figures.ratio:.2f}")
     for flaw, count in found.flaw_counts.items():
         first = next(f.where for f in found.flaws if f.kind == flaw)
-        console.print(f"{flaw:>22}  {count} (first: {first})", markup=False)
+        console.print(f"{flaw:>22}  {count} (first: {first})")
 
 
 @dataset.command()
@@ -130,9 +129,9 @@ def pseudo(
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
     """
-    from moviola.cli.queries import read_queries
     from moviola.datasets.building.pseudo import pseudo_training_set
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
     from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
@@ -144,7 +143,7 @@ def pseudo(
     if json:
         emit_json({"queries": len(entries), "pairs": pairs, "out": str(out)})
     else:
-        console.print(f"{out}: {len(entries)} queries, {pairs} pairs", markup=False)
+        console.print(f"{out}: {len(entries)} queries, {pairs} pairs")
 
 
 def _embed(encoder: str, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -181,7 +180,7 @@ def convert(
     if json:
         emit_json({"out": str(out), "moments": len(found), "flaws": found.flaw_counts})
     else:
-        console.print(f"{out}: {len(found)} moments {found.flaw_counts or ''}", markup=False)
+        console.print(f"{out}: {len(found)} moments {found.flaw_counts or ''}")
 
 
 @dataset.command()
@@ -257,7 +256,7 @@ def imprecise(
         emit_json(figures)
     else:
         for name, value in figures.items():
-            console.print(f"{name:>10}  {value}", markup=False)
+            console.print(f"{name:>10}  {value}")
     if outcome.failed or outcome.open:
         leave_partial()
 
@@ -287,7 +286,7 @@ def split(
     if json:
         emit_json({name: len(queries) for name, queries in drawn.items()})
     else:
-        console.print(f"{out}: {val} queries for validation, {test} for test", markup=False)
+        console.print(f"{out}: {val} queries for validation, {test} for test")
 
 
 @dataset.command()
@@ -304,11 +303,11 @@ def candidates(
 
     Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
     """
-    from moviola.cli.queries import read_queries
     from moviola.datasets.building.annotation_files import write_pairs
     from moviola.datasets.building.labelstudio import candidate_pairs
     from moviola.datasets.building.pseudo import candidates as most_similar
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
 
     found = read_annotations(path, kind)
     texts = {query.query_id: query.text for query in read_queries(queries)}
@@ -318,7 +317,7 @@ def candidates(
     if json:
         emit_json({"queries": len(texts), "pairs": len(pairs), "out": str(out)})
     else:
-        console.print(f"{out}: {len(pairs)} pairs of {len(texts)} queries", markup=False)
+        console.print(f"{out}: {len(pairs)} pairs of {len(texts)} queries")
 
 
 @dataset.command()
@@ -357,7 +356,7 @@ def tasks(
     if json:
         emit_json({"tasks": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
     else:
-        console.print(f"{out}: {len(due)} tasks", markup=False)
+        console.print(f"{out}: {len(due)} tasks")
 
 
 @dataset.command()
@@ -378,7 +377,7 @@ def ratings(
     if json:
         emit_json({"ratings": len(given), "out": str(out)})
     else:
-        console.print(f"{out}: {len(given)} ratings", markup=False)
+        console.print(f"{out}: {len(given)} ratings")
 
 
 @dataset.command()
@@ -398,7 +397,7 @@ def exam(
         emit_json(scores)
     else:
         for worker, distance in scores.items():
-            console.print(f"{distance:6.3f}  {worker}", markup=False)
+            console.print(f"{distance:6.3f}  {worker}")
 
 
 @dataset.command()
@@ -418,4 +417,4 @@ def judgements(
     if json:
         emit_json({"pairs": count, "out": str(out)})
     else:
-        console.print(f"{out}: {count} judged pairs", markup=False)
+        console.print(f"{out}: {count} judged pairs")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakSet
 
-from moviola.errors import LibraryError, LibraryLocked, NotFound
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.features import Extent
 from moviola.types import Cue
 
@@ -403,6 +403,8 @@ def _named(path: Path) -> Iterator[None]:
     """Complaints of SQLite as errors that name the file and the remedy."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{error.object!r}: no Unicode text; give the file another name") from error
     except sqlite3.ProgrammingError:
         raise  # a defect of ours, not of the file
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text

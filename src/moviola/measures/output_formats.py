@@ -13,7 +13,7 @@ from moviola.files.writing import atomic_write
 from moviola.measures.collections import Columns, Qrels, Run
 from moviola.measures.trec import documents, strict_scores
 
-__all__ = ["WRITERS", "write_qrels", "write_run"]
+__all__ = ["WRITERS", "format_of", "write_qrels", "write_run"]
 
 Writer = Callable[[Columns, IO[str]], None]
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".trec": "trec", ".txt": "trec"}
@@ -35,11 +35,21 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
     _write(run, Path(path), format)
 
 
-def _write(moments: Columns, path: Path, format: str | None) -> None:
-    name = format or SUFFIXES.get(path.suffix)
+def format_of(path: Path, format: str | None = None) -> str:
+    """The key of :data:`WRITERS` by which a file is written: ``format``, or what its suffix says.
+
+    Raises:
+        InvalidValue: no such format.
+    """
+    name = format or SUFFIXES.get(path.suffix, "")
     if name not in WRITERS:
         said = f"format {format!r}" if format else f"{path}: suffix {path.suffix!r}"
         raise InvalidValue(f"{said}: unknown; give a format: {', '.join(WRITERS)}")
+    return name
+
+
+def _write(moments: Columns, path: Path, format: str | None) -> None:
+    name = format_of(path, format)
     with atomic_write(path) as file:
         WRITERS[name](moments, file)
 

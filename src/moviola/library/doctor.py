@@ -1,4 +1,4 @@
-"""What `moviola doctor` looks at."""
+"""Whether a machine can index and search: packages, encoder, device; and how a library stands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from importlib import metadata, util
 from pathlib import Path
 
 from moviola.errors import MoviolaError
+from moviola.library.store import LibraryStore
 
-__all__ = ["Finding", "checkup"]
+__all__ = ["Finding", "diagnose"]
 
 # What each optional package is for, by the extra that installs it.
 _OPTIONAL = {
@@ -24,15 +25,20 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; ``ok`` is False when somebody should act."""
+    """What was looked at and what was found; ``ok`` is False when somebody should act."""
 
     what: str
     ok: bool
     detail: str
 
 
-def checkup(library: Path) -> list[Finding]:
-    """Look at the machine and, where there is one, at the library."""
+def diagnose(library: Path) -> list[Finding]:
+    """Look at the machine and, where there is one, at the library in a folder; changes nothing.
+
+    Returns:
+        what was looked at, in the order in which a person would ask: packages, encoder, device, library. An
+        error that was met is a finding with ``ok=False``.
+    """
     return [*_machine(), *_optional(), *_encoder(), *_library(library)]
 
 
@@ -67,13 +73,11 @@ def _encoder() -> Iterator[Finding]:
 
 
 def _library(folder: Path) -> Iterator[Finding]:
-    from moviola.search import Library
-
     if not folder.exists():
         yield Finding("library", True, f"none at {folder} yet")
         return
     try:
-        with Library(folder, read_only=True) as lib:
+        with LibraryStore(folder, read_only=True) as lib:
             videos = lib.catalogue.videos()
             job = lib.catalogue.last_job()
             encoder = lib.settings.encoder or "no visual encoder"

@@ -1,4 +1,4 @@
-"""A file of queries, as `moviola search --queries` takes it."""
+"""Files of queries: a list to search for, without judgements."""
 
 from __future__ import annotations
 
