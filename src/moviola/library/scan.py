@@ -181,7 +181,7 @@ def _require_unicode(*paths: Path) -> None:
     """Ids and paths are stored and printed as text, which a name of arbitrary bytes is not."""
     for path in paths:
         if printable(path) != str(path):
-            raise UnreadableMedia(path, "its path is not UTF-8; rename it")
+            raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
 
 
 def _may_be_complete(origin: VideoRow, found: FoundFile) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from moviola.errors import InvalidValue
+from moviola.files.writing import atomic_write
 
 __all__ = ["SheetCell", "contact_sheet"]
 
@@ -25,9 +25,9 @@ _TEXT = 17
 _TITLE = 30
 _LEADING = 1.35
 _LINE = round(_TEXT * _LEADING)
-# Pillow's own font knows little more than ASCII: what to write for signs that are common in captions, and
-# where to look for other letters (a system has few of these).
-_PLAIN = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
+# Pillow's own font knows little more than ASCII: what to write for characters that are common in captions,
+# and where to look for others (a system has few of these).
+_SUBSTITUTES = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
 _SYSTEM_FONTS = (
     "NotoSans-Regular.ttf",
     "DejaVuSans.ttf",
@@ -38,11 +38,11 @@ _SYSTEM_FONTS = (
     "arial.ttf",
     "msyh.ttc",
 )
-_NO_LETTER = "\U0010fffe"
-_PAPER = (24, 25, 28)
+_NO_GLYPH = "\U0010fffe"
+_BACKGROUND = (24, 25, 28)
 _FRAME = (52, 54, 60)
-_INK = (236, 236, 232)
-_FAINT = (160, 163, 170)
+_TEXT_COLOUR = (236, 236, 232)
+_FAINT_TEXT = (160, 163, 170)
 
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -67,30 +67,33 @@ def contact_sheet(
     ellipsis. The file appears whole or not at all.
 
     Raises:
-        InvalidValue: no cells, or fewer than one column.
+        InvalidValue: no cells, fewer than one column, or a place that cannot be written.
     """
     if not cells or columns < 1:
         raise InvalidValue(
             f"contact sheet of {len(cells)} cells in {columns} columns: give at least one of both"
         )
     stills = [_still(image) for image, _ in cells]
-    captions = [tuple(" ".join(words.split()) for words in caption) for _, caption in cells]
-    everything = "".join((title, *(words for caption in captions for words in caption)))
-    text, heading = _font(_TEXT, everything), _font(_TITLE, everything)
+    captions = [tuple(" ".join(text.split()) for text in caption) for _, caption in cells]
+    all_text = "".join((title, *(text for caption in captions for text in caption)))
+    caption_font, title_font = _font(_TEXT, all_text), _font(_TITLE, all_text)
     columns = min(columns, len(cells))
     width = 2 * _MARGIN + columns * _CELL_WIDTH + (columns - 1) * _GAP
     rows = [
         _Row(stills[at : at + columns], captions[at : at + columns]) for at in range(0, len(cells), columns)
     ]
     top = _MARGIN + (round(_TITLE * _LEADING) + _GAP // 2 if title else 0)
-    sheet = Image.new("RGB", (width, top + sum(row.height + _GAP for row in rows) - _GAP + _MARGIN), _PAPER)
+    height = top + sum(row.height + _GAP for row in rows) - _GAP + _MARGIN
+    sheet = Image.new("RGB", (width, height), _BACKGROUND)
     draw = ImageDraw.Draw(sheet)
     if title:
-        draw.text((_MARGIN, _MARGIN - 6), _fitted(draw, title, heading, width - 2 * _MARGIN), _INK, heading)
+        shortened = _fitted(draw, title, title_font, width - 2 * _MARGIN)
+        draw.text((_MARGIN, _MARGIN - 6), shortened, _TEXT_COLOUR, title_font)
     for row in rows:
-        row.paint(sheet, draw, text, top)
+        row.paint(sheet, draw, caption_font, top)
         top += row.height + _GAP
-    _write(sheet, Path(out))
+    with atomic_write(out, "wb") as file:
+        sheet.save(file, "PNG", optimize=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,10 @@ class _Row:
             y = top + (self.picture_height - still.height) // 2
             sheet.paste(still, (x, y))
             draw.rectangle((x - 1, y - 1, x + still.width, y + still.height), outline=_FRAME)
-            for number, words in enumerate(caption):
+            for number, text in enumerate(caption):
                 place = (x, top + self.picture_height + _TEXT // 2 + number * _LINE)
-                draw.text(place, _fitted(draw, words, font, _CELL_WIDTH), _FAINT if number else _INK, font)
+                colour = _FAINT_TEXT if number else _TEXT_COLOUR
+                draw.text(place, _fitted(draw, text, font, _CELL_WIDTH), colour, font)
 
 
 def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
@@ -133,23 +137,23 @@ def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
     return padded
 
 
-def _fitted(draw: ImageDraw.ImageDraw, words: str, font: Font, width: int) -> str:
+def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str:
     """Text that the font can draw, cut to a width."""
-    words = "".join(sign if _can_draw(font, sign) else _PLAIN.get(sign, sign) for sign in words)
-    if draw.textlength(words, font) <= width:
-        return words
-    while words and draw.textlength(words + "…", font) > width:
-        words = words[:-1]
-    return words.rstrip() + "…"
+    text = "".join(letter if _can_draw(font, letter) else _SUBSTITUTES.get(letter, letter) for letter in text)
+    if draw.textlength(text, font) <= width:
+        return text
+    while text and draw.textlength(text + "…", font) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
-def _font(size: int, words: str) -> Font:
+def _font(size: int, text: str) -> Font:
     """Pillow's own font when it has all the letters, else the system's font that has most of them."""
     own = ImageFont.load_default(size)
-    wanted = {sign for sign in words if not sign.isspace() and sign not in _PLAIN}
+    wanted = {letter for letter in text if not letter.isspace() and letter not in _SUBSTITUTES}
 
     def missing(font: Font) -> int:
-        return sum(not _can_draw(font, sign) for sign in wanted)
+        return sum(not _can_draw(font, letter) for letter in wanted)
 
     if not missing(own):
         return own
@@ -160,14 +164,5 @@ def _font(size: int, words: str) -> Font:
     return min(candidates, key=missing)
 
 
-def _can_draw(font: Font, sign: str) -> bool:
-    return sign.isspace() or bytes(font.getmask(sign)) != bytes(font.getmask(_NO_LETTER))
-
-
-def _write(sheet: Image.Image, out: Path) -> None:
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        sheet.save(part, "PNG", optimize=True)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
+def _can_draw(font: Font, letter: str) -> bool:
+    return letter.isspace() or bytes(font.getmask(letter)) != bytes(font.getmask(_NO_GLYPH))

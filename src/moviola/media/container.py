@@ -64,6 +64,10 @@ DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError
 _SLOWEST = Fraction(1, 60)
 _LONGEST_SLOW = 3600
 
+# Top-level boxes of an MP4 that are looked at for its index: a whole recording has a handful, a fragmented
+# one two every few seconds, and damage can look like one box every 8 bytes.
+_MAX_BOXES = 100_000
+
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
 _OPTIONS = {"protocol_whitelist": "file"}
 
@@ -228,11 +232,12 @@ def _is_text(head: bytes) -> bool:
 
 
 def _has_box(path: Path, wanted: bytes) -> bool:
-    """Whether an MP4 file has a top-level box of that type that begins inside the file."""
+    """Whether an MP4 file has a top-level box of that type among the first that begin inside the file."""
     with path.open("rb") as file:
         size = path.stat().st_size
-        position = 0
-        while position + 8 <= size:
+        position = boxes = 0
+        while position + 8 <= size and boxes < _MAX_BOXES:
+            boxes += 1
             file.seek(position)
             header = file.read(16)
             length, kind = int.from_bytes(header[:4], "big"), header[4:8]

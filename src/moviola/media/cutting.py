@@ -23,12 +23,12 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
+from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, open_container, video_stream
-from moviola.media.editlist import show_for
+from moviola.media.editlist import set_shown_duration
 from moviola.media.frame_selection import CannotPrune, from_key_frame, in_order
 from moviola.media.picture import DisplayScaler, pixel_aspect
 from moviola.media.source import Source
-from moviola.media.video_writer import new_file
 from moviola.types import Span
 
 __all__ = ["cut"]
@@ -58,7 +58,7 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
         MediaError: ``"copy"`` of what browsers don't play from an MP4.
-        InvalidValue: the span begins after the end of the video.
+        InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
     write = {"copy": _copy, "encode": _encode}[mode]
     attempt = 0
@@ -71,8 +71,8 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
                 raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
-                    with new_file(out) as part:
-                        write(_Excerpt(Path(path), span, source, video, sound), part)
+                    with draft_of(out) as draft:
+                        write(_Excerpt(Path(path), span, source, video, sound), draft)
                     return
                 except CannotPrune:
                     pass
@@ -117,11 +117,11 @@ class _Excerpt:
             )
 
 
-def _copy(excerpt: _Excerpt, part: Path) -> None:
+def _copy(excerpt: _Excerpt, draft: Path) -> None:
     _require_playable(excerpt)
     source, video, sound = excerpt.source, excerpt.video, excerpt.sound
     packets = _packets(excerpt)
-    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
         tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
@@ -144,7 +144,7 @@ def _copy(excerpt: _Excerpt, part: Path) -> None:
             packet.dts -= shift
             packet.stream = tracks[packet.stream_index]
             target.mux(packet)
-    show_for(part, min(excerpt.length(first), (last - first) * source.tick))
+    set_shown_duration(draft, min(excerpt.length(first), (last - first) * source.tick))
 
 
 def _require_playable(excerpt: _Excerpt) -> None:
@@ -165,8 +165,8 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     """Packets of picture and sound in file order, up to the last that the span needs."""
     streams: list[Stream] = [excerpt.video, *([excerpt.sound] if excerpt.sound else [])]
     end = excerpt.end
-    past: set[int] = set()
-    later: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
+    finished: set[int] = set()
+    deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
     for packet in excerpt.source.container.demux(*streams):
         if not packet.size:
             continue
@@ -176,16 +176,16 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
             if packet.pts * packet.time_base < end * excerpt.source.tick:
                 yield packet
             else:
-                past.add(packet.stream_index)
+                finished.add(packet.stream_index)
         elif packet.dts is not None and packet.dts >= end:
-            past.add(packet.stream_index)
+            finished.add(packet.stream_index)
         elif packet.pts >= end:
-            later.append(packet)
+            deferred.append(packet)
         else:
-            yield from later
-            later.clear()
+            yield from deferred
+            deferred.clear()
             yield packet
-        if len(past) == len(streams):
+        if len(finished) == len(streams):
             return
 
 
@@ -226,10 +226,10 @@ def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
         packet.dts = (base or 0) - step * ((len(pictures) if known is None else known) - number)
 
 
-def _encode(excerpt: _Excerpt, part: Path) -> None:
+def _encode(excerpt: _Excerpt, draft: Path) -> None:
     pictures = _pictures_of(excerpt)
     first, frame = next(pictures)
-    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
         scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
         track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
         track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"
@@ -245,7 +245,7 @@ def _encode(excerpt: _Excerpt, part: Path) -> None:
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             target.mux(packet)
     assert excerpt.source.end is not None
-    show_for(part, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))
+    set_shown_duration(draft, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))
 
 
 def _pictures_of(excerpt: _Excerpt) -> Iterator[tuple[int, VideoFrame]]:

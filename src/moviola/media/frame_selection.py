@@ -61,20 +61,20 @@ class Grid:
 
     @classmethod
     def regular(cls, rate: float) -> Self:
-        """``k / rate`` seconds."""
+        """The grid of ``k / rate`` seconds, without end."""
         if not (math.isfinite(rate) and 0 < rate <= 1000):
             raise InvalidValue(f"rate {rate}: give frames a second, above 0 and at most 1000")
         return cls(Fraction(0), 1 / Fraction(rate).limit_denominator(1_000_000))
 
     @classmethod
     def single(cls, time: float) -> Self:
-        """One moment."""
+        """A grid of one moment, ``time`` seconds from zero."""
         if not (math.isfinite(time) and time >= 0):
             raise InvalidValue(f"time {time}: give seconds, 0 or more")
         return cls(Fraction(time).limit_denominator(1_000_000), Fraction(1), 1)
 
     def time(self, k: int) -> float:
-        """Seconds from zero."""
+        """Moment k in seconds from zero."""
         return float(self.first + k * self.step)
 
     def last_tick(self, k: int, source: Source) -> int:
@@ -90,8 +90,8 @@ class Grid:
         return k == 0 or (self.first + k * self.step) < (end - source.zero) * source.tick
 
 
-class _Clock:
-    """Since when each picture out of the decoder is on screen."""
+class _DisplayTimes:
+    """Assigns to each decoded picture the tick since which it is on screen."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -120,15 +120,15 @@ class _Clock:
         return stamp
 
 
-class _Ending:
-    """When the last picture leaves the screen."""
+class _EndOfVideo:
+    """Computes the tick at which the last picture leaves the screen."""
 
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
         self._gap = 0
 
     def see(self, since: int, duration: int | None) -> None:
-        """Note a picture; the order does not matter."""
+        """Take a picture into account; the order does not matter."""
         if self._last is None:
             self._last = (since, duration or 0)
         elif since > self._last[0]:
@@ -145,7 +145,7 @@ class _Ending:
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
     """Decode everything; give (k, picture on screen at moment k of the grid) from ``k`` on."""
     shown: Picture | None = None
-    ending = _Ending()
+    ending = _EndOfVideo()
     bad: list[int] = []
     for since, frame in in_order(source, source.packets(), bad):
         if source.zero is None:
@@ -178,7 +178,7 @@ def in_order(
 
     Time stamps of packets that fail to decode are appended to ``bad``.
     """
-    clock = _Clock(source)
+    clock = _DisplayTimes(source)
     for packet in packets:
         clock.sent(packet)
         try:
@@ -269,7 +269,7 @@ class _Pruner:
         self._decoded: dict[int, VideoFrame] = {}
         self._begun = False
         self._gap = True  # packets before the first one held were left out
-        self._ending = _Ending()
+        self._ending = _EndOfVideo()
         picture_bytes = 4 * source.stream.codec_context.width * source.stream.codec_context.height
         self._cleared_above = min(self._WAITING, self._WAITING_BYTES // max(picture_bytes, 1))
 

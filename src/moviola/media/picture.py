@@ -90,7 +90,7 @@ def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction
 
 
 class _Orientations:
-    """The orientation of picture after picture, read again only when the rotation changes.
+    """The orientations of successive pictures, read again only when the rotation changes.
 
     Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
     """
@@ -106,7 +106,7 @@ class _Orientations:
 
 
 class _Scaler:
-    """One swscale context, kept from picture to picture."""
+    """Scales and turns pictures; one swscale context is used for all of them."""
 
     def __init__(self, interpolation: Interpolation) -> None:
         self._reformatter = VideoReformatter()
@@ -125,7 +125,7 @@ class _Scaler:
 
 
 class InputScaler:
-    """Pictures of a stream into an encoder's input size (:class:`~moviola.types.FrameSize`)."""
+    """Scales pictures of a stream to an encoder's input size (:class:`~moviola.types.FrameSize`)."""
 
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
         self._size = size
@@ -134,7 +134,7 @@ class InputScaler:
         self._scaler = _Scaler(_INTERPOLATION[size.interpolation])
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         size = self._size
         orientation = self._orientations.of(frame)
         width, height = size.width, size.height
@@ -150,7 +150,7 @@ class InputScaler:
 
 
 class WidthScaler:
-    """Pictures of a stream at a given displayed width, the height following from the aspect ratio."""
+    """Scales pictures of a stream to a displayed width; the height follows from the aspect ratio."""
 
     def __init__(self, width: int, aspect: Fraction) -> None:
         self._width = width
@@ -159,7 +159,7 @@ class WidthScaler:
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         orientation = self._orientations.of(frame)
         shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
         height = max(1, round(self._width * shown_height / shown_width))
@@ -167,7 +167,7 @@ class WidthScaler:
 
 
 class DisplayScaler:
-    """Pictures of a stream turned and stretched for display, all at the size of the first, its sides even."""
+    """Turns and scales pictures of a stream for display, all to the size of the first with even sides."""
 
     def __init__(self, first: VideoFrame, aspect: Fraction) -> None:
         self._orientations = _Orientations()
@@ -176,6 +176,6 @@ class DisplayScaler:
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         image = self._scaler.scale(frame, self._orientations.of(frame), self.width, self.height)
         return np.ascontiguousarray(image)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -18,9 +16,10 @@ from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.files.writing import draft_of
 from moviola.types import Cue
 
-__all__ = ["new_file", "write_video"]
+__all__ = ["write_video"]
 
 # What the encoder of mov_text wants to know of the style: white Arial at the bottom.
 _STYLE = b"""[Script Info]
@@ -35,18 +34,6 @@ Style: Default,Arial,16,&Hffffff,&Hffffff,&H0,&H0,0,0,0,0,100,100,0,0,1,1,0,2,10
 [Events]
 Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 """
-
-
-@contextmanager
-def new_file(out: Path) -> Iterator[Path]:
-    """A path beside ``out`` to write to; renamed to ``out`` when all went well, removed otherwise."""
-    out = Path(out).absolute()
-    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix}")
-    try:
-        yield part
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_video(
@@ -71,7 +58,8 @@ def write_video(
         subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
 
     Raises:
-        InvalidValue: no frames, odd sides, frames of several sizes, or a rate out of range.
+        InvalidValue: no frames, odd sides, frames of several sizes, a rate out of range, or a place that
+            cannot be written.
     """
     if not 0 < rate <= 1000:
         raise InvalidValue(f"rate {rate}: give frames a second, above 0 and at most 1000")
@@ -84,7 +72,7 @@ def write_video(
         raise InvalidValue(f"{path}: frames of {width}x{height}; both sides must be even for H.264 4:2:0")
     exact = Fraction(rate).limit_denominator(1001)
     options = {"movflags": "+faststart", "fflags": "+bitexact"}
-    with new_file(path) as part, av.open(str(part), "w", format="mp4", options=options) as container:
+    with draft_of(path) as draft, av.open(str(draft), "w", format="mp4", options=options) as container:
         stream = container.add_stream("libx264", rate=exact)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.gop_size = max(1, round(keyframe_every * rate))
