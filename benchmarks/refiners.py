@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -124,8 +125,14 @@ class Beforehand:
 
     __slots__ = ()
     kept: ClassVar[dict[tuple[int, int, int], Tensor]]
-    stored: ClassVar[Callable[[Any], Tensor]]
-    context_of: ClassVar[Callable[[Tensor, Tensor], Any]]
+    stored: ClassVar[Any]
+    """What is kept of a context."""
+    context_of: ClassVar[Any]
+    """The context again, from what was kept and its mask."""
+    # Of the class that it is mixed into.
+    model: Any
+    asked: Any
+    _windows: Any
 
     def decode(
         self, query: EncodedQuery, footage: Sequence[Footage], windows: ClipWindows
@@ -327,9 +334,9 @@ def proposed(
         windows = []
         for rank in range(1, proposals + 1):
             name = names[draw.integers(len(names))]
-            segments = -(-videos[name].duration // SEGMENT)
+            segments = math.ceil(videos[name].duration / SEGMENT)
             first = int(draw.integers(segments))
-            last = int(min(first + draw.integers(1, MOST + 1), segments))
+            last = min(first + int(draw.integers(1, MOST + 1)), segments)
             span = videos[name].span(first * SEGMENT, last * SEGMENT)
             windows.append(Window(Proposal(name, span, 1 / rank, rank), videos[name]))
         rows.append((query, windows))

@@ -270,7 +270,7 @@ def stepping(task: Any) -> Iterator[float]:
         for batch in task.batches(epoch, np.random.default_rng(epoch)):
             loss = torch.stack(list(task.losses(batch, epoch, generator).values())).sum()
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if schedule:
                 schedule.step()

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,7 @@ from moviola.benchmark.plan import PRESETS, SIZES
 from moviola.benchmark.world import World
 from moviola.datasets.features import Computed, convert
 from moviola.encoders import load_encoder
+from moviola.models.spr import SegmentRetriever
 from moviola.training.data import FeatureFolder
 from moviola.training.recipes import judge, read_settings, train
 from moviola.training.registry import recipe
@@ -78,7 +80,7 @@ def found(world: World, steps: int) -> dict[str, dict[str, float]]:
     loop = replace(settings.loops["train"], steps=steps, epochs=1_000_000, evaluate_every=-(-steps // 2))
     settings = replace(settings, loops={"train": loop})
     trained = train(how, world.split("train", FULL.top), world.split("val"), settings)
-    proposals = propose_for(trained.model, test, count=FULL.segments)
+    proposals = propose_for(cast("SegmentRetriever", trained.model), test, count=FULL.segments)
     return {
         "mean pooled": judge(coarse_run(pooled, test.queries.query_ids), test),
         "trained stage 1": judge(coarse_run(proposals, test.queries.query_ids), test),

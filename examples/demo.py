@@ -6,6 +6,7 @@ so each answer can be set against the truth.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -17,8 +18,8 @@ from rich.table import Table
 
 from moviola import Library
 from moviola.cli.app import console
-from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
+from moviola.datasets.readers.queries import read_queries
 from moviola.export import clock, export_sheet
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
@@ -36,7 +37,11 @@ VERBS = {
 
 
 def main() -> None:
-    world, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("world", type=Path, help="where the films go")
+    parser.add_argument("library", type=Path, help="where their library goes")
+    options = parser.parse_args()
+    world, folder = options.world, options.library
     console.print(f"[bold]1. {VIDEOS} films[/] -> {world}/videos")
     gridhouse.build(world, videos=VIDEOS, seed=SEED, workers=os.cpu_count() or 1, write_video=write_video)
     console.print(f"[bold]2. moviola index[/] {world}/videos --library {folder} --encoder demo")

@@ -1,12 +1,18 @@
-"""What every test may rely on: no network, few threads, and the shared reference material where it is."""
+"""What every test may rely on: no network, few threads, the same examples each time, the reference material.
+
+Property tests are derandomised: one that fails once fails always. ``make fuzz`` runs them with fresh seeds.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+# torch reads the number of threads when it is imported; conftest comes before any test that imports it.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -15,12 +21,25 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
 
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("fuzz", deadline=None, database=None, max_examples=500, print_blob=True)
+settings.load_profile("same")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In an order of the seed's, so that a run that ends early does not always end at the same test."""
+    if config.getoption("--hypothesis-seed") is not None:
+        random.Random(config.getoption("--hypothesis-seed")).shuffle(items)
+
+
 def _reference_folder(variable: str, default: Path) -> Path:
+    """The folder; without it the test fails in CI and is skipped elsewhere."""
     folder = Path(os.environ.get(variable, default))
     if not folder.is_dir():
+        reason = f"no reference material: {folder} is not a folder; set {variable} to the one that holds it"
         if os.environ.get("CI"):
-            pytest.fail(f"{folder} is missing; CI must have it (set {variable})", pytrace=False)
-        pytest.skip(f"{folder} is missing; set {variable} to the folder that holds the reference material")
+            pytest.fail(f"{reason} (CI skips no test for want of it)", pytrace=False)
+        pytest.skip(reason)
     return folder
 
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from moviola.benchmark.world import World
 from moviola.datasets.features import Computed, convert
-
-torch.set_num_threads(1)
 
 VIDEOS, EVENTS, DIM = 20, 10, 16
 

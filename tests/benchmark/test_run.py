@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
+from moviola.benchmark import findings
 from moviola.benchmark import run as running
 from moviola.benchmark.plan import PRESETS, Job, Preset, jobs
 from moviola.benchmark.report import write_report
 from moviola.benchmark.run import Bench, run_jobs
+from moviola.benchmark.tables import TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.measures import read_run
 from moviola.training.recipes import judge
 
-TABLES = 14
 SMALLER = ("model.hidden_size=16", "model.heads=2")
 TOY = Preset(
     videos=20,
@@ -128,17 +129,18 @@ def test_the_splits_share_no_film(world: World) -> None:
     assert world.split("train", 1).pairs.query.tolist() == sorted(set(world.split("train").pairs.query))
 
 
-def report(bench: Bench, out: Path) -> tuple[str, list[list[list[str]]]]:
-    """The report's text and its tables."""
+def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
+    """The report's text and its tables by name."""
     told: list[str] = []
     text = write_report(bench, TOY, out, title="Toy", tell=told.append).read_text()
-    assert len(told) == TABLES
-    tables = []
-    for number in range(1, TABLES + 1):
-        with (out / f"table-{number:02d}.csv").open(newline="") as file:
-            tables.append(list(csv.reader(file)))
+    assert told == [f"table: {name}" for name in TABLES]
+    assert {path.stem for path in out.glob("*.csv")} == set(TABLES)
+    tables = {}
+    for name in TABLES:
+        with (out / f"{name}.csv").open(newline="") as file:
+            tables[name] = list(csv.reader(file))
     assert (out / "ndcg.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    for table in tables:
+    for table in tables.values():
         assert {len(row) for row in table} == {len(table[0])}
         for row in table:
             assert f"| {' | '.join(row)} |" in text
@@ -150,31 +152,48 @@ def test_the_report_says_what_was_found(trained: Bench, tmp_path: Path) -> None:
     assert text.startswith("# Toy\n")
     assert "Not trained" not in text
     # 2 rows without training, 2 of stage 1, 10 models.
-    assert [row[0] for row in tables[0]][1:3] == ["random spans", "CLIP, mean pooled, coarse"]
-    assert len(tables[0]) == 1 + 2 + 2 + 10
-    reel = next(row for row in tables[0] if row[0] == "Reel (ours)")
+    assert [row[0] for row in tables["all-models"]][1:3] == ["random spans", "CLIP, mean pooled, coarse"]
+    assert len(tables["all-models"]) == 1 + 2 + 2 + 10
+    reel = next(row for row in tables["all-models"] if row[0] == "Reel (ours)")
     values = trained.result("reel-n20")["test"]
-    assert reel[2:] == [f"{values[name]:.4f}" for name in tables[0][0][2:]]
-    assert len(tables[1]) == 1 + 5 + 9
+    assert reel[2:] == [f"{values[name]:.4f}" for name in tables["all-models"][0][2:]]
+    assert len(tables["claims"]) == 1 + 5 + 9
+
+
+def test_nothing_is_retrieved_twice_for_one_report(
+    trained: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def counted(model: Any, split: Any, *, count: int) -> Any:
+        counts.append(count)
+        return propose_for(model, split, count=count)
+
+    propose_for = findings.propose_for
+    monkeypatch.setattr(findings, "propose_for", counted)
+    report(trained, tmp_path)
+    assert len(counts) == len(set(counts)) > 1  # of the only stage 1
+    assert TOY.segments in counts
 
 
 def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: Path) -> None:
     gone = ("reel-n20", "xml-n20", "spr-relo-large-n20")
     text, tables = report(without(trained, tmp_path, *gone), tmp_path / "report")
     assert f"Not trained, and missing below: {', '.join(sorted(gone, key=text.index))}." in text
-    assert len(tables[0]) == 1 + 2 + 2 + 7
-    for table in tables:
+    assert len(tables["all-models"]) == 1 + 2 + 2 + 7
+    for table in tables.values():
         assert not {"Reel (ours)", "XML", "SPR_ReLo-L"} & {row[0] for row in table}
-    assert not any("Reel" in cell for row in tables[1] for cell in row)
-    assert all(row[3] == "–" for row in tables[6][1:])
+    assert not any("Reel" in cell for row in tables["claims"] for cell in row)
+    assert all(row[3] == "–" for row in tables["number-of-segments"][1:])
 
 
 def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
     rest = [job.name for job in jobs(TOY) if job.stage1]
     _, tables = report(without(trained, tmp_path, *rest), tmp_path / "report")
-    assert len(tables[0]) == 1 + 2 + 2
-    assert [row[1] for row in tables[1][1:]] == ["several times"]
-    assert [len(table) for table in tables[8:]] == [1] * 6
+    assert len(tables["all-models"]) == 1 + 2 + 2
+    assert [row[1] for row in tables["claims"][1:]] == ["several times"]
+    of_jobs = list(TABLES)[list(TABLES).index("longer-training") :]
+    assert [len(tables[name]) for name in of_jobs] == [1] * 6
 
 
 def test_without_stage_1_there_is_no_report(world: World, tmp_path: Path) -> None:

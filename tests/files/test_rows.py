@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.cli.queries import read_queries
+from moviola.datasets.readers.queries import read_queries
 from moviola.errors import DataError, NotFound
 from moviola.files.rows import (
     blank_separated_rows,

@@ -15,8 +15,6 @@ from moviola.media import write_video
 from moviola.models.pretrained import build, save_pretrained
 from moviola.search import Library
 
-torch.set_num_threads(1)
-
 RATE = 5
 SUBTITLES = """1
 00:00:01,000 --> 00:00:03,000

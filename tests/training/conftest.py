@@ -8,13 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from moviola.datasets.features import Computed, convert
 from moviola.training.data import FeatureFolder
 from moviola.training.recipes import Split
-
-torch.set_num_threads(1)
 
 EVENTS = ("opens a door", "takes a key", "drops a ball", "goes to the box", "waits", "turns around")
 DIM = 16

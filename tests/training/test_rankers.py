@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from moviola.datasets.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.measures import Run, tvr_recall
 from moviola.models.pretrained import build

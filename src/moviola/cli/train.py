@@ -183,7 +183,7 @@ def answer(
     Example: `moviola answer conquer --candidates other.trec --features feat --queries test.json
     --out run.jsonl`
     """
-    from moviola.measures.writing import write_qrels, write_run
+    from moviola.measures.output_formats import write_qrels, write_run
     from moviola.models.pretrained import from_pretrained, read_description
     from moviola.training.recipes import Split, judge
     from moviola.training.registry import recipe, recipe_of

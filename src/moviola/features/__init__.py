@@ -23,8 +23,8 @@ from moviola.features.videos import (
 )
 
 __all__ = [
-    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder",
-    "FeatureRows", "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures",
-    "SourceFacts", "StoredRows", "VideoFeatures", "convert", "describe_folder", "normalise_rows",
-    "open_features", "require_new_folder",
+    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles",
+    "FeatureFolder", "FeatureRows", "FeatureShards", "FeatureSource", "Integers", "KeyedShards",
+    "MemoryCache", "QueryFeatures", "SourceFacts", "StoredRows", "VideoFeatures", "convert",
+    "describe_folder", "normalise_rows", "open_features", "require_new_folder",
 ]  # fmt: skip

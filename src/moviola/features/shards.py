@@ -140,7 +140,7 @@ class FeatureShards:
         if there < rows_needed:
             raise LibraryError(
                 f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
-                "takes the damaged videos out so that they can be indexed again; write a folder of features anew"
+                "takes the damaged videos out so that they can be indexed again; write a folder anew"
             )
         mapped: NDArray[np.float16] = (
             np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -268,8 +269,8 @@ def text(row: Mapping[str, Any], name: str, place: str) -> str:
     return str(value)
 
 
-def number(value: Any, name: str, place: str) -> float:
-    """A finite number >= 0, as number or as text; ``name`` and ``place`` are for the error.
+def number(value: Any, name: str, place: str, low: float = 0.0, high: float = math.inf) -> float:
+    """A finite number from ``low`` to ``high``, given as number or as text; the names are for the error.
 
     Raises:
         DataError: anything else.
@@ -277,9 +278,10 @@ def number(value: Any, name: str, place: str) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = float("nan")
-    if not 0 <= found < float("inf"):
-        raise DataError(f"{place}: {name}: {value!r} is no number >= 0")
+        found = math.nan
+    if not (low <= found <= high and math.isfinite(found)):
+        bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f">= {low:g}"
+        raise DataError(f"{place}: {name}: {value!r} is no number {bounds}")
     return found
 
 

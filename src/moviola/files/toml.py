@@ -27,6 +27,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = read_text(path)
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise DataError(f"{path}: not usable TOML (nested too deeply)") from None
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line = int(place[1]) if place and place[1] else text.count("\n") + 1

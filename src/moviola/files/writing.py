@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
 
-__all__ = ["atomic_write", "draft_of", "write_json", "write_text"]
+__all__ = ["atomic_write", "draft_of", "write_csv", "write_json", "write_text"]
 
 
 @contextmanager
@@ -27,8 +28,8 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
         InvalidValue: the place cannot be written, or the disk is full; path, reason and remedy are named.
     """
     target = Path(os.path.realpath(path))
-    # A short name, since the target's may be as long as the file system allows.
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    # Cut, since the target's name may be as long as the file system allows.
+    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
         if target.exists() and not target.is_file():
             raise InvalidValue(f"{path}: cannot be written (it is no regular file); name a file")
@@ -84,6 +85,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file (UTF-8) in one step; errors as of :func:`draft_of`."""
     with atomic_write(path) as file:
         file.write(text)
+
+
+def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a CSV file (UTF-8, lines end in ``\\n``) in one step; errors as of :func:`draft_of`."""
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = None) -> None:

@@ -242,19 +242,6 @@ def read_description(folder: str | Path) -> Description:
     return described if written_in == FORMAT else replace(described, config=_current(described, path))
 
 
-def revision_of(folder: str | Path) -> str:
-    """16 hex digits that change with a model's weights and settings.
-
-    Raises:
-        NotFound: the folder or one of its files is missing.
-    """
-    digest = hashlib.sha256()
-    for name in (CONFIG, WEIGHTS):
-        with _existing(Path(folder), name).open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]
-
-
 # --- Descriptions of format 1 ---
 
 _SPR = {"dim": "hidden_size", "mlp_ratio": "feed_forward_size", "positions": "max_clips"}
@@ -353,3 +340,19 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def revision_of(folder: Path) -> str:
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: a file of the model is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("config.json", "model.safetensors"):
+        try:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except FileNotFoundError as error:
+            raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
+    return digest.hexdigest()[:16]

@@ -20,7 +20,6 @@ from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_st
 
 __all__ = [
     "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments", "Proposals",
-    "Refiner",
-    "Retrieval", "Stage1", "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of",
-    "segment_index",
+    "Refiner", "Retrieval", "Stage1", "TrainedStage1", "load_refiner", "load_stage1", "propose",
+    "refiner_of", "segment_index",
 ]  # fmt: skip

@@ -19,7 +19,10 @@ from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_
 if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
 
-__all__ = ["MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index", "video_scores"]
+__all__ = [
+    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index",
+    "trained_recipe", "video_scores",
+]  # fmt: skip
 
 # Segments that pass through a trained stage 1 together.
 _BATCH = 1024
@@ -81,7 +84,7 @@ class TrainedStage1:
     @property
     def recipe(self) -> str:
         """The name of the vectors, with the model's revision."""
-        return f"spr-stage1 {self.revision}"
+        return trained_recipe(self.revision)
 
     @property
     def trained(self) -> bool:
@@ -108,6 +111,11 @@ class TrainedStage1:
         with torch.inference_mode():
             given = torch.from_numpy(queries.vectors).to(self.model.pt_clip_logit_scale.device)
             return normalised(self.model.encode_queries(given).cpu().numpy())
+
+
+def trained_recipe(revision: str) -> str:
+    """:attr:`Stage1.recipe` of a trained segment retriever, known without loading it."""
+    return f"spr-stage1 {revision}"
 
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedStage1:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from moviola.datasets.relevant_pairs import RelevantPairs, read_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.models.xml import XML
