@@ -378,7 +378,7 @@ def answer(
         videos: ids of those to search; None searches all that have features.
         stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
         segments: how many a stage 1 retrieves per query.
-        suppress_above: of two refined moments of a video that overlap more than this (IoU, in [0, 1]) the
+        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
             better stays; 1 keeps all, as the release of SPR does.
         as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching scores.
         recipe_name: how it answers; by default what the model's folder says.
