@@ -256,9 +256,9 @@ def study_self_agreement(
     paths: RunsArgument,
     measure: MeasureOption = None,
     size: Annotated[
-        list[int] | None, typer.Option(help="Queries a subset; repeat. Default: ten sizes.")
+        list[int] | None, typer.Option(help="Queries per subset; repeat. Default: ten sizes.")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Pairs of subsets a size.")] = 5000,
+    trials: Annotated[int, typer.Option(min=1, help="Pairs of subsets per size.")] = 5000,
     disjoint: Annotated[bool, typer.Option("--disjoint", help="The two subsets share no query.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     out: OutOption = Path("study"),
@@ -302,7 +302,7 @@ def study_noise(
     model: Annotated[
         str, typer.Option(help="literal (as the paper prints it) or paper_fit (as it computed).")
     ] = "paper_fit",
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets a level.")] = 100,
+    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     out: OutOption = Path("study"),
     as_json: JsonOption = False,
@@ -328,7 +328,7 @@ def study_noise(
 @study.command("labels")
 def study_labels(
     qrels: Annotated[Path, typer.Argument(help="Judgements: the labels to disturb.")],
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets a level.")] = 20,
+    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     out: OutOption = Path("study"),
     as_json: JsonOption = False,
