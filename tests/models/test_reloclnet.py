@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models import reloclnet
+from moviola.models import batches
 from moviola.models.batches import PairBatch
 from moviola.models.reloclnet import (
     SPR_LARGE,
@@ -189,7 +189,7 @@ def test_ranking_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     context = model.encode_context(*corpus([9, 7, 4, 8]))
     query, query_mask = rows([5] * 6, 4), torch.ones(6, 5)
     at_once = model.rank(query, query_mask, context)
-    monkeypatch.setattr(reloclnet, "_CHUNK", 1)
+    monkeypatch.setattr(batches, "_LARGEST", 1)
     in_pieces = model.rank(query, query_mask, context)
     assert torch.equal(at_once.video, in_pieces.video)
     assert torch.equal(at_once.start, in_pieces.start)
@@ -208,13 +208,6 @@ def test_a_small_corpus_has_fewer_moments() -> None:
     assert (ranked.video[0, 3:] == -1).all()
     assert (ranked.end[0, 3:] == 0).all()
     assert (ranked.score[0, 3:] == -torch.inf).all()
-
-
-def test_a_first_stage_is_refused() -> None:
-    model = model_of(TINY)
-    context = model.encode_context(*corpus([4]))
-    with pytest.raises(InvalidValue, match="first_stage"):
-        model.rank(rows([5], 4), torch.ones(1, 5), context, first_stage=torch.zeros(1, 1))
 
 
 @torch.inference_mode()

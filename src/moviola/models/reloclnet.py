@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked
+from moviola.models.batches import PairBatch, Ranked, rows_at_once
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -37,6 +37,7 @@ from moviola.models.layers import (
     ModularQuery,
     best_clip_score,
     cross_attention_bias,
+    full_precision,
     initialise,
     masked_fill,
     self_attention_bias,
@@ -52,9 +53,6 @@ from moviola.models.losses import (
 from moviola.models.spans import LABELS, corpus_spans, top_scores, window_spans
 
 __all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
-
-_CHUNK = 2**26
-"""How many float32 of intermediate values :meth:`ReLoCLNet.rank` may hold at once."""
 
 
 @dataclass(frozen=True)
@@ -289,9 +287,7 @@ class ReLoCLNet(nn.Module):
 
     # ---- answers -----------------------------------------------------------------------------------------
 
-    def rank(
-        self, query: Tensor, query_mask: Tensor, context: Context, *, first_stage: Tensor | None = None
-    ) -> Ranked:
+    def rank(self, query: Tensor, query_mask: Tensor, context: Context) -> Ranked:
         """Searches a corpus: the best moments among the best videos of each query.
 
         A span (m, n) scores p_start(m) p_end(n) exp(alpha s) with the video's score s.
@@ -300,17 +296,11 @@ class ReLoCLNet(nn.Module):
             query: (Q, Lq, query_size) float32.
             query_mask: (Q, Lq) float32.
             context: the corpus of V videos.
-            first_stage: not used by this model, which ranks all videos itself; must be None.
 
         Returns:
             :class:`~moviola.models.batches.Ranked`, at most ``top_moments`` a query. The time of a missing
             moment is 0 to 0 and its score -inf.
-
-        Raises:
-            InvalidValue: ``first_stage`` is given.
         """
-        if first_stage is not None:
-            raise InvalidValue("first_stage: ReLoCLNet ranks all videos itself; leave it out")
         queries = self.encode_query(query, query_mask)
         videos, length = context.mask.shape
         searched = min(self.config.top_videos, videos)
@@ -320,7 +310,7 @@ class ReLoCLNet(nn.Module):
         rows = torch.arange(len(queries), device=query.device)
         parts = [
             self._rank_chunk(queries.select(chunk), context, searched)
-            for chunk in torch.split(rows, max(1, _CHUNK // each))
+            for chunk in torch.split(rows, rows_at_once(each))
         ]
         return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
@@ -473,6 +463,6 @@ def _mean_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries
 
     In full precision under autocast too: alpha = 30 makes a rounded cosine a wrong order.
     """
-    with torch.autocast(queries.vectors.device.type, enabled=False):
+    with full_precision(queries.vectors):
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
         return torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams]).mean(dim=0)

@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked
+from moviola.models.batches import PairBatch, Ranked, rows_at_once
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -38,6 +38,7 @@ from moviola.models.layers import (
     ModularQuery,
     best_clip_score,
     cross_attention_bias,
+    full_precision,
     initialise,
     self_attention_bias,
     span_logits,
@@ -46,15 +47,16 @@ from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
 from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
 
-__all__ = ["PRESETS", "XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
-
-# The largest tensor of a ranking has about so many numbers (256 MiB of float32); work is cut to fit.
-_LARGEST = 2**26
+__all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 
 
 @dataclass(frozen=True)
 class XMLConfig:
-    """Everything that fixes an XML; the defaults are those of TVR-Ranking. :data:`PRESETS` has others.
+    """Everything that fixes an XML; the defaults are those of TVR-Ranking.
+
+    Maeoki et al.'s best (appendix A), both with ``visual_size=2050, subtitle_size=0``: for Charades-STA
+    ``max_clips=20, clip_seconds=3, shortest_span=1, longest_span=9`` and ``relevant_pairs``; for DiDeMo
+    ``max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5`` and ``relevant_pairs`` with segments.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
@@ -111,20 +113,6 @@ class XMLConfig:
         ):
             if value not in known:
                 raise InvalidValue(f"{name} {value!r}: unknown; there are {', '.join(known)}")
-
-
-PRESETS: dict[str, XMLConfig] = {
-    "tvr-ranking": XMLConfig(),
-    "charades-sta": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=20, clip_seconds=3.0, shortest_span=1, longest_span=9,
-        relevant_pairs=RelevantPairsConfig(),
-    ),
-    "didemo": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5,
-        relevant_pairs=RelevantPairsConfig(segments=True),
-    ),
-}  # fmt: skip
-"""Settings for a data set; those of the latter two are Maeoki et al.'s best (+PR, +SL+PR; appendix A)."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +233,7 @@ class XML(nn.Module):
         """
         bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
-        with _full_precision(tokens):
+        with full_precision(tokens):
             pooled = self.modular_vector_mapping(tokens.float(), query_mask)
             mapped = [
                 self._part(stream, "query_linear")(pooled[:, number])
@@ -260,7 +248,7 @@ class XML(nn.Module):
 
     def video_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """Cosine with the best clip, the mean of the streams: (Q, V) in [-1, 1]."""
-        with _full_precision(context.mask):
+        with full_precision(context.mask):
             scores = [
                 best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
                 for stream in range(len(self.streams))
@@ -278,7 +266,7 @@ class XML(nn.Module):
     def _boundaries(
         self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        with _full_precision(clips):
+        with full_precision(clips):
             curve = torch.einsum(product, queries.localisation, clips) / len(self.streams)
             reference = self.config.reference_padding
             return (
@@ -355,26 +343,18 @@ class XML(nn.Module):
 
     # ---- ranking -----------------------------------------------------------------------------------------
 
-    def rank(
-        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, first_stage: Tensor | None = None
-    ) -> Ranked:
+    def rank(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> Ranked:
         """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
 
         Args:
             query: (Q, Lq, query_size) float32.
             query_mask: (Q, Lq) float32.
             context: the corpus; of any size, work is cut so that memory stays bounded.
-            first_stage: not used by this model, which ranks all videos itself; must be None.
 
         Returns:
             :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans. The time of a
             missing moment is 0 to 0 and its score -inf.
-
-        Raises:
-            InvalidValue: ``first_stage`` is given.
         """
-        if first_stage is not None:
-            raise InvalidValue("first_stage: XML ranks all videos itself; leave it out")
         queries = self.encode_query(query, query_mask)
         best, rows = top_scores(self._score_corpus(queries, context), self.config.top_videos)
         return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
@@ -396,7 +376,7 @@ class XML(nn.Module):
     def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """:meth:`video_scores`, some videos at a time."""
         _, streams, length, size = context.retrieval.shape
-        block = max(1, _LARGEST // (length * max(len(queries), streams * size)))
+        block = rows_at_once(length * max(len(queries), streams * size))
         return torch.cat(
             [
                 self.video_scores(queries, context.select(slice(first, first + block)))
@@ -409,8 +389,7 @@ class XML(nn.Module):
         """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
         config = self.config
         _, length, size = context.localisation.shape
-        largest = rows.shape[1] * length * max(size, config.longest_span)
-        chunk = max(1, _LARGEST // max(1, largest))
+        chunk = rows_at_once(rows.shape[1] * length * max(size, config.longest_span))
         parts = []
         for first in range(0, max(1, len(queries)), chunk):
             some = slice(first, first + chunk)
@@ -429,11 +408,6 @@ class XML(nn.Module):
             (clip * self.config.clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop)
         )
         return video, start, end, spans.score
-
-
-def _full_precision(beside: Tensor) -> torch.autocast:
-    """Keeps scores in float32 under autocast: margins are small, and masks huge numbers."""
-    return torch.autocast(beside.device.type, enabled=False)
 
 
 def _relevant(
