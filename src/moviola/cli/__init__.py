@@ -18,6 +18,7 @@ for _group in (
     "doctor",
     "gridhouse",
     "measures",
+    "studies",
     "datasets",
     "models",
     "train",
