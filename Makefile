@@ -64,6 +64,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/spine.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/refiners.py
+	$(BIN)/python benchmarks/text_threads.py
 
 clean:
 	rm -rf $(WORLD) $(LIB) demo-results.png

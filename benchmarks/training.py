@@ -52,7 +52,7 @@ CLIPS, TOKENS = 128, 30
 LEAST_RATIO = 2.0
 CLIP_SECONDS = 1.5
 SIZES = {"visual": 1024, "subtitles": 768, "queries": 768}
-LONGEST = {"xml": "max_clips", "reloclnet": "longest_video", "spr-relo": "longest_video"}
+LONGEST = {"xml": "max_clips", "reloclnet": "max_clips", "spr-relo": "max_clips"}
 """What each model calls the most clips that it takes."""
 
 

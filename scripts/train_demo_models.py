@@ -47,7 +47,7 @@ SEGMENTS = (100, 200)  # k: a library retrieves 200
 SHOWN = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
 FIRST = (20, ANSWERS)  # of a query's answers, for the reliability of scores
 STAGE1 = ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0")
-REEL = ("model.hidden_size=128", "model.longest=16")
+REEL = ("model.hidden_size=128", "model.longest_span=16")
 
 CARD = """
 ## The demo's

@@ -22,7 +22,13 @@ __all__ = [
     "NotFound",
     "SegmentIndexError",
     "UnreadableMedia",
+    "printable",
 ]
+
+
+def printable(path: object) -> str:
+    """A path as text that can be printed and stored: bytes of its name that are not UTF-8 as ``\\xff``."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 class MoviolaError(Exception):
@@ -46,10 +52,15 @@ class MissingModel(MoviolaError):
 
 
 class MediaError(MoviolaError):
-    """A media file cannot be used. ``path`` is the file, ``reason`` says why, without the path."""
+    """A media file cannot be used.
+
+    Attributes:
+        path: the file as it was named.
+        reason: why, without the path.
+    """
 
     def __init__(self, path: object, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{printable(path)}: {reason}")
         self.path = str(path)
         self.reason = reason
 

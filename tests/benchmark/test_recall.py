@@ -20,11 +20,11 @@ from moviola.types import Proposal, Span
 TINY: dict[str, list[str]] = {
     "spr-clip": ["layers=1"],
     "spr-relo": ["hidden_size=16", "heads=2"],
-    "reel": ["hidden_size=16", "heads=2", "longest=8"],
+    "reel": ["hidden_size=16", "heads=2", "longest_span=8"],
     "xml": ["hidden_size=16"],
     "reloclnet": ["hidden_size=16", "heads=2"],
     "conquer": ["hidden_size=16", "heads=2", "feed_forward_size=32", "candidates=10", "top_videos=10"],
-    "prem": ["hidden_size=16", "heads=2", "intermediate_size=32"],
+    "prem": ["hidden_size=16", "heads=2", "feed_forward_size=32"],
 }
 
 Rows = dict[str, list[dict[str, Any]]]

@@ -41,7 +41,7 @@ TOY = Preset(
         "xml": ("model.hidden_size=16",),
         "reloclnet": SMALLER,
         "conquer": (*SMALLER, "model.feed_forward_size=32", "loop.batch_size=8", "sampling.negatives=2"),
-        "prem": (*SMALLER, "model.intermediate_size=32", "localizer.batch_size=4", "sampling.negatives=2"),
+        "prem": (*SMALLER, "model.feed_forward_size=32", "localizer.batch_size=4", "sampling.negatives=2"),
     },
     studies=False,
 )

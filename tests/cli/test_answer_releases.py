@@ -117,20 +117,19 @@ def release(moviola: Command, golden: Path, tmp_path: Path) -> Callable[[str], R
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "limits", "out"),
+    ("name", "line", "out"),
     [
         (
-            "model_reloclnet_tvr_ranking", "reloclnet-tvr-ranking", ("shortest_span", "longest_span"),
+            "model_reloclnet_tvr_ranking", "reloclnet-tvr-ranking",
             ("top_video", "top_seconds", "top_score"),
         ),
-        ("model_xml", "xml", ("shortest", "longest"), ("corpus_video", "corpus_seconds", "corpus_score")),
+        ("model_xml", "xml", ("corpus_video", "corpus_seconds", "corpus_score")),
     ],
 )  # fmt: skip
 def test_models_that_search_the_corpus(
     release: Callable[[str], Release],
     name: str,
     line: str,
-    limits: tuple[str, str],
     out: tuple[str, str, str],
 ) -> None:
     case = release(name)
@@ -156,7 +155,8 @@ def test_models_that_search_the_corpus(
         same_moments(run, str(query), [f"v{row}" for row in video], seconds, score, 5e-3)
     settings = json.loads((case.folder / "model" / "config.json").read_text())["config"]
     assert settings["reference_padding"]
-    assert [settings[limit] for limit in limits] == [decoding["min_pred_l"], decoding["max_pred_l"]]
+    limits = settings["shortest_span"], settings["longest_span"]
+    assert limits == (decoding["min_pred_l"], decoding["max_pred_l"])
 
 
 @pytest.mark.parametrize("similarity", ["general", "disjoint", "exclusive"])
@@ -176,7 +176,7 @@ def test_conquer_in_the_candidates_of_another_system(
     case.convert(
         "conquer", similarity=similarity, candidates=count,
         heads=case.facts["config"]["model_config"]["bert_config"]["num_attention_heads"],
-        shortest=decoding["min_pred_l"], longest=decoding["max_pred_l"],
+        shortest_span=decoding["min_pred_l"], longest_span=decoding["max_pred_l"],
         top_moments=decoding["top_moments"], top_videos=decoding["top_videos"],
     )  # fmt: skip
     case.gather(

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
-from moviola.media import probe, write_video
+from moviola.measures import read_run
+from moviola.media import probe
 
 Run = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("films")
-    generator = np.random.default_rng(0)
-    for name in ("harbour", "street"):
-        frames = [generator.integers(0, 255, (72, 96, 3), np.uint8) for _ in range(60)]
-        write_video(folder / f"{name}.mp4", frames, rate=5)
-    (folder / "harbour.srt").write_text("1\n00:00:02,000 --> 00:00:05,000\nThe umbrella is gone.\n")
-    (folder / "broken.mp4").write_bytes(b"nothing of a film")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from moviola.search import Library
-
-    folder = tmp_path_factory.mktemp("library") / "lib"
-    with Library(folder, encoder="demo", sentence_encoder="none") as lib:
-        lib.index(films)
-    return folder
 
 
 def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, tmp_path: Path) -> None:
@@ -54,16 +35,34 @@ def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0
     lines = answer.out.splitlines()
-    assert lines[0].split() == ["rank", "video", "start", "–", "end", "score", "said"]
+    assert lines[0].split() == ["rank", "video", "start", "–", "end", "score", "file", "said"]
     assert lines[1].split()[:2] == ["1", "harbour"]
+    assert "harbour.mp4" in lines[1]
     assert "The umbrella is gone." in lines[1]
+    assert all(len(line) <= 80 for line in lines)
 
 
-def test_search_as_json_with_limits(moviola: Run, library: Path) -> None:
+def test_files_of_one_name_are_told_apart(moviola: Run, films: Path, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for suffix in (".mp4", ".srt"):
+            shutil.copy(films / f"harbour{suffix}", tmp_path / folder / f"x{suffix}")
+    lib = tmp_path / "lib"
+    moviola(
+        "index", tmp_path / "one", tmp_path / "two", "-l", lib, "--encoder", "none", "--sentences", "none"
+    )
+    listed = moviola("search", "umbrella", "-l", lib).out
+    assert "one/x.mp4" in listed and "two/x.mp4" in listed
+    paths = {moment["path"] for moment in json.loads(moviola("search", "umbrella", "-l", lib, "--json").out)}
+    assert paths == {str((tmp_path / folder / "x.mp4").resolve()) for folder in ("one", "two")}
+
+
+def test_search_as_json_with_limits(moviola: Run, films: Path, library: Path) -> None:
     answer = moviola("search", "anything", "-l", library, "--top", 3, "--video", "street", "--json")
     moments = json.loads(answer.out)
     assert 1 <= len(moments) <= 3
     assert {m["video_id"] for m in moments} == {"street"}
+    assert {m["path"] for m in moments} == {str((films / "street.mp4").resolve())}
     assert [m["rank"] for m in moments] == list(range(1, len(moments) + 1))
     one_each = json.loads(moviola("search", "anything", "-l", library, "--per-video", 1, "--json").out)
     assert len({m["video_id"] for m in one_each}) == len(one_each)
@@ -110,10 +109,10 @@ def test_a_file_of_queries_becomes_a_run(moviola: Run, library: Path, tmp_path: 
     [
         ("", "holds no query"),
         ("[{]", "not valid JSON"),
-        ('[{"query_id": 1}]', "entry 1: the field 'query' is missing"),
+        ('[{"query_id": 1}]', "line 1: the field 'query' is missing"),
         ('{"query_id": 1, "query": "a"}\n{"query": "b"}', "line 2: the field 'query_id' is missing"),
         ('[{"query_id": 1, "query": "a"}, {"query_id": 1, "query": "b"}]', "stands for two texts"),
-        ("[1]", "entry 1: the field 'query_id' is missing"),
+        ("[1]", "line 1: an object is expected"),
     ],
 )
 def test_bad_query_files_are_named(
@@ -125,6 +124,91 @@ def test_bad_query_files_are_named(
     assert answer.code == 1
     assert "queries.json" in answer.err and message in answer.err
     assert not (tmp_path / "run.json").exists()
+
+
+def test_query_files_that_are_no_text_are_named(moviola: Run, library: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries").write_bytes("die Tür\n".encode("latin-1"))
+    answer = moviola("search", "--queries", tmp_path / "queries", "--run", tmp_path / "r.json", "-l", library)
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert "queries: line 1: not UTF-8 text; save the file as UTF-8" in answer.err
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".trec"])
+def test_a_run_is_written_as_its_suffix_says(
+    moviola: Run, library: Path, tmp_path: Path, suffix: str
+) -> None:
+    (tmp_path / "queries").write_text("anything\nthe umbrella\n")
+    out = tmp_path / "new folder" / f"run{suffix}"
+    answer = moviola("search", "--queries", tmp_path / "queries", "--run", out, "-l", library, "--json")
+    run = read_run(out)
+    assert run.query_ids == ("1", "2")
+    assert json.loads(answer.out) == {"queries": 2, "moments": len(run), "run": str(out)}
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("a file/run.json", "cannot be written"),
+        ("a folder", "suffix ''"),
+        ("a folder.json", "it is no regular file"),
+        ("run.txt.gz", "suffix '.gz'"),
+        ("x" * 300 + ".json", "cannot be written"),
+    ],
+)
+def test_a_run_that_cannot_be_written_is_refused_before_searching(
+    moviola: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, message: str
+) -> None:
+    from moviola.search import Library
+
+    monkeypatch.setattr(Library, "search_many", lambda *_, **__: pytest.fail("searched"))
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "a folder.json").mkdir()
+    (tmp_path / "queries").write_text("anything\n")
+    out = tmp_path / place
+    answer = moviola("search", "--queries", tmp_path / "queries", "--run", out, "-l", library)
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert str(out) in answer.err and message in answer.err
+
+
+@pytest.mark.parametrize("rate", ["inf", "nan", "0", "-1", "1e300"])
+def test_impossible_frame_rates_are_refused(moviola: Run, films: Path, tmp_path: Path, rate: str) -> None:
+    words = ("index", films, "-l", tmp_path / "lib", "--encoder", "demo", "--frame-rate", rate)
+    answer = moviola(*words)
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert "error: frame_rate: Input should be" in answer.err
+    assert not (tmp_path / "lib").exists()
+
+
+def test_what_the_system_refuses_is_one_line(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moviola.search import Library
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "lib/features/frames-00000.f16")
+
+    monkeypatch.setattr(Library, "remove", full)
+    answer = moviola("remove", "harbour", "-l", library)
+    assert answer.code == 1
+    assert answer.err.splitlines() == [
+        "error: lib/features/frames-00000.f16: No space left on device; free some space, "
+        "then run the command again"
+    ]
+
+
+@pytest.mark.parametrize("command", ["search", "list", "show", "remove", "verify", "doctor"])
+def test_a_damaged_library_is_one_line(moviola: Run, library: Path, tmp_path: Path, command: str) -> None:
+    lib = shutil.copytree(library, tmp_path / "lib")
+    for path in lib.glob("catalogue.sqlite*"):
+        path.unlink()
+    (lib / "catalogue.sqlite").write_bytes(b"")
+    words = {"search": ["x"], "show": ["harbour"], "remove": ["harbour"]}.get(command, [])
+    answer = moviola(command, *words, "-l", lib)
+    told = answer.out if command == "doctor" else answer.err
+    assert answer.code == (3 if command == "doctor" else 1)
+    assert "catalogue.sqlite: damaged catalogue" in " ".join(told.split())
 
 
 def test_list_and_show(moviola: Run, library: Path) -> None:
@@ -146,6 +230,11 @@ def test_unknown_names_get_one_line_and_code_1(moviola: Run, library: Path, tmp_
             "error: harbor: no such video in this library; did you mean harbour?"
         ]
     assert "no library there" in moviola("search", "x", "-l", tmp_path / "none").err
+
+
+def test_a_healthy_machine_is_told_in_a_table(moviola: Run, library: Path) -> None:
+    lines = moviola("doctor", "-l", library).out.splitlines()
+    assert lines[0].split()[:2] == ["ok", "moviola"]
 
 
 def test_wrong_usage_is_code_2(moviola: Run, library: Path) -> None:

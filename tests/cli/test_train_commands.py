@@ -30,7 +30,7 @@ SMALL: dict[str, list[str]] = {
     "spr-relo": ["model.hidden_size=16", "model.heads=2", "sampling.strategy=standard"],
     "spr-relo-large": ["model.hidden_size=32", "model.heads=2", "sampling.strategy=standard"],
     "reel": ["model.hidden_size=16", "loop.batch_size=4"],
-    "xml": ["model.hidden_size=16", "model.heads=2", "model.shortest=1"],
+    "xml": ["model.hidden_size=16", "model.heads=2", "model.shortest_span=1"],
     "reloclnet": ["model.hidden_size=16", "model.heads=2", "model.shortest_span=1"],
     "conquer": [
         "model.hidden_size=16",
@@ -38,7 +38,7 @@ SMALL: dict[str, list[str]] = {
         "model.feed_forward_size=16",
         "sampling.negatives=1",
     ],
-    "prem": ["model.hidden_size=16", "model.heads=2", "model.intermediate_size=16", "sampling.negatives=1"],
+    "prem": ["model.hidden_size=16", "model.heads=2", "model.feed_forward_size=16", "sampling.negatives=1"],
 }
 BUILD_ON = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "conquer")
 

@@ -11,10 +11,8 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from moviola.cli import app
-from moviola.datasets.analysis import read_judged, relevance_by_similarity, replacements
-from moviola.datasets.readers import read_tvr_subtitles
+from moviola.datasets.building.analysis import read_judged, relevance_by_similarity, replacements
 from moviola.errors import DataError
-from moviola.types import Cue
 
 LEVELS = [[4, 3, 0], [2, 2, 1]]
 COSINES = [[1.0, 0.8, 0.2], [0.9, 0.7, 0.5]]
@@ -80,17 +78,3 @@ def test_ranked_sets_count_their_own_queries(judged_file: Path) -> None:
     assert run.exit_code == 0, run.output
     figures = json.loads(run.stdout)
     assert (figures["queries"], figures["moments"]) == (2, 3)
-
-
-def test_subtitles_of_tvr(tmp_path: Path) -> None:
-    path = tmp_path / "subs.jsonl"
-    said = [
-        {"text": "Hi. ", "start": 1.0, "end": 2},
-        {"text": "", "start": 2, "end": 3},
-        {"text": "x", "start": 3, "end": 3},
-    ]
-    path.write_text(json.dumps({"vid_name": "v", "sub": said}) + "\n")
-    assert read_tvr_subtitles(path) == {"v": (Cue(1.0, 2.0, "Hi."),)}
-    path.write_text(path.read_text() * 2)
-    with pytest.raises(DataError, match="line 2: vid_name: v comes twice"):
-        read_tvr_subtitles(path)

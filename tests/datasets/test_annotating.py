@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.consensus import Rating, consensus
-from moviola.datasets.labelstudio import (
+from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
+from moviola.datasets.building.consensus import Rating, consensus
+from moviola.datasets.building.labelstudio import (
     GUIDELINE,
     LABEL_CONFIG,
     Pair,
@@ -20,9 +21,9 @@ from moviola.datasets.labelstudio import (
     ratings_of,
     tasks,
 )
-from moviola.datasets.pseudo import Candidates
-from moviola.datasets.readers import read_tvr, read_tvr_ranking
-from moviola.datasets.writing import draw_queries, read_pairs, write_judgements, write_pairs, write_tvr
+from moviola.datasets.building.pseudo import Candidates
+from moviola.datasets.building.splits import draw_queries
+from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
 from moviola.errors import DataError, InvalidValue
 
 

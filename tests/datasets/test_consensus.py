@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets.consensus import (
+from moviola.datasets.building.annotation_files import read_ratings, write_agreed
+from moviola.datasets.building.consensus import (
     Rating,
     agree,
     agreement,
     consensus,
     exam_scores,
-    read_ratings,
-    write_agreed,
 )
 from moviola.errors import DataError, NotFound
 
@@ -81,12 +80,12 @@ def test_ratings_survive_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: the column 'pair_id' is missing"),
-        ("pair_id,worker\n1,2\n", "line 1: the column 'relevance' is missing"),
+        ("", "line 1: the field 'pair_id' is missing"),
+        ("pair_id,worker\n1,2\n", "line 1: the field 'relevance' is missing"),
         ("pair_id,worker,relevance\n1,a,5\n", r"line 2: relevance '5' is no level from 0 to 4"),
         ("pair_id,worker,relevance\n1,a,2\n1,b,two\n", "line 3: relevance 'two'"),
-        ("pair_id,worker,relevance\n1,,2\n", "line 2: worker is empty"),
-        ("pair_id,worker,relevance\n1\n", "line 2: worker is empty"),
+        ("pair_id,worker,relevance\n1,,2\n", "line 2: the field 'worker' is missing"),
+        ("pair_id,worker,relevance\n1\n", "line 2: the field worker is missing"),
     ],
 )
 def test_damaged_files_are_named_with_line_and_field(tmp_path: Path, text: str, message: str) -> None:

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Collector
-from moviola.datasets.chat import ChatEndpoint, EndpointFailure
-from moviola.datasets.imprecise import (
+from moviola.datasets.building.chat import ChatEndpoint, EndpointFailure
+from moviola.datasets.building.imprecise import (
     Check,
     by_rules,
     make_imprecise,
@@ -25,7 +25,7 @@ from moviola.datasets.imprecise import (
     with_captions,
     write_review,
 )
-from moviola.datasets.person_names import learn_names
+from moviola.datasets.building.person_names import learn_names
 from moviola.errors import DataError, InvalidValue
 
 CAPTIONS = [f"So Castle opens door {number}." for number in range(7)] + ["A dog barks."]
@@ -255,7 +255,7 @@ def test_the_endpoint_says_how_long_to_wait() -> None:
     from email.message import Message
     from urllib.error import HTTPError
 
-    from moviola.datasets.chat import _retry_after
+    from moviola.datasets.building.chat import _retry_after
 
     headers = Message()
     headers["Retry-After"] = "7"

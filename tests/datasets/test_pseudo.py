@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moviola.datasets import nearest as nearest_module
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.nearest import nearest
-from moviola.datasets.pseudo import needs_second_batch, pseudo_training_set
+from moviola.datasets.building.nearest import nearest
+from moviola.datasets.building.pseudo import needs_second_batch, pseudo_training_set
 from moviola.errors import InvalidValue
 
 
@@ -20,16 +19,16 @@ def unit(count: int, seed: int) -> NDArray[np.float32]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 70), st.integers(0, 99))
-def test_blocks_give_what_one_product_gives(queries: int, captions: int, top: int, seed: int) -> None:
-    q, c = unit(queries, seed), unit(captions, seed + 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest_module, "_QUERY_BLOCK", 7)
-        patch.setattr(nearest_module, "_CAPTION_BLOCK", 11)
-        positions, similarities = nearest(q, c, top)
+@given(st.integers(0, 40), st.integers(0, 60), st.integers(1, 70), st.integers(1, 60), st.integers(0, 99))
+def test_what_is_found_is_what_one_product_gives(
+    queries: int, captions: int, top: int, distinct: int, seed: int
+) -> None:
+    q, c = unit(queries, seed), unit(distinct, seed + 1)[np.arange(captions) % distinct]
+    positions, similarities = nearest(q, c, top)
     exact = q @ c.T
     depth = min(top, captions)
     assert positions.shape == similarities.shape == (queries, depth)
+    assert all(len(set(row)) == depth for row in positions.tolist())
     np.testing.assert_allclose(similarities, -np.sort(-exact, axis=1)[:, :depth], atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(exact, positions, axis=1), similarities, atol=1e-6)
 
@@ -37,6 +36,24 @@ def test_blocks_give_what_one_product_gives(queries: int, captions: int, top: in
 def test_equal_captions_keep_their_order() -> None:
     q = unit(1, 0)
     assert nearest(q, np.repeat(q, 5, axis=0), 5)[0].tolist() == [[0, 1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("size", [8, 383, 384])
+@pytest.mark.parametrize("captions", [5, 100, 3000])
+def test_equal_captions_are_equally_similar_to_the_last_bit(size: int, captions: int) -> None:
+    """A matrix product rounds the same row differently by where it stands in the matrix."""
+    random = np.random.default_rng(captions)
+    rows = random.normal(size=(3, size)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    kind = np.append([0, 1, 2], random.integers(0, 3, captions - 3))
+    positions, similarities = nearest(rows, rows[kind], captions)
+    for query, (row, values) in enumerate(zip(positions.tolist(), similarities, strict=True)):
+        order = kind[row]
+        assert len(set(values.tolist())) == 3
+        assert np.count_nonzero(np.diff(order)) == 2 and order[0] == query
+        for k in range(3):
+            places = [place for place in row if kind[place] == k]
+            assert places == sorted(places)
 
 
 def test_shapes_are_checked() -> None:

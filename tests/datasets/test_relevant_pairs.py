@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets import relevant_pairs as module
-from moviola.datasets.phrases import Phrase, chunker_with_rules, load_chunker
-from moviola.datasets.relevant_pairs import (
+from moviola.datasets.building import relevant_pairs as module
+from moviola.datasets.building.phrases import Phrase, chunker_with_rules, load_chunker
+from moviola.datasets.building.relevant_pairs import (
     parts_of,
     read_relevant_pairs,
     relevant_pairs,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets.person_names import NameLexicon, learn_names
-from moviola.datasets.rewriting import find_names, rewrite
+from moviola.datasets.building.person_names import NameLexicon, learn_names
+from moviola.datasets.building.rewriting import find_names, rewrite
 
 LEXICON = learn_names([
     "Then Castle takes his coat.", "When Castle sits he sighs.", "So Castle rubs his eyes.",

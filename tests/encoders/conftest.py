@@ -86,7 +86,9 @@ def clip_checkpoint(
     return folder
 
 
-def siglip_checkpoint(folder: Path, *, padding_side: str = "right", shards: bool = False) -> Path:
+def siglip_checkpoint(
+    folder: Path, *, padding_side: str = "right", shards: bool = False, dtype: Any = None
+) -> Path:
     """A SigLIP 2 of fixed resolution: SigLIP's architecture with a lower-casing Gemma-like tokenizer."""
     from transformers import SiglipConfig
     from transformers.models.siglip.modeling_siglip import SiglipModel
@@ -116,7 +118,7 @@ def siglip_checkpoint(folder: Path, *, padding_side: str = "right", shards: bool
         "patch_size": 16,
     }
     model = SiglipModel(SiglipConfig(text_config=text, vision_config=vision))
-    model.save_pretrained(folder, **({"max_shard_size": "40KB"} if shards else {}))
+    model.to(dtype).save_pretrained(folder, **({"max_shard_size": "40KB"} if shards else {}))
     write_json(
         folder / "preprocessor_config.json",
         {
@@ -130,7 +132,9 @@ def siglip_checkpoint(folder: Path, *, padding_side: str = "right", shards: bool
     return folder
 
 
-def bert_checkpoint(folder: Path, *, pooling: str = "mean_tokens", normalise: bool = True) -> Path:
+def bert_checkpoint(
+    folder: Path, *, pooling: str = "mean_tokens", normalise: bool = True, dtype: Any = None
+) -> Path:
     """A sentence encoder in sentence-transformers' layout."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
@@ -150,7 +154,7 @@ def bert_checkpoint(folder: Path, *, pooling: str = "mean_tokens", normalise: bo
         intermediate_size=48,
         max_position_embeddings=24,
     )
-    BertModel(config).save_pretrained(folder)
+    BertModel(config).to(dtype).save_pretrained(folder)
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
@@ -174,6 +178,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "clip-legacy-gelu": lambda folder: clip_checkpoint(folder, legacy=True, act="gelu"),
     "clip-bf16": lambda folder: clip_checkpoint(folder, dtype=torch.bfloat16),
     "siglip2": siglip_checkpoint,
+    "siglip2-bf16": lambda folder: siglip_checkpoint(folder, dtype=torch.bfloat16),
     "siglip2-left-sharded": lambda folder: siglip_checkpoint(folder, padding_side="left", shards=True),
 }
 

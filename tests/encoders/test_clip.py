@@ -92,9 +92,11 @@ def test_many_texts_give_the_same_features_as_few(checkpoint: Path) -> None:
 def test_the_last_token_is_the_text(checkpoint: Path) -> None:
     """True of CLIP, whose texts end there, and of SigLIP, which reads its last position."""
     encoder = load_encoder(str(checkpoint), device="cpu", precision="fp32", batch_size=5)
-    texts = ["a red robot picks up the key", "zebra", ""]  # all in the vocabulary: unknown is spelt "end"
-    tokens = encoder.encode_tokens(texts)
-    np.testing.assert_allclose([rows[-1] for rows in tokens], encoder.encode_text(texts), atol=2e-5)
+    for texts in (TEXTS, TEXTS * FEW_TEXTS):
+        tokens = encoder.encode_tokens(texts)
+        np.testing.assert_allclose([rows[-1] for rows in tokens], encoder.encode_text(texts), atol=2e-5)
+    for text in TEXTS:
+        np.testing.assert_array_equal(encoder.encode_tokens([text])[0][-1], encoder.encode_text([text])[0])
 
 
 def test_tokens_of_many_texts_are_those_of_few(checkpoint: Path) -> None:
@@ -233,6 +235,18 @@ def test_damaged_files_are_named(make_clip: Callable[..., Path]) -> None:
     (folder / "config.json").write_text("{")
     with pytest.raises(DataError, match=r"config\.json: not valid JSON"):
         load_encoder(str(folder))
+
+
+def test_weights_of_a_type_that_is_not_read_are_named(make_clip: Callable[..., Path]) -> None:
+    """Quantised checkpoints keep their matrices as 8-bit numbers."""
+    from safetensors.torch import load_file, save_file
+
+    folder = make_clip()
+    name = "text_model.encoder.layers.0.mlp.fc1.weight"
+    state = load_file(folder / "model.safetensors")
+    save_file(state | {name: state[name].to(torch.float8_e4m3fn)}, folder / "model.safetensors")
+    with pytest.raises(DataError, match=rf"hold no '{name}' of type F64, F32, F16, BF16"):
+        load_encoder(str(folder)).encode_text(["a"])
 
 
 def test_pickled_weights_are_read(make_clip: Callable[..., Path]) -> None:

@@ -25,7 +25,7 @@ def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) 
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
-    model = BertModel.from_pretrained(folder).eval()
+    model = BertModel.from_pretrained(folder, dtype=torch.float32).eval()
     rows = []
     for text in texts:
         ids = tokenizer.encode(text).ids
@@ -39,10 +39,11 @@ def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) 
 
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
 @pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_vectors_are_those_of_transformers(
-    make_bert: Callable[..., Path], pooling: str, normalise: bool
+    make_bert: Callable[..., Path], pooling: str, normalise: bool, dtype: torch.dtype
 ) -> None:
-    folder = make_bert(pooling=pooling, normalise=normalise)
+    folder = make_bert(pooling=pooling, normalise=normalise, dtype=dtype)
     encoder = load_sentence_encoder(str(folder), device="cpu", batch_size=3)
     few, many = encoder.encode_text(TEXTS), encoder.encode_text(TEXTS * FEW_TEXTS)
     wanted = reference(folder, TEXTS, pooling=pooling, normalise=normalise)

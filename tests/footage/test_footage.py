@@ -1,22 +1,26 @@
-"""Real files that nobody here made, against what ffprobe and ffmpeg say of them.
+"""Real files that nobody here made, against what ffprobe says of them and what decoding everything gives.
 
-Nothing is known here about single files: what each of them is comes from manifest.json and from ffprobe.
+Nothing is known here about single files: what each of them is comes from manifest.json, and from
+frame_times.json, which scripts/make_frame_times.py wrote with ffprobe's answers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import shutil
-import subprocess
 from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
+from av.video.reformatter import Interpolation
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError, NoVideoStream, UnreadableMedia
@@ -27,57 +31,67 @@ WIDTH, HEIGHT = 64, 48
 SMALL = FrameSize(HEIGHT, WIDTH, fit="stretch")
 SUBTITLES = {".srt", ".vtt", ".ass"}
 MILLISECOND = 0.001
+FRAME_TIMES: dict[str, dict[str, Any] | None] = json.loads(
+    Path(__file__).with_name("frame_times.json").read_text()
+)
+FILMS = [name for name, entry in FRAME_TIMES.items() if entry]
+INTACT_FILMS = [name for name, entry in FRAME_TIMES.items() if entry and not entry["damaged"]]
+NO_FILMS = [name for name, entry in FRAME_TIMES.items() if not entry]
+
+
+def manifest_of(folder: Path) -> list[dict[str, Any]]:
+    """The entries of the footage's manifest; none where there is no footage, which each test then says."""
+    manifest = folder / "manifest.json"
+    return json.loads(manifest.read_text()) if manifest.is_file() else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a file: the folder is read when tests are collected, the ``footage`` fixture checks it."""
-    if "name" in metafunc.fixturenames:
+    """One test per file that the manifest describes: the folder is read when tests are collected."""
+    if "described" in metafunc.fixturenames:
         default = Path(__file__).resolve().parents[2].parent / "shared" / "videos"
-        manifest = Path(os.environ.get("MOVIOLA_VIDEOS", default)) / "manifest.json"
-        entries = json.loads(manifest.read_text()) if manifest.is_file() else []
-        names = [entry["file"] for entry in entries if Path(entry["file"]).suffix.lower() not in SUBTITLES]
-        metafunc.parametrize("name", names or ["no footage"])
+        entries = manifest_of(Path(os.environ.get("MOVIOLA_VIDEOS", default)))
+        names = [entry["file"] for entry in entries if "codec" in entry]
+        metafunc.parametrize("described", names or ["no footage"])
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What ffprobe and ffmpeg say of a file. Without a video stream there are no times."""
+    """When ffprobe says that the pictures of a file are shown."""
 
-    stream: dict[str, Any]
     times: list[float]  # seconds from zero, in order of display
-    durations: list[float]
-    errors: str
-    path: Path
+    last_duration: float  # seconds, 0 where the file does not say
+    longest_duration: float
+    damaged: bool
 
-    def pictures(self) -> NDArray[np.uint8]:
-        """All pictures in order, turned for display, (n, h, w, 3)."""
-        command = [*_tool("ffmpeg"), "-i", f"file:{self.path}", "-map", "0:V:0", "-vsync", "passthrough"]
-        command += [
-            "-vf",
-            f"scale={WIDTH}:{HEIGHT}:flags=bicubic",
-            "-f",
-            "rawvideo",
-            "-pix_fmt",
-            "rgb24",
-            "-",
-        ]
-        done = subprocess.run(command, capture_output=True, check=False)
-        return np.frombuffer(done.stdout, np.uint8).reshape(-1, HEIGHT, WIDTH, 3)
+    @classmethod
+    def of(cls, name: str) -> Reference:
+        entry = FRAME_TIMES[name]
+        assert entry is not None
+        tick = Fraction(entry["tick"])
+        steps = chain.from_iterable(repeat(ticks, times) for ticks, times in entry["steps"])
+        ticks = accumulate(steps, initial=entry["first"])
+        return cls(
+            [float(stamp * tick) for stamp in ticks],
+            float(entry["last"] * tick),
+            float(entry["longest"] * tick),
+            entry["damaged"],
+        )
 
-
-def _tool(name: str) -> list[str]:
-    found = shutil.which(name)
-    if found is None:
-        reason = f"{name} is missing: apt-get install ffmpeg"
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    return [found, "-v", "error"]
+    def shown_at(self, time: float) -> int:
+        """Number of the picture on screen; the first one before it is shown."""
+        return max(bisect_right(self.times, time + 1e-6) - 1, 0)
 
 
-@pytest.fixture(scope="module")
-def references() -> dict[Path, Reference | None]:
-    return {}
+def all_pictures(path: Path) -> NDArray[np.uint8]:
+    """All pictures in order, decoded without selecting any, turned for display, (n, h, w, 3)."""
+    images = []
+    with av.open(str(path.absolute())) as container:
+        for frame in container.decode(video=0):
+            turns = round(frame.rotation / 90)
+            width, height = (HEIGHT, WIDTH) if turns % 2 else (WIDTH, HEIGHT)
+            scaled = frame.reformat(width, height, "rgb24", interpolation=Interpolation.BICUBIC)
+            images.append(np.rot90(scaled.to_ndarray(), turns))
+    return np.stack(images)
 
 
 @pytest.fixture
@@ -86,91 +100,73 @@ def path(footage: Path, name: str) -> Path:
 
 
 @pytest.fixture
-def reference(path: Path, references: dict[Path, Reference | None]) -> Reference | None:
-    """What ffprobe says, None when it finds no video stream that is no cover art."""
-    if path not in references:
-        references[path] = _ask(path)
-    return references[path]
+def reference(name: str) -> Reference:
+    return Reference.of(name)
 
 
-def _ask(path: Path) -> Reference | None:
-    entries = "stream:stream_disposition:frame=best_effort_timestamp_time,pkt_duration_time,duration_time"
-    command = [*_tool("ffprobe"), "-select_streams", "V:0", "-show_entries", entries, "-of", "json"]
-    done = subprocess.run([*command, f"file:{path}"], capture_output=True, text=True, check=False)
-    answer = json.loads(done.stdout or "{}")
-    if not answer.get("streams"):
-        return None
-    stream = answer["streams"][0]
-    stamps = [float(frame["best_effort_timestamp_time"]) for frame in answer["frames"]]
-    zero = min(stamps) if path.suffix == ".avi" else float(stream["start_time"])
-    times = sorted(stamp - zero for stamp in stamps)
-    durations = [
-        float(frame.get("duration_time", frame.get("pkt_duration_time", 0))) for frame in answer["frames"]
-    ]
-    return Reference(stream, times, durations, done.stderr, path)
+def test_the_times_are_of_these_files(footage: Path) -> None:
+    entries = {e["file"]: e for e in manifest_of(footage) if Path(e["file"]).suffix.lower() not in SUBTITLES}
+    assert set(FRAME_TIMES) == set(entries), "run scripts/make_frame_times.py"
+    for name in FILMS:
+        entry = FRAME_TIMES[name]
+        assert entry is not None
+        assert entry["sha256"] == hashlib.sha256((footage / name).read_bytes()).hexdigest(), name
 
 
-def test_every_file_is_read_or_refused_with_a_reason(path: Path, reference: Reference | None) -> None:
-    if reference is None:
-        with pytest.raises(NoVideoStream, match="no video stream") as refused:
-            probe(path)
-        assert refused.value.path == str(path)
-        with pytest.raises(MediaError):
-            sample_frames(path, size=SMALL)
-        return
+@pytest.mark.parametrize("name", NO_FILMS)
+def test_files_without_pictures_are_refused(path: Path) -> None:
+    with pytest.raises(NoVideoStream, match="no video stream") as refused:
+        probe(path)
+    assert refused.value.path == str(path)
+    with pytest.raises(MediaError):
+        sample_frames(path, size=SMALL)
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_every_film_is_read_to_its_end(path: Path, reference: Reference) -> None:
     with sample_frames(path, rate=1, size=SMALL) as frames:
         images = [frame.image for frame in frames]
     assert len(images) == math.ceil(round(frames.duration, 6))
     assert all(image.shape == (HEIGHT, WIDTH, 3) and image.dtype == np.uint8 for image in images)
-    if not reference.errors:
+    if not reference.damaged:
         assert frames.broken_at is None
         assert frames.lost == 0
 
 
 @pytest.mark.parametrize("rate", [1, 7])
-def test_frames_on_screen_are_those_that_ffprobe_says(
-    path: Path, reference: Reference | None, rate: float
-) -> None:
-    if reference is None:
-        pytest.skip("no video stream")
+@pytest.mark.parametrize("name", FILMS)
+def test_frames_on_screen_are_those_that_ffprobe_says(path: Path, reference: Reference, rate: float) -> None:
     with sample_frames(path, rate=rate, size=SMALL) as frames:
         sampled = list(frames)
     for frame in sampled:
-        shown = bisect_right(reference.times, frame.time + 1e-6) - 1
-        assert abs(frame.shown_since - reference.times[max(shown, 0)]) <= MILLISECOND
-    last = reference.durations[-1] or reference.times[-1] - reference.times[-2]
+        assert abs(frame.shown_since - reference.times[reference.shown_at(frame.time)]) <= MILLISECOND
+    last = reference.last_duration or reference.times[-1] - reference.times[-2]
     assert frames.duration == pytest.approx(reference.times[-1] + last, abs=MILLISECOND)
 
 
-def test_pictures_are_those_that_ffmpeg_decodes(path: Path, reference: Reference | None) -> None:
-    if reference is None or reference.errors:
-        pytest.skip("no video stream, or damaged: what stands in for lost pictures differs")
-    pictures = reference.pictures()
+# What stands in for pictures that are lost differs, so damaged files are left out of the next two.
+@pytest.mark.parametrize("name", INTACT_FILMS)
+def test_pictures_are_those_that_decoding_everything_gives(path: Path, reference: Reference) -> None:
+    pictures = all_pictures(path)
     assert len(pictures) == len(reference.times)
     with sample_frames(path, rate=4, size=SMALL) as frames:
         for frame in frames:
-            shown = bisect_right(reference.times, frame.time + 1e-6) - 1
-            difference = np.abs(pictures[shown].astype(int) - frame.image).mean()
+            difference = np.abs(pictures[reference.shown_at(frame.time)].astype(int) - frame.image).mean()
             assert difference < 4, f"picture at {frame.time} s"
 
 
-def test_single_frames_are_the_same_as_sampled_ones(path: Path, reference: Reference | None) -> None:
-    if reference is None or reference.errors:
-        pytest.skip("no video stream, or damaged")
-    pictures = reference.pictures()
+@pytest.mark.parametrize("name", INTACT_FILMS)
+def test_single_frames_are_the_same_as_sampled_ones(path: Path, reference: Reference) -> None:
+    pictures = all_pictures(path)
     for time in np.linspace(0, reference.times[-1], 5):
-        shown = bisect_right(reference.times, time + 1e-6) - 1
         image = frame_at(path, float(time), 64)
         rows = np.arange(HEIGHT) * image.shape[0] // HEIGHT
-        assert np.abs(pictures[shown].astype(int) - image[rows]).mean() < 16
+        assert np.abs(pictures[reference.shown_at(time)].astype(int) - image[rows]).mean() < 16
 
 
-def test_header_is_that_of_the_manifest(footage: Path, name: str, path: Path) -> None:
-    entries = json.loads((footage / "manifest.json").read_text())
-    entry = next(entry for entry in entries if entry["file"] == name)
-    if "codec" not in entry:
-        pytest.skip("the manifest says nothing of the stream")
-    info = probe(path)
+def test_header_is_that_of_the_manifest(footage: Path, described: str) -> None:
+    entry = next(entry for entry in manifest_of(footage) if entry["file"] == described)
+    info = probe(footage / described)
     turned = round(entry["rot"]) % 180 == 90
     assert (info.width, info.height) == ((entry["h"], entry["w"]) if turned else (entry["w"], entry["h"]))
     assert info.rotation == -entry["rot"] % 360
@@ -195,17 +191,15 @@ def test_subtitle_files_are_read(footage: Path) -> None:
 def test_the_folder_is_searched_by_suffix(footage: Path) -> None:
     found = find_videos(footage)
     assert found == sorted(found)
-    entries = json.loads((footage / "manifest.json").read_text())
-    moving = {entry["file"] for entry in entries if "codec" in entry}
+    moving = {entry["file"] for entry in manifest_of(footage) if "codec" in entry}
     assert moving <= {file.name for file in found}
     assert not {file.suffix for file in found} & (SUBTITLES | {".json", ".md", ".mp3"})
 
 
 @pytest.mark.parametrize("keep", [0.02, 0.6])
-def test_files_that_break_off(path: Path, reference: Reference | None, tmp_path: Path, keep: float) -> None:
+@pytest.mark.parametrize("name", FILMS)
+def test_files_that_break_off(path: Path, reference: Reference, tmp_path: Path, keep: float) -> None:
     """Frames that are right, or a reason; and what is missing is noticed where the format lets one."""
-    if reference is None:
-        pytest.skip("no video stream")
     whole = path.read_bytes()
     broken = tmp_path / path.name
     broken.write_bytes(whole[: int(len(whole) * keep)])
@@ -216,4 +210,4 @@ def test_files_that_break_off(path: Path, reference: Reference | None, tmp_path:
         assert error.reason
         return
     assert sampled
-    assert frames.duration <= reference.times[-1] + max(reference.durations) + 1
+    assert frames.duration <= reference.times[-1] + reference.longest_duration + 1

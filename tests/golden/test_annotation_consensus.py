@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from moviola.datasets.consensus import agreement, consensus, read_ratings
+from moviola.datasets.building.annotation_files import read_ratings
+from moviola.datasets.building.consensus import agreement, consensus
 
 
 def test_agreed_levels_equal_the_release(golden: Path) -> None:

@@ -49,8 +49,8 @@ def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
         hidden_size=published["hidden_size"],
         heads=published["n_heads"],
         dropout=published["drop"],
-        longest_video=published["max_ctx_l"],
-        longest_query=published["max_desc_l"],
+        max_clips=published["max_ctx_l"],
+        max_tokens=published["max_desc_l"],
         frame_weight=published["lw_fcl"],
         video_weight=published["lw_vcl"],
         span_weight=published["lw_st_ed"],
@@ -58,7 +58,7 @@ def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
         query_weight=published["lw_neg_q"],
         hard_negative_weight=published["lw_hard_neg_ctx"],
         margin=published["margin"],
-        pairwise=published["ranking_loss_type"],
+        ranking_loss=published["ranking_loss_type"],
         clip_seconds=decoding["clip_length"],
         shortest_span=decoding["min_pred_l"],
         longest_span=decoding["max_pred_l"],
@@ -281,7 +281,7 @@ def test_refinement_from_raw_features(
     for query_id, expected in fixture["expected_refined"].items():
         length = fixture["decoding"]["padded_length"]
         windows, context = encode_windows(fixture, arrays, model, query_id, length)
-        tokens = normalise_rows(arrays[f"in/query/{query_id}"].numpy())[: model.config.longest_query]
+        tokens = normalise_rows(arrays[f"in/query/{query_id}"].numpy())[: model.config.max_tokens]
         query, query_mask = torch.from_numpy(tokens)[None], torch.ones(1, len(tokens))
         answer = model.refine(query, query_mask, context)
         assert_same_moments(refined(fixture, query_id, windows, answer), expected, rtol=5e-3)

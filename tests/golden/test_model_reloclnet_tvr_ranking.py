@@ -48,15 +48,15 @@ def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
         hidden_size=published["hidden_size"],
         heads=published["n_heads"],
         dropout=published["drop"],
-        longest_video=published["max_ctx_l"],
-        longest_query=published["max_desc_l"],
+        max_clips=published["max_ctx_l"],
+        max_tokens=published["max_desc_l"],
         frame_weight=published["lw_fcl"],
         video_weight=published["lw_vcl"],
         span_weight=published["lw_st_ed"],
         context_weight=published["lw_neg_ctx"],
         query_weight=published["lw_neg_q"],
         margin=published["margin"],
-        pairwise=published["ranking_loss_type"],
+        ranking_loss=published["ranking_loss_type"],
         sum_positives=False,
         count_pair_twice=True,
         clip_seconds=decoding["clip_length"],
@@ -218,7 +218,7 @@ def test_losses(fixture: dict[str, Any], arrays: dict[str, Tensor], model: ReLoC
 def test_smooth_ranking_loss(
     fixture: dict[str, Any], arrays: dict[str, Tensor], config: ReLoCLNetConfig
 ) -> None:
-    model = load(replace(config, pairwise="lse"), arrays).train()
+    model = load(replace(config, ranking_loss="lse"), arrays).train()
     pool = fixture["config"]["hard_pool_size"]
     terms = model.loss(training_batch(arrays), hard_pool=pool, generator=None)
     torch.testing.assert_close(sum(terms.values()), arrays["out/loss_lse"], **fixture["tolerance"]["loss"])

@@ -37,11 +37,11 @@ class Case:
         config = self.facts["config"]
         model = SegmentRetriever(
             SegmentRetrieverConfig(
-                dim=config["dim"],
+                hidden_size=config["dim"],
                 layers=config["num_layers"],
                 heads=config["heads"],
-                mlp_ratio=config["mlp_ratio"],
-                positions=config["max_position_embeddings"],
+                feed_forward_size=config["mlp_ratio"] * config["dim"],
+                max_clips=config["max_position_embeddings"],
                 loss=loss,
             )
         )

@@ -64,8 +64,8 @@ def case(golden: Path) -> Case:
         alpha=decoding["q2c_alpha"],
         top_videos=decoding["top_videos"],
         top_moments=decoding["top_moments"],
-        shortest=decoding["min_pred_l"],
-        longest=decoding["max_pred_l"],
+        shortest_span=decoding["min_pred_l"],
+        longest_span=decoding["max_pred_l"],
         clip_seconds=decoding["clip_length"],
         release_end=True,
         reference_padding=True,
@@ -158,7 +158,12 @@ def test_decoding_the_stored_scores_is_exact(case: Case) -> None:
         each = torch.arange(len(own))[:, None]
         start, end = (arrays[f"out/{side}_logit"][each, videos].softmax(-1) for side in ("start", "end"))
         place, spans = corpus_spans(
-            weight, start, end, shortest=config.shortest, longest=config.longest, k=config.top_moments
+            weight,
+            start,
+            end,
+            shortest=config.shortest_span,
+            longest=config.longest_span,
+            k=config.top_moments,
         )
         assert torch.equal(videos.gather(1, place), arrays[f"out/{kind}_video"].long())
         seconds = torch.stack([spans.start, spans.end + 1], dim=-1) * config.clip_seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -162,11 +163,39 @@ def test_any_damage_is_noticed(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"backend": "nosuch", "file": "x", "sha256": "", "tag": ""}']
-)
+    "text",
+    ["", "{", "[]", "[" * 100_000, '{"backend": "nosuch", "file": "x", "sha256": "", "tag": ""}',
+     '{"backend": ["flat"], "file": "x", "sha256": "", "tag": ""}', '{"backend": "flat"}'],
+    ids=range(7),
+)  # fmt: skip
 def test_a_damaged_manifest_is_noticed(tmp_path: Path, text: str) -> None:
     (tmp_path / "segments.json").write_text(text)
     with pytest.raises(SegmentIndexError, match="rebuild"):
+        load_index(tmp_path, "segments", BACKENDS)
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["..", ".", "", "/etc/hostname", "../segments-0.faiss", "segments-0/../x.faiss", "segments-\0.faiss",
+     "cues-0.faiss", 7, None],
+)  # fmt: skip
+def test_a_manifest_leads_to_no_other_file(index: Index, backend: str, tmp_path: Path, file: object) -> None:
+    """Not even to one that has the digest it names."""
+    save_index(index, tmp_path / "index", "segments", backend=backend, tag="")
+    (vectors_file,) = (tmp_path / "index").glob("*.faiss")
+    (tmp_path / "segments-0.faiss").write_bytes(vectors_file.read_bytes())
+    manifest = json.loads((tmp_path / "index" / "segments.json").read_text())
+    (tmp_path / "index" / "segments.json").write_text(json.dumps({**manifest, "file": file}))
+    with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
+        load_index(tmp_path / "index", "segments", BACKENDS)
+
+
+def test_a_folder_in_place_of_the_vectors_is_noticed(index: Index, backend: str, tmp_path: Path) -> None:
+    save_index(index, tmp_path, "segments", backend=backend, tag="")
+    (path,) = tmp_path.glob("*.faiss")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SegmentIndexError, match="cannot be read"):
         load_index(tmp_path, "segments", BACKENDS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,14 +53,22 @@ Nobody remembered the harbour in winter.
 """
 
 
-@pytest.fixture
-def films(tmp_path: Path) -> Path:
-    """Four films, one in a subfolder, one with subtitles."""
-    folder = tmp_path / "films"
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with four ``films``, one in a subfolder, one with subtitles, and a ``library`` of them."""
+    folder = tmp_path_factory.mktemp("original")
     for number, name in enumerate(("a.mp4", "b.mp4", "deep/c.mp4", "d.mp4")):
-        _film(folder / name, 9 + number, seed=number)
-    (folder / "d.srt").write_text(SUBTITLES)
+        _film(folder / "films" / name, 9 + number, seed=number)
+    (folder / "films" / "d.srt").write_text(SUBTITLES)
+    with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
+        library.index(folder / "films")
     return folder
+
+
+@pytest.fixture
+def films(original: Path, tmp_path: Path) -> Path:
+    """A copy of the four films that a test may change."""
+    return shutil.copytree(original / "films", tmp_path / "films")
 
 
 @pytest.fixture
@@ -78,8 +87,14 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Library]]:
 
 
 @pytest.fixture
-def library(films: Path, opened: Callable[..., Library]) -> Library:
-    """A library with the four films."""
-    library = opened(encoder="demo", sentence_encoder="none")
-    library.index(films)
+def library(original: Path, films: Path, tmp_path: Path, opened: Callable[..., Library]) -> Library:
+    """A copy of the library of the four films, which knows them by where the copies lie."""
+    shutil.copytree(original / "library", tmp_path / "library")
+    library = opened()
+    with library.catalogue.transaction():
+        for video in library.catalogue.videos():
+            path = films / Path(video.path).relative_to((original / "films").resolve())
+            library.catalogue.moved(
+                video.row, str(path.resolve()), video.size, video.mtime_ns, video.sidecars
+            )
     return library

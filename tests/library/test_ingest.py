@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
-from moviola.library import verify
 from moviola.library.lock import writing
 from moviola.search import Library
 
@@ -19,7 +18,7 @@ from moviola.search import Library
 def test_everything_below_a_folder_goes_in(library: Library) -> None:
     assert [video.video_id for video in library.videos()] == ["a", "b", "d", "deep/c"]
     assert [round(video.duration) for video in library.videos()] == [9, 10, 12, 11]
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_what_has_not_changed_is_passed_over(library: Library, films: Path) -> None:
@@ -34,14 +33,16 @@ def test_new_changed_and_touched_files(library: Library, films: Path, film: Call
     film(films / "new.mp4", 5, seed=9)
     film(films / "a.mp4", 14, seed=10)
     os.utime(films / "b.mp4", (1, 1))
-    features = library.frame_rows(library.catalogue.video("b")).copy()
+    features = library.store.frame_features.read(library.catalogue.video("b").frames).copy()
     report = library.index(films)
     assert report.added == ["new"]
     assert report.updated == ["a"]
     assert report.moved == ["b"]
     assert round(library.catalogue.video("a").duration) == 14
-    np.testing.assert_array_equal(library.frame_rows(library.catalogue.video("b")), features)
-    assert verify(library) == []
+    np.testing.assert_array_equal(
+        library.store.frame_features.read(library.catalogue.video("b").frames), features
+    )
+    assert library.verify() == []
 
 
 def test_a_moved_file_keeps_its_id_and_features(library: Library, films: Path) -> None:
@@ -66,14 +67,14 @@ def test_missing_files_stay_until_pruned(library: Library, films: Path) -> None:
     assert len(library) == 4
     assert library.index(films, prune=True).removed == ["a"]
     assert len(library) == 3
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_removed_videos_are_not_found_any_more(library: Library) -> None:
     assert any(m.video_id == "b" for m in library.search("anything", top_k=100))
     assert library.remove(["b"]) == ["b"]
     assert not any(m.video_id == "b" for m in library.search("anything", top_k=100))
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_removing_is_all_or_nothing(library: Library) -> None:
@@ -96,7 +97,7 @@ def test_bad_files_are_refused_with_a_reason_and_stop_nobody(
     assert len(library) == 4
     film(films / "empty.mp4", 4, seed=20)
     assert library.index(films).updated == ["empty"]
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_other_files_are_told_of_and_a_named_one_is_tried(library: Library, films: Path) -> None:
@@ -131,7 +132,7 @@ def test_subtitles_that_change_are_read_again_without_decoding(library: Library,
     assert after.frames == before.frames
     assert [cue.text for cue in library.catalogue.cues(after.row)] == ["A zebra sings."]
     assert library.search("walrus", by="subtitles")[0].video_id == "a"
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_one_writer_at_a_time_while_readers_read(library: Library, films: Path) -> None:
@@ -175,4 +176,4 @@ def test_without_a_visual_encoder_subtitles_are_searched(films: Path, opened: Ca
     assert (moment.video_id, moment.source) == ("d", "subtitle")
     with pytest.raises(LibraryError, match="without a visual encoder"):
         library.search("lighthouse", by="visual")
-    assert verify(library) == []
+    assert library.verify() == []

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.library import verify
 from moviola.search import Library
 
 # Tells every step of the work on standard output, so that the parent can kill it at a chosen one.
@@ -64,12 +63,12 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
             assert before.items() <= now.items(), "a finished video was lost or done again"
             before = now
             with Library(library) as opened:
-                assert verify(opened) == []
+                assert opened.verify() == []
     with Library(library, encoder="demo", sentence_encoder="none") as opened:
         report = opened.index(films)
         assert before.items() <= finished(library).items()
         assert len(report.unchanged) == len(before)
         assert len(opened) == 8
-        assert verify(opened) == []
+        assert opened.verify() == []
         job = opened.catalogue.last_job()
         assert job is not None and (job.state == "done" or not report.added)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library import compact, repair, verify
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, LibraryLocked, NotFound
+from moviola.library.indexes import piece_vectors
 from moviola.search import Library
 
 
@@ -44,11 +44,18 @@ def test_segments_and_frames_can_be_chosen(films: Path, opened: Callable[..., Li
     library.index(films / "a.mp4")
     video = library.catalogue.video("a")
     assert video.frames is not None and video.frames.count == 18
-    assert len(library.segment_vectors(video)) == 5
+    assert len(piece_vectors(library.store, "segments", video)) == 5
     assert all(m.end <= video.duration for m in library.search("anything"))
 
 
-@pytest.mark.parametrize("seconds", [0, -4, 0.5, float("nan")])
+@pytest.mark.parametrize("rate", [0, -1, float("inf"), float("nan"), 1e300])
+def test_impossible_frame_rates_are_refused(tmp_path: Path, rate: float) -> None:
+    with pytest.raises(InvalidValue, match="frame_rate"):
+        Library(tmp_path / "library", encoder="demo", frame_rate=rate)
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("seconds", [0, -4, 0.5, float("nan"), float("inf")])
 def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, seconds: float) -> None:
     with pytest.raises(InvalidValue, match=r"segment_seconds|whole number of frames"):
         Library(tmp_path / "library", encoder="demo", segment_seconds=seconds)
@@ -64,6 +71,9 @@ def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, secon
         ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
         ("frame_rate = 1.0", "frame_rate = ", LibraryError),
         ("index =", "surprise =", LibraryError),
+        ('index = "flat"', 'index = "nosuch"', LibraryError),
+        ("frame_rate = 1.0", "frame_rate = inf", LibraryError),
+        ("encoder_dim = ", "encoder_dim = 0 #", LibraryError),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(
@@ -77,24 +87,16 @@ def test_settings_that_do_not_fit_are_refused(
         reopened.search("anything")
 
 
-def test_a_damaged_catalogue_is_refused(library: Library) -> None:
-    library.close()
-    path = library.folder / "catalogue.sqlite"
-    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4000)
-    with pytest.raises(LibraryError, match=r"catalogue\.sqlite"):
-        Library(library.folder)
-
-
 @pytest.mark.parametrize("victim", ["*.faiss", "*.json"])
 def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> None:
     expected = library.search("anything", top_k=50)
     for path in (library.folder / "index").glob(victim):
         path.write_bytes(path.read_bytes()[:-7])
     with Library(library.folder) as reopened:
-        assert [p.repairable for p in verify(reopened)] == [True]
+        assert [p.repairable for p in reopened.verify()] == [True]
         assert reopened.search("anything", top_k=50) == expected
-        repair(reopened)
-        assert verify(reopened) == []
+        reopened.repair()
+        assert reopened.verify() == []
     for path in (library.folder / "index").iterdir():
         path.unlink()
     with Library(library.folder, read_only=True) as reopened:
@@ -104,52 +106,56 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
 def test_damaged_features_are_found_and_taken_out(library: Library, films: Path) -> None:
     row = library.catalogue.video("b")
     assert row.frames is not None
-    shard = library.frame_features.shard(row.frames.shard)
+    shard = library.store.frame_features.shard(row.frames.shard)
     with shard.open("r+b") as file:
-        file.seek(row.frames.offset * library.frame_features.row_bytes + 3)
+        file.seek(row.frames.offset * library.store.frame_features.row_bytes + 3)
         byte = file.read(1)
         file.seek(-1, 1)
         file.write(bytes([byte[0] ^ 0x5A]))
     with Library(library.folder) as reopened:
-        assert [p.video_id for p in verify(reopened)] == ["b", ""]
-        assert {p.video_id for p in repair(reopened)} >= {"b"}
+        assert [p.video_id for p in reopened.verify()] == ["b", ""]
+        assert {p.video_id for p in reopened.repair()} >= {"b"}
         assert [v.video_id for v in reopened.videos()] == ["a", "d", "deep/c"]
         assert reopened.index(films).added == ["b"]
-        assert verify(reopened) == []
+        assert reopened.verify() == []
 
 
 def test_a_shortened_shard_is_found(library: Library) -> None:
-    shard = library.frame_features.shard(0)
+    shard = library.store.frame_features.shard(0)
     shard.write_bytes(shard.read_bytes()[:-10])
     with Library(library.folder) as reopened:
-        problems = verify(reopened)
+        problems = reopened.verify()
         assert [p.message.split(";")[0] for p in problems if p.video_id] == ["frame features are damaged"]
 
 
 def test_what_a_killed_process_left_behind_is_harmless(library: Library, films: Path) -> None:
-    shard = library.frame_features.shard(0)
+    shard = library.store.frame_features.shard(0)
     with shard.open("ab") as file:
         file.write(b"half a video" * 99)
     (films / "a.mp4").rename(films / "z.mp4")
     (films / "new.mp4").write_bytes((films / "b.mp4").read_bytes())
     with Library(library.folder) as reopened:
-        assert verify(reopened) == [] or all("file is gone" in p.message for p in verify(reopened))
+        assert reopened.verify() == [] or all("file is gone" in p.message for p in reopened.verify())
         reopened.index(films)
-        assert verify(reopened) == []
+        assert reopened.verify() == []
 
 
 def test_compaction_frees_space_and_changes_no_answer(library: Library) -> None:
     library.remove(["a", "d"])
     expected = library.search("anything", top_k=50)
-    features = {v.video_id: library.frame_rows(v).copy() for v in library.catalogue.videos()}
-    assert compact(library) > 0
+    features = {
+        v.video_id: library.store.frame_features.read(v.frames).copy() for v in library.catalogue.videos()
+    }
+    assert library.compact() > 0
     assert library.search("anything", top_k=50) == expected
     with Library(library.folder) as reopened:
-        assert verify(reopened) == []
+        assert reopened.verify() == []
         assert reopened.search("anything", top_k=50) == expected
         for video in reopened.catalogue.videos():
-            np.testing.assert_array_equal(reopened.frame_rows(video), features[video.video_id])
-    assert compact(library) == 0
+            np.testing.assert_array_equal(
+                reopened.store.frame_features.read(video.frames), features[video.video_id]
+            )
+    assert library.compact() == 0
 
 
 def test_rows_that_a_reader_still_holds_are_not_overwritten(
@@ -157,15 +163,13 @@ def test_rows_that_a_reader_still_holds_are_not_overwritten(
 ) -> None:
     reader = opened(read_only=True)
     video = reader.catalogue.video("deep/c")
-    before = reader.frame_rows(video).copy()
+    before = reader.store.frame_features.read(video.frames).copy()
     library.remove(["deep/c", "d"])
     library.index(films)
-    np.testing.assert_array_equal(reader.frame_rows(video), before)
+    np.testing.assert_array_equal(reader.store.frame_features.read(video.frames), before)
 
 
 def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
-    import shutil
-
     expected = library.search("anything", top_k=50)
     library.close()
     shutil.copytree(library.folder, tmp_path / "copy")
@@ -173,14 +177,63 @@ def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
         assert copied.search("anything", top_k=50) == expected
 
 
-def test_changes_that_wait_in_a_journal_are_not_passed_over(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a read-only file system SQLite cannot read a journal: that must be said, not answered wrongly."""
-    from moviola.library import Catalogue
+def test_a_library_opened_read_only_is_not_compacted(library: Library) -> None:
+    library.remove(["a", "d"])
+    before = {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()}
+    with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
+        reader.compact()
+    assert {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()} == before
 
-    journal = library.folder / "catalogue.sqlite-wal"
-    assert journal.stat().st_size > 0
+
+def test_compaction_waits_for_no_other_writer(library: Library) -> None:
+    with (
+        library.store.writing(),
+        pytest.raises(LibraryLocked, match="is writing"),
+        Library(library.folder) as other,
+    ):
+        other.compact()
+
+
+def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None:
+    """Another process may have put models in use since this one opened the library."""
+    with Library(library.folder) as other:
+        other.use(stage1="demo")
+        assert library.models_in_use()["stage1"] is None
+        library.compact()
+        assert library.models_in_use() == other.models_in_use()
+
+
+@pytest.mark.parametrize("name", ["films 🎬", 'say "hé\\llo"', "tab\there", "\x7f"])
+def test_any_folder_name_can_be_an_encoder(tmp_path: Path, name: str) -> None:
+    """Settings hold the folder of an encoder as it is called."""
+    from moviola.encoders.checkpoints import DEMO_FOLDER
+
+    shutil.copytree(DEMO_FOLDER, tmp_path / name)
+    with Library(tmp_path / "library", encoder=str(tmp_path / name), sentence_encoder="none") as library:
+        made = library.settings
+    with Library(tmp_path / "library") as again:
+        assert again.settings == made
+        assert name in again.settings.encoder
+
+
+@pytest.fixture
+def unshared(library: Library, tmp_path: Path) -> Path:
+    """A copy of the library where SQLite cannot make the file that readers and writers of a journal share."""
+    copy = shutil.copytree(library.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
+    (copy / "catalogue.sqlite-shm").symlink_to(tmp_path / "nowhere" / "shared")
+    return copy
+
+
+def test_changes_that_wait_in_a_journal_are_not_passed_over(unshared: Path) -> None:
+    """On a read-only file system SQLite cannot read a journal: that must be said, not answered wrongly."""
+    assert (unshared / "catalogue.sqlite-wal").stat().st_size > 0
     with pytest.raises(LibraryError, match="changes wait"):
-        Catalogue._connect_standing_still(library.catalogue, "file:unused")
-    assert sqlite3.sqlite_version_info >= (3, 22)
+        Library(unshared, read_only=True)
+
+
+def test_without_a_journal_a_read_only_library_is_read(library: Library, unshared: Path) -> None:
+    library.close()  # which brings the changes of the journal into the catalogue
+    shutil.copy(library.folder / "catalogue.sqlite", unshared)
+    (unshared / "catalogue.sqlite-wal").unlink()
+    with Library(unshared, read_only=True) as reader:
+        assert len(reader) == 4

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
 from moviola.measures import (
+    PRESETS,
     QRELS_FORMATS,
     RUN_FORMATS,
     Qrels,
@@ -21,7 +22,6 @@ from moviola.measures import (
     match_documents,
     read_qrels,
     read_run,
-    write_matched,
     write_qrels,
     write_run,
 )
@@ -290,7 +290,7 @@ GOOD = [
 ]
 
 
-def test_the_matched_form_gives_the_same_ndcg(tmp_path: Path) -> None:
+def test_the_matched_form_gives_the_same_ndcg() -> None:
     """DCG over documents after matching is nDCG over moments."""
     random = np.random.default_rng(0)
     size, queries = 400, 12
@@ -312,6 +312,20 @@ def test_the_matched_form_gives_the_same_ndcg(tmp_path: Path) -> None:
         discount = np.log2(np.arange(2, 12))
         dcg = (gain / discount[: len(gain)]).sum() / (ideal / discount[: len(ideal)]).sum()
         assert dcg == pytest.approx(expected, abs=1e-12)
-    write_matched(matched, tmp_path / "run.trec", tmp_path / "qrels.trec")
-    assert len(read_run(tmp_path / "run.trec")) == len(run)
-    assert len(read_qrels(tmp_path / "qrels.trec")) == (qrels.relevance > 0).sum()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_lets_in_what_its_release_lets_in(tmp_path: Path, preset: str) -> None:
+    """Moments of zero length: refused without a preset, read and without overlap under each."""
+    run, qrels = tmp_path / "run.json", tmp_path / "qrels.json"
+    run.write_text('{"1": [{"video_id": "v", "start": 3, "end": 3, "score": 1}]}')
+    qrels.write_text('{"1": [{"video_id": "v", "start": 3, "end": 3, "relevance": 1}]}')
+    for read, path in ((read_run, run), (read_qrels, qrels)):
+        with pytest.raises(DataError, match="the end must come after the start"):
+            read(path)
+    found = evaluate(
+        read_run(run, preset=preset), read_qrels(qrels, preset=preset), "nDCG@1,IoU>=0.5", preset
+    )
+    assert found.measures == {"nDCG@1,IoU>=0.5": 0}
+    with pytest.raises(InvalidValue, match="preset 'none'"):
+        read_run(run, preset="none")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, MediaError, NoVideoStream, UnreadableMedia
-from moviola.media import cut, embedded_subtitles, frame_at, probe, sample_frames
+from moviola.media import cut, embedded_subtitles, frame_at, probe, read_subtitles, sample_frames
 from moviola.types import FrameSize, Span
 
 SMALL = FrameSize(48, 64, fit="stretch")
@@ -196,3 +196,131 @@ def test_a_stream_that_starts_without_key_frame_gives_what_decodes(films: Any, t
     numbers = [films.number_of(frame.image) for frame in sampled]
     assert numbers == sorted(numbers)
     assert numbers[-1] >= 70
+
+
+def a_gif(path: Path, width: int, height: int) -> Path:
+    """One picture of which one pixel is given: some bytes that declare any size."""
+    picture = b"\x21\xf9\x04\x04\x32\0\0\0" + b"\x2c" + bytes(4) + b"\1\0\1\0\0" + b"\x02\x02\x44\x01\x00"
+    size = width.to_bytes(2, "little") + height.to_bytes(2, "little")
+    path.write_bytes(b"GIF89a" + size + b"\x80\0\0" + bytes(3) + b"\xff\xff\xff" + picture + b"\x3b")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "reason"),
+    [
+        (16_000, 16_000, "at most 67,108,864 pixels"),
+        (65_000, 1, "at most 64 times"),
+        (1, 65, "at most 64 times"),
+    ],
+)
+def test_pictures_of_impossible_shapes_are_refused(
+    tmp_path: Path, width: int, height: int, reason: str
+) -> None:
+    path = a_gif(tmp_path / "film.gif", width, height)
+    readers = (
+        lambda: probe(path),
+        lambda: list(sample_frames(path, size=FrameSize(48, 48, shortest_edge=48))),
+        lambda: frame_at(path, 0, 64),
+        lambda: cut(path, Span(0, 1), tmp_path / "cut.mp4", mode="encode"),
+    )
+    for read in readers:
+        with pytest.raises(UnreadableMedia, match=f"{width} x {height} pixels.*{reason}") as refused:
+            read()
+        assert refused.value.path == str(path)
+    assert probe(a_gif(tmp_path / "long.gif", 64, 1)).width == 64
+
+
+def test_pictures_that_grow_past_the_limit_are_damage(
+    films: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The header gives the size of the first pictures only; the others must not take more memory."""
+    from moviola.media import container
+
+    parts = [
+        films.make(f"part_{width}", suffix="ts", options=B, gop=10, seconds=2, size=(width, width))[0]
+        for width in (64, 256)
+    ]
+    path = tmp_path / "growing.ts"
+    path.write_bytes(b"".join(part.read_bytes() for part in parts))
+    monkeypatch.setattr(container, "MAX_PIXELS", 128 * 128)
+    with sample_frames(path, rate=5, size=SMALL) as frames:
+        numbers = [films.number_of(frame.image) for frame in frames]
+    assert numbers[:10] == list(range(0, 50, 5))
+    assert set(numbers[10:]) <= {49}
+    assert frames.broken_at is not None
+
+
+def test_time_stamps_that_make_days_of_it_are_refused(films: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moviola.media import frames
+
+    monkeypatch.setattr(frames, "LONGEST_VIDEO", 1)
+    with pytest.raises(UnreadableMedia, match="longer than"):
+        list(sample_frames(film(films, "mp4"), rate=1, size=SMALL))
+
+
+def test_few_large_pictures_wait_in_memory(films: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pruner lets go of pictures that no moment will show sooner where they are large."""
+    from moviola.media import frame_selection
+
+    path, _ = films.make("waiting", options=B, gop=250)
+    pruner = frame_selection._Pruner
+    waited: list[int] = []
+    collect = pruner._collect
+
+    def count(self: Any, pictures: list[Any]) -> None:
+        collect(self, pictures)
+        waited.append(len(self._decoded))
+
+    monkeypatch.setattr(pruner, "_collect", count)
+    monkeypatch.setattr(pruner, "_WAITING_BYTES", 2 * 4 * 128 * 96)
+    with sample_frames(path, rate=1, size=SMALL) as frames:
+        numbers = [films.number_of(frame.image) for frame in frames]
+    assert numbers == [0, 25, 50, 75, 100]
+    assert max(waited) <= 4
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_what_is_no_regular_file_is_refused_before_it_is_opened(tmp_path: Path, kind: str) -> None:
+    import os
+
+    make = {"pipe": os.mkfifo, "folder": os.mkdir, "link": lambda path: path.symlink_to(path)}[kind]
+    for suffix, read in (
+        ("mp4", probe),
+        ("mp4", lambda path: frame_at(path, 0, 64)),
+        ("mp4", lambda path: sample_frames(path, size=SMALL)),
+        ("mp4", embedded_subtitles),
+        ("mp4", lambda path: cut(path, Span(0, 1), tmp_path / "cut.mp4", mode="copy")),
+        ("srt", read_subtitles),
+    ):
+        path = tmp_path / f"{kind}.{suffix}"
+        if not os.path.lexists(path):
+            make(path)  # type: ignore[operator]
+        with pytest.raises(UnreadableMedia, match=r"a named pipe|a folder|Too many levels"):
+            read(path)  # type: ignore[operator]
+
+
+def test_a_file_that_may_not_be_read_is_refused(films: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    import av
+
+    def closed(*_: object, **__: object) -> None:
+        raise av.error.PermissionError(errno.EACCES, "Permission denied")
+
+    def shut(path: Path, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    path = film(films, "mp4")
+    monkeypatch.setattr(av, "open", closed)
+    monkeypatch.setattr(Path, "open", shut)
+    with pytest.raises(UnreadableMedia, match=r"cannot be read \(Permission denied\)"):
+        probe(path)
+
+
+def test_subtitles_of_a_size_that_none_have_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "film.srt"
+    with path.open("wb") as file:
+        file.truncate(65 << 20)
+    with pytest.raises(UnreadableMedia, match="subtitles have at most"):
+        read_subtitles(path)

@@ -252,23 +252,6 @@ def test_conversion_agrees_with_full_conversion(films: Any) -> None:
     assert np.abs(frame_at(path, 0, 64).astype(int) - expected).mean() < 2
 
 
-def test_thumbnails_are_made_on_the_way(films: Any) -> None:
-    from io import BytesIO
-
-    from PIL import Image
-
-    path, _ = films.make("h264", **FILMS["h264"])
-    made: dict[float, bytes] = {}
-    with sample_frames(
-        path, rate=2, size=SMALL, thumbnail=made.__setitem__, thumbnail_every=2, thumbnail_width=80
-    ) as frames:
-        list(frames)
-    assert list(made) == [0.0, 2.0, 4.0]
-    picture = Image.open(BytesIO(made[2.0]))
-    assert (picture.format, picture.size) == ("JPEG", (80, 60))
-    assert films.number_of(np.asarray(picture)) == 50
-
-
 def test_names_that_look_like_something_else(
     films: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,8 +30,8 @@ TINY = ConquerConfig(
     clip_score_size=4,
     video_score_size=4,
     top_moments=12,
-    shortest=0,
-    longest=5,
+    shortest_span=0,
+    longest_span=5,
 )
 EVERY_SIMILARITY = pytest.mark.parametrize("similarity", list(SIMILARITIES))
 
@@ -236,8 +236,8 @@ def test_loss_is_the_shared_cross_entropy_weighted_by_similarity() -> None:
         assert scores.video is not None
         values = scores.video[i].double().numpy()
         video += weight * (math.log(np.exp(values).sum()) - values[0])
-    assert terms.keys() == {"moment", "video"}
-    assert terms["moment"].item() == pytest.approx(config.moment_weight * moment, rel=1e-4)
+    assert terms.keys() == {"span", "video"}
+    assert terms["span"].item() == pytest.approx(config.span_weight * moment, rel=1e-4)
     assert terms["video"].item() == pytest.approx(config.video_weight * video, rel=1e-4)
 
 
@@ -266,7 +266,7 @@ def slow_moments(
         start, end = scores.start[query, v].double(), scores.end[query, v].double()
         moments = []
         for i in range(len(start)):
-            for j in range(i + config.shortest, min(i + config.longest, len(start))):
+            for j in range(i + config.shortest_span, min(i + config.longest_span, len(start))):
                 if start[i] < -1e9 or end[j] < -1e9:
                     continue
                 if config.similarity == "disjoint":
@@ -291,7 +291,7 @@ def slow_moments(
 @pytest.mark.parametrize(("shortest", "longest", "top_videos"), [(0, 5, 100), (2, 16, 100), (1, 4, 2)])
 @torch.no_grad()
 def test_decoding_is_what_loops_find(similarity: str, shortest: int, longest: int, top_videos: int) -> None:
-    model = tiny(similarity=similarity, shortest=shortest, longest=longest, top_videos=top_videos)
+    model = tiny(similarity=similarity, shortest_span=shortest, longest_span=longest, top_videos=top_videos)
     scores = scores_of(model, batch_of())
     first_stage = torch.tensor([[0.5, 0.9, 0.2], [0.3, -math.inf, 0.8], [0.1, 0.7, 0.4]])
     ranked = model.decode(scores, first_stage)

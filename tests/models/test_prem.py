@@ -29,14 +29,14 @@ TINY = PremConfig(
     subtitle_size=5,
     query_size=7,
     hidden_size=8,
-    intermediate_size=16,
+    feed_forward_size=16,
     heads=2,
     dropout=0.0,
     max_clips=24,
-    max_words=9,
-    videos=3,
-    longest=6,
-    moments=20,
+    max_tokens=9,
+    top_videos=3,
+    longest_span=6,
+    top_moments=20,
     clip_seconds=2.0,
 )
 PICTURES = replace(TINY, subtitle_size=0)
@@ -352,7 +352,7 @@ def test_the_localizers_losses_are_those_of_the_paper(config: PremConfig) -> Non
                     if 10 * (min(b, last) - max(a, first) + 1) > 7 * (max(b, last) - min(a, first) + 1)
                 ]
             else:
-                allowed = [(a, b) for a, b in every if config.shortest <= b - a + 1 <= config.longest]
+                allowed = [(a, b) for a, b in every if config.shortest_span <= b - a < config.longest_span]
                 chosen = sorted(allowed, key=lambda span: -number(start[span[0]] + end[span[1]]))[:5]
             states = model.classifier.layer(fused[None])[0]
             for a, b in chosen:
@@ -369,7 +369,7 @@ def test_the_localizers_losses_are_those_of_the_paper(config: PremConfig) -> Non
 
 def test_predicted_negatives_keep_to_the_allowed_lengths() -> None:
     """With one allowed length the number of spans to classify is known."""
-    config = replace(TINY, shortest=3, longest=3, adversarial_predictions=50)
+    config = replace(TINY, shortest_span=2, longest_span=3, adversarial_predictions=50)
     model = built(config).localizer
     seen: list[Tensor] = []
     model.classifier.register_forward_pre_hook(lambda _, args: seen.append(torch.stack(args[2:])))
@@ -423,12 +423,12 @@ def test_shapes_and_order_of_an_answer(config: PremConfig) -> None:
         assert all(a >= b for a, b in pairwise(scores))
         for video, start, end in zip(found.video[q], found.start[q], found.end[q], strict=True):
             assert 0 <= start < end <= 2.0 * lengths[int(video)]
-            assert config.shortest <= (end - start) / 2.0 <= config.longest
+            assert config.shortest_span <= (end - start) / 2.0 - 1 < config.longest_span
 
 
 def test_an_answer_is_found_by_trying_everything() -> None:
     """Equation 13 and suppression, against loops: best videos, then every span of each."""
-    config = replace(TINY, videos=2, shortest=2, longest=4, moments=12, nms=0.5)
+    config = replace(TINY, top_videos=2, shortest_span=1, longest_span=4, top_moments=12, nms=0.5)
     model = built(config)
     lengths = [7, 5, 4, 9]
     visual, mask, subtitles = corpus(lengths, 9)
@@ -596,7 +596,7 @@ def test_a_tiny_problem_is_learned() -> None:
     """Six videos, two queries each; a query names the pictures of its moment: all are found, first."""
     torch.manual_seed(0)
     config = replace(
-        TINY, visual_size=16, query_size=16, subtitle_size=0, hidden_size=32, intermediate_size=64
+        TINY, visual_size=16, query_size=16, subtitle_size=0, hidden_size=32, feed_forward_size=64
     )
     videos, clips = 6, 12
     visual = normal(videos, clips, config.visual_size) * 0.3
@@ -641,7 +641,7 @@ def test_mixed_precision_learns_the_same() -> None:
 
 
 def test_a_corpus_smaller_than_the_number_of_videos_is_searched_whole() -> None:
-    model = built(replace(TINY, videos=10))
+    model = built(replace(TINY, top_videos=10))
     context = model.encode_context(*corpus([2, 1], 2))
     found = model.rank(*questions([2], 2), context)
     assert set(found.video[0].tolist()) == {0, 1, -1}, "3 + 1 spans, then nothing"
@@ -658,7 +658,7 @@ def test_dropout_works_in_training_alone() -> None:
 
 def test_the_papers_sizes() -> None:
     config = PremConfig()
-    assert (config.hidden_size, config.intermediate_size, config.heads) == (384, 1536, 4)
+    assert (config.hidden_size, config.feed_forward_size, config.heads) == (384, 1536, 4)
     with torch.device("meta"):
         model = Prem(config)
     wide, narrow = model.localizer.start.wide, model.localizer.start.narrow
@@ -673,7 +673,7 @@ def test_the_papers_sizes() -> None:
         ({"visual_size": 0, "subtitle_size": 0}, "at least one stream"),
         ({"subtitle_size": 0, "mask_silent": True}, "needs both streams"),
         ({"heads": 3}, "multiple of heads 3"),
-        ({"shortest": 7}, "1 <= shortest <= longest"),
+        ({"shortest_span": 6}, "0 <= shortest_span < longest_span"),
         ({"gate": "open"}, "choose one of rescaled"),
         ({"pooling": "sum"}, "choose one of modality"),
         ({"positives": "all"}, r"choose one of strong\+weak"),

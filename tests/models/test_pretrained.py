@@ -24,18 +24,18 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.models import pretrained
 from moviola.models.pretrained import (
     ARCHITECTURES,
-    RELEASES,
+    RENAMED,
     build,
-    convert_checkpoint,
     from_pretrained,
     read_description,
     save_pretrained,
 )
+from moviola.models.releases import RELEASES, convert_checkpoint
 from moviola.models.relevant_pairs import RelevantPairsConfig
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig
 from moviola.models.xml import XML, XMLConfig
 
-TINY = SegmentRetrieverConfig(dim=8, layers=1, positions=6)
+TINY = SegmentRetrieverConfig(hidden_size=8, layers=1, max_clips=6, feed_forward_size=32)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_saved_model_comes_back(model: SegmentRetriever, saved: Path) -> None:
 def test_the_folder_says_what_it_holds(saved: Path) -> None:
     described = read_description(saved)
     assert described.architecture == "spr-stage1"
-    assert described.config["dim"] == 8
+    assert described.config["hidden_size"] == 8
     assert described.extra == {"features": "demo"}
     assert described.version
     assert (saved / "README.md").read_text() == "# Tiny\n"
@@ -97,7 +97,7 @@ def test_an_interrupted_save_leaves_old_or_new_or_a_clear_error(
     saved: Path, stop_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process may die at any change of the folder."""
-    other = SegmentRetriever(SegmentRetrieverConfig(dim=8, layers=1, positions=6, logit_scale=1.0))
+    other = SegmentRetriever(SegmentRetrieverConfig(hidden_size=8, layers=1, max_clips=6, logit_scale=1.0))
     steps = iter(range(stop_after))
 
     class Killed(Exception):
@@ -158,10 +158,10 @@ def test_a_missing_folder_or_file(saved: Path, tmp_path: Path) -> None:
         ),
         (lambda c: c.pop("architecture"), "field 'architecture' is missing or no str"),
         (lambda c: c.update(config=[1]), "field 'config' is missing or no dict"),
-        (lambda c: c["config"].update(dimm=9), "no setting is called 'dimm'; there are dim"),
-        (lambda c: c["config"].update(dim="wide"), "spr-stage1: dim: "),
+        (lambda c: c["config"].update(dimm=9), "no setting is called 'dimm'; there are hidden_size"),
+        (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1: hidden_size: "),
         (lambda c: c["config"].update(loss="hinge"), "loss 'hinge' is not known"),
-        (lambda c: c["config"].update(positions=7), r"frame_position_embeddings.weight is \(6, 8\) instead"),
+        (lambda c: c["config"].update(max_clips=7), r"frame_position_embeddings.weight is \(6, 8\) instead"),
         (lambda c: c["config"].update(layers=2), "is missing instead of .* and 7 more"),
     ],
 )
@@ -207,6 +207,100 @@ def test_settings_within_settings_come_back(tmp_path: Path) -> None:
     )
     save_pretrained(xml, tmp_path, card="# XML")
     assert from_pretrained(tmp_path, kind=XML).config == xml.config
+
+
+# --- folders written before ---
+
+
+def older(folder: Path) -> None:
+    """Makes of a folder what earlier versions wrote: no format, and the settings under their old names."""
+
+    def change(content: dict[str, Any]) -> None:
+        del content["format"]
+        config, name = content["config"], content["architecture"]
+        for old, new in RENAMED[name].items():
+            config[old] = config.pop(new)
+        if "mlp_ratio" in config:
+            config["mlp_ratio"] //= config["dim"]
+        if name == "prem":
+            config["shortest"] += 1
+
+    edit_config(folder, change)
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "spr-stage1": {"hidden_size": 8, "layers": 1, "max_clips": 6, "feed_forward_size": 16},
+    "spr-clip": {"hidden_size": 8, "layers": 1, "max_clips": 6, "feed_forward_size": 24, "longest_span": 5},
+    "reloclnet": {"max_clips": 9, "max_tokens": 5, "ranking_loss": "lse", "shortest_span": 3},
+    "xml": {"max_clips": 9, "max_tokens": 5, "shortest_span": 3, "longest_span": 7},
+    "conquer": {"layers": 1, "shortest_span": 3, "longest_span": 7, "span_weight": 0.3},
+    "prem": {
+        "max_tokens": 5, "feed_forward_size": 24, "top_videos": 3, "top_moments": 4, "shortest_span": 2,
+        "longest_span": 7,
+    },
+    "reel": {"hidden_size": 8, "max_tokens": 5, "longest_span": 7},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_folder_of_format_1_gives_the_same_model(tmp_path: Path, name: str) -> None:
+    sizes = {"visual_size": 4, "query_size": 4, "subtitle_size": 0, "hidden_size": 8, "heads": 2}
+    settings = SMALL[name] if name.startswith("spr") else sizes | SMALL[name]
+    model = build(name, settings)
+    save_pretrained(model, tmp_path, card="# Old")
+    older(tmp_path)
+    written = json.loads((tmp_path / "config.json").read_text())["config"]
+    assert not set(written) & set(RENAMED[name].values())
+    loaded = from_pretrained(tmp_path)
+    assert loaded.config == model.config
+    assert read_description(tmp_path).config.items() >= settings.items()
+    for key, value in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value), key
+
+
+def test_a_description_as_the_first_release_wrote_it(tmp_path: Path) -> None:
+    """Not made by today's code: this is the text that lies in libraries."""
+    config = {
+        "dim": 8, "layers": 1, "heads": None, "mlp_ratio": 4, "positions": 6, "identity_start": False,
+        "logit_scale": 4.0, "loss": "mil-nce",
+    }  # fmt: skip
+    model = SegmentRetriever(TINY)
+    save_pretrained(model, tmp_path, card="# Tiny")
+    content = {"architecture": "spr-stage1", "config": config, "moviola_version": "0.1.0", "extra": {}}
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    before = (tmp_path / "config.json").read_bytes()
+    loaded = from_pretrained(tmp_path, kind=SegmentRetriever)
+    frames, mask = torch.randn(3, 4, 8), torch.ones(3, 4)
+    assert torch.equal(loaded.encode_segments(frames, mask), model.eval().encode_segments(frames, mask))
+    assert (tmp_path / "config.json").read_bytes() == before
+
+
+def test_clips_of_prem_become_distances(tmp_path: Path) -> None:
+    save_pretrained(build("prem", {}), tmp_path, card="# PREM")
+    edit_config(
+        tmp_path,
+        lambda content: (
+            content.pop("format"),
+            content["config"].update(shortest=3, longest=7),
+            [content["config"].pop(name) for name in ("shortest_span", "longest_span")],
+        ),
+    )
+    config = read_description(tmp_path).config
+    assert (config["shortest_span"], config["longest_span"]) == (2, 7)
+
+
+@pytest.mark.parametrize("number", [0, 3, "2", None])
+def test_a_format_that_is_not_known(saved: Path, number: object) -> None:
+    edit_config(saved, lambda content: content.update(format=number))
+    with pytest.raises(DataError, match=r"config\.json: format .* reads 1 to 2; update moviola"):
+        from_pretrained(saved)
+
+
+def test_old_settings_that_make_no_sense(saved: Path) -> None:
+    older(saved)
+    edit_config(saved, lambda content: content["config"].pop("dim"))
+    with pytest.raises(DataError, match=r"config\.json: settings of format 1 .*'dim'"):
+        read_description(saved)
 
 
 # --- released checkpoints ---
@@ -327,8 +421,7 @@ def test_what_a_release_is_taken_for(golden: Path, tmp_path: Path) -> None:
         decoding = case.facts.get("decoding")
         if decoding is not None and release != "conquer":
             limits = decoding["min_pred_l"], decoding["max_pred_l"]
-            names = ("shortest", "longest") if release == "xml" else ("shortest_span", "longest_span")
-            assert tuple(getattr(model.config, name) for name in names) == limits
+            assert (model.config.shortest_span, model.config.longest_span) == limits
             assert model.config.alpha == decoding["q2c_alpha"]
             assert model.config.clip_seconds == decoding["clip_length"]
     assert configs["model_reloclnet_tvr_ranking"].labels == "tvr_ranking"

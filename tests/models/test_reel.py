@@ -14,7 +14,7 @@ from moviola.models.reel import AnswerBatch, Reel, ReelConfig, ReelContext
 
 TINY = ReelConfig(
     visual_size=6, query_size=5, subtitle_size=4, hidden_size=16, heads=2, dilations=(1, 2), kernel=3,
-    longest=4, dropout=0.0,
+    longest_span=4, dropout=0.0,
 )  # fmt: skip
 
 
@@ -76,12 +76,12 @@ def test_a_span_scores_its_edges_and_the_mean_of_what_lies_between(lengths: list
     mask = (torch.arange(length) < torch.tensor(lengths)[:, None]).float()
     curves = curves * mask[:, None]
     found = model.span_scores(curves, mask)
-    assert found.shape == (2, len(lengths), length, TINY.longest)
+    assert found.shape == (2, len(lengths), length, TINY.longest_span)
     for query in range(2):
         for video, count in enumerate(lengths):
             inside, start, end = curves[query, video]
             for first in range(length):
-                for more in range(TINY.longest):
+                for more in range(TINY.longest_span):
                     last = first + more
                     cell = found[query, video, first, more].item()
                     if last >= count:
@@ -110,7 +110,7 @@ def test_gains_are_the_best_overlap_with_any_answer(data: st.DataObject) -> None
     expected = np.zeros(found.shape)
     for query, video, start, end, similarity in answers:
         for first in range(max(lengths)):
-            for more in range(TINY.longest):
+            for more in range(TINY.longest_span):
                 after = first + more + 1
                 if after > lengths[video]:
                     continue
@@ -213,7 +213,7 @@ def test_a_window_of_the_whole_video_is_refined_as_in_training() -> None:
             best, first, last = model.refine(query[[row]], context)
             cells = scores[row].flatten(1)
             torch.testing.assert_close(best, cells.max(dim=1).values, rtol=1e-5, atol=1e-5)
-            assert torch.equal(first * TINY.longest + last - first, cells.argmax(dim=1))
+            assert torch.equal(first * TINY.longest_span + last - first, cells.argmax(dim=1))
 
 
 def test_far_from_its_edges_a_window_sees_what_the_video_sees() -> None:

@@ -29,8 +29,8 @@ TINY = ReLoCLNetConfig(
     hidden_size=8,
     heads=2,
     dropout=0.0,
-    longest_video=24,
-    longest_query=7,
+    max_clips=24,
+    max_tokens=7,
     longest_span=6,
     top_videos=3,
     top_moments=12,
@@ -147,7 +147,7 @@ def test_subtitles_must_be_what_the_model_has() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"labels": "charades"}, {"pairwise": "square"}, {"count_pair_twice": True, "sum_positives": True}],
+    [{"labels": "charades"}, {"ranking_loss": "square"}, {"count_pair_twice": True, "sum_positives": True}],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidValue, match=next(iter(wrong))):

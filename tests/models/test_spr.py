@@ -23,7 +23,9 @@ DIM = 8
 
 def retriever(**options: object) -> SegmentRetriever:
     torch.manual_seed(1)
-    model = SegmentRetriever(replace(SegmentRetrieverConfig(dim=DIM, layers=2, positions=12), **options))
+    model = SegmentRetriever(
+        replace(SegmentRetrieverConfig(hidden_size=DIM, layers=2, max_clips=12), **options)
+    )
     if not model.config.identity_start:
         randomise(model)
     return model
@@ -31,7 +33,7 @@ def retriever(**options: object) -> SegmentRetriever:
 
 def refiner(**options: object) -> SprClip:
     torch.manual_seed(2)
-    model = SprClip(replace(SprClipConfig(dim=DIM, layers=2, positions=24), **options))
+    model = SprClip(replace(SprClipConfig(hidden_size=DIM, layers=2, max_clips=24), **options))
     if not model.config.identity_start:
         randomise(model)
     return model
@@ -77,9 +79,9 @@ def random_windows(batch: PairBatch, seed: int) -> Windows:
 
 def test_the_published_size() -> None:
     config = SegmentRetrieverConfig()
-    assert (config.dim, config.layers, config.head_count, config.positions) == (768, 6, 12, 32)
+    assert (config.hidden_size, config.layers, config.head_count, config.max_clips) == (768, 6, 12, 32)
     with torch.device("meta"):
-        keys = SegmentRetriever(SegmentRetrieverConfig(dim=128, layers=2)).state_dict()
+        keys = SegmentRetriever(SegmentRetrieverConfig(hidden_size=128, layers=2)).state_dict()
     assert keys["seq_transf.resblocks.1.mlp.c_fc.weight"].shape == (512, 128)
     assert keys["frame_position_embeddings.weight"].shape == (32, 128)
 
@@ -133,7 +135,7 @@ def test_identity_start_learns_in_every_part() -> None:
 @torch.inference_mode()
 def test_the_random_start_keeps_features_in_reach() -> None:
     torch.manual_seed(0)
-    model = SegmentRetriever(SegmentRetrieverConfig(dim=64, layers=6))
+    model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=64, layers=6))
     frames = torch.randn(50, 4, 64)
     cosine = torch.nn.functional.cosine_similarity(
         model.frame_features(frames, torch.ones(50, 4)), frames, -1
@@ -165,8 +167,8 @@ def test_frames_that_do_not_fit(frames: tuple[int, ...], message: str) -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(InvalidValue, match="dim 10 is not a multiple of 4 heads"):
-        SegmentRetrieverConfig(dim=10, heads=4)
+    with pytest.raises(InvalidValue, match="hidden_size 10 is not a multiple of 4 heads"):
+        SegmentRetrieverConfig(hidden_size=10, heads=4)
     with pytest.raises(InvalidValue, match="loss 'nce' is not known; give one of mil-nce"):
         SegmentRetrieverConfig(loss="nce")
     with pytest.raises(InvalidValue, match="kernel 4: must be odd"):
@@ -409,7 +411,7 @@ def test_positives_are_no_negatives() -> None:
 def test_the_refiner_learns_where_moments_are() -> None:
     """Frames of the moment resemble the query; the refiner is to find their bounds in new windows."""
     torch.manual_seed(0)
-    model = SprClip(SprClipConfig(dim=DIM, layers=1, positions=12, identity_start=True))
+    model = SprClip(SprClipConfig(hidden_size=DIM, layers=1, max_clips=12, identity_start=True))
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
 
     def draw() -> PairBatch:

@@ -18,7 +18,7 @@ from moviola.models.xml import PRESETS, XML, XMLConfig, XMLContext, with_endpoin
 
 SMALL = XMLConfig(
     visual_size=6, subtitle_size=5, query_size=4, hidden_size=8, heads=2, dropout=0.0, max_clips=16,
-    max_tokens=10, top_videos=3, top_moments=5, shortest=1, longest=4,
+    max_tokens=10, top_videos=3, top_moments=5, shortest_span=1, longest_span=4,
 )  # fmt: skip
 PICTURES = replace(SMALL, subtitle_size=0)
 
@@ -324,7 +324,7 @@ def test_mixed_precision_trains_and_stays_near(dtype: torch.dtype) -> None:
 
 
 def test_too_few_spans_are_marked() -> None:
-    config = replace(SMALL, top_moments=40, top_videos=1, shortest=7, longest=8)
+    config = replace(SMALL, top_moments=40, top_videos=1, shortest_span=7, longest_span=8)
     model, batch = model_of(config), batch_of(config)
     with torch.inference_mode():
         short = encoded(model, batch).select(torch.tensor([1, 0]))
@@ -350,7 +350,7 @@ def test_dropout_only_when_training() -> None:
 
 def test_it_learns_a_batch_by_heart() -> None:
     torch.manual_seed(0)
-    config = replace(SMALL, span_weight=1.0, hidden_size=16, shortest=2, longest=3)
+    config = replace(SMALL, span_weight=1.0, hidden_size=16, shortest_span=2, longest_span=3)
     model, batch = XML(config), batch_of(config, pairs=4)
     batch = replace(batch, similarity=torch.ones(4))
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
@@ -373,7 +373,10 @@ def test_presets_are_the_published_sizes() -> None:
     for name, seconds in (("charades-sta", (3.0, 24.0)), ("didemo", (5.0, 10.0))):
         config = PRESETS[name]
         assert config.subtitle_size == 0
-        allowed = (config.shortest * config.clip_seconds, (config.longest - 1) * config.clip_seconds)
+        allowed = (
+            config.shortest_span * config.clip_seconds,
+            (config.longest_span - 1) * config.clip_seconds,
+        )
         assert allowed == seconds
 
 

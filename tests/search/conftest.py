@@ -27,12 +27,13 @@ Nobody remembered the harbour in winter.
 
 # Sizes that keep a forward pass at milliseconds; 128 is the demo encoder's, 384 the sentence encoder's.
 TINY: dict[str, dict[str, Any]] = {
-    "spr-stage1": {"dim": 128, "layers": 1, "positions": 8},
-    "spr-clip": {"dim": 128, "layers": 1, "positions": 32},
-    "reel": {"visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16, "longest": 12},
+    "spr-stage1": {"hidden_size": 128, "layers": 1, "max_clips": 8},
+    "spr-clip": {"hidden_size": 128, "layers": 1, "max_clips": 32},
+    "reel": {"visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16,
+        "longest_span": 12},
     "reloclnet": {
         "visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16, "heads": 2,
-        "longest_video": 32, "labels": "spr", "shortest_span": 1, "clip_seconds": 1.0,
+        "max_clips": 32, "labels": "spr", "shortest_span": 1, "clip_seconds": 1.0,
     },
 }  # fmt: skip
 

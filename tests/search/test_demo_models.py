@@ -15,16 +15,16 @@ from typer.testing import CliRunner
 
 import moviola
 from moviola.cli import app
-from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
+from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, NotFound
-from moviola.library.trained import DEMO_MODELS, revision_of, source_of
+from moviola.library.models_in_use import DEMO_MODELS, source_of
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
-from moviola.models.calibration import Calibration
-from moviola.models.pretrained import from_pretrained, read_description
+from moviola.models.pretrained import from_pretrained, read_description, revision_of
+from moviola.retrieval import Calibration
 from moviola.search import Library
 
 ROOT = Path(__file__).resolve().parents[2]

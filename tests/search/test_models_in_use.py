@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library import repair, verify
-from moviola.library.trained import ROLES
-from moviola.refine import REFINERS
+from moviola.library.models_in_use import ROLES
+from moviola.retrieval.refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
 
@@ -46,7 +45,7 @@ def test_models_are_copied_and_recorded(library: Library, folder: Path, trained:
         copies = folder / "models" / role / about["name"]
         assert files(copies) == {"config.json", "model.safetensors", "README.md"}
         assert f'{role} = "{about["name"]}"' in (folder / "moviola.toml").read_text()
-    assert verify(library) == []
+    assert library.verify() == []
 
 
 def test_the_models_may_be_used_from_where_they_were_copied_to(library: Library, trained: Trained) -> None:
@@ -94,7 +93,7 @@ def test_one_role_leaves_the_other_alone(library: Library, trained: Trained) -> 
 def test_the_index_is_made_anew_when_stage_1_changes(library: Library, trained: Trained) -> None:
     def published(**options: Any) -> bytes:
         with Library(library.folder, **options) as reopened:
-            assert verify(reopened) == []
+            assert reopened.verify() == []
         (path,) = (library.folder / "index").glob("segments-*.faiss")
         return path.read_bytes()
 
@@ -121,11 +120,11 @@ def test_an_index_of_another_stage_1_is_not_searched(library: Library, trained: 
         (index / name).write_bytes(content)
     with Library(library.folder, read_only=True) as reopened:
         assert answers(reopened) == expected
-        (problem,) = verify(reopened)
+        (problem,) = reopened.verify()
         assert "mean of normalised frames" in problem.message and problem.repairable
     with Library(library.folder) as reopened:
-        repair(reopened)
-        assert verify(reopened) == []
+        reopened.repair()
+        assert reopened.verify() == []
 
 
 def test_videos_that_come_later_are_indexed_with_the_models(
@@ -136,7 +135,7 @@ def test_videos_that_come_later_are_indexed_with_the_models(
     library.remove(["film0", "film2"])
     assert {m.video_id for m in answers(library)[0]} == {"film1"}
     library.index(films)
-    assert verify(library) == []
+    assert library.verify() == []
     rows = {video.row for video in library.catalogue.videos()}
     (contexts,) = (library.folder / "cache" / "context").iterdir()
     assert {int(path.stem) for path in contexts.iterdir()} == rows
@@ -153,7 +152,7 @@ def test_a_writer_takes_over_the_models_that_another_process_has_put_in_use(
         library.remove(["film2"])
         assert library.models_in_use() == other.models_in_use()
         assert answers(library) == answers(other)
-        assert verify(library) == []
+        assert library.verify() == []
 
 
 # ---- refusals ----------------------------------------------------------------------------------------------
@@ -182,15 +181,15 @@ def test_models_for_other_features_are_refused_with_both_values(
 @pytest.mark.parametrize(
     ("architecture", "changes", "message"),
     [
-        ("spr-stage1", {"dim": 64}, "frame features of size 64, but the library has 128"),
-        ("spr-stage1", {"positions": 3}, "at most so many clips 3, but the library has 4"),
+        ("spr-stage1", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
+        ("spr-stage1", {"max_clips": 3}, "at most so many clips 3, but the library has 4"),
         ("spr-stage1", {"extra": {"segment_clips": 8}}, "segment clips 8, but the library has 4"),
         (
             "spr-stage1",
             {"extra": {"settings": {"sampling": {"segment_clips": 2}}}},
             "segment clips 2, but the library has 4",
         ),
-        ("spr-clip", {"dim": 64}, "frame features of size 64, but the library has 128"),
+        ("spr-clip", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"visual_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"query_size": 64}, "query features of size 64, but the library has 128"),
         ("reloclnet", {"subtitle_size": 96}, "subtitle features of size 96, but the library has 384"),
@@ -282,12 +281,12 @@ def test_a_model_in_use_that_is_lost_or_changed_is_said(
         weights[-1] ^= 1
         (model / "model.safetensors").write_bytes(weights)
     with Library(library.folder) as reopened:
-        (problem,) = verify(reopened)
+        (problem,) = reopened.verify()
         assert str(model) in problem.message and not problem.repairable
         with pytest.raises(LibraryError, match=f"moviola library use .* --{role} FOLDER"):
             reopened.search("anything")
         reopened.use(**{role: "none"})  # type: ignore[arg-type]
-        assert reopened.search("anything") and verify(reopened) == []
+        assert reopened.search("anything") and reopened.verify() == []
 
 
 def test_a_name_that_leads_out_of_the_library_is_refused(library: Library) -> None:

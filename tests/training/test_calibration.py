@@ -130,7 +130,7 @@ def test_reliability_by_hand() -> None:
 
 TINY = {
     "spr-stage1": ["model.layers=1", "loop.steps=30"],
-    "reel": ["model.hidden_size=16", "model.heads=2", "model.longest=8", "loop.steps=40"],
+    "reel": ["model.hidden_size=16", "model.heads=2", "model.longest_span=8", "loop.steps=40"],
     "spr-clip": ["model.layers=1", "loop.steps=2"],
     "spr-relo": ["model.hidden_size=16", "model.heads=2", "sampling.strategy=standard", "loop.steps=2"],
     "spr-relo-large": ["model.hidden_size=8", "model.heads=2", "sampling.strategy=standard", "loop.steps=2"],

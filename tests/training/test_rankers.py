@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from moviola.datasets.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.measures import Run, tvr_recall
 from moviola.models.pretrained import build
@@ -41,10 +41,10 @@ from moviola.training.registry import recipe
 SMALL = ["model.hidden_size=16", "model.heads=2", "model.dropout=0.0"]
 QUICK = ["loop.optimizer.lr=3e-3", "loop.batch_size=16", "loop.evaluate_every=1000", "loop.patience=0"]
 OVERRIDES: dict[str, list[str]] = {
-    "xml": ["model.shortest=1", "model.span_weight=0.3", "loop.steps=120", "sampling.hard_from=3"],
+    "xml": ["model.shortest_span=1", "model.span_weight=0.3", "loop.steps=120", "sampling.hard_from=3"],
     "reloclnet": ["model.shortest_span=1", "model.span_weight=0.3", "loop.steps=120"],
-    "conquer": ["model.feed_forward_size=32", "model.moment_weight=1.0", "loop.steps=60"],
-    "prem": ["model.intermediate_size=32", "loop.steps=60"],
+    "conquer": ["model.feed_forward_size=32", "model.span_weight=1.0", "loop.steps=60"],
+    "prem": ["model.feed_forward_size=32", "loop.steps=60"],
 }
 for rival in ("conquer", "prem"):
     OVERRIDES[rival].append("sampling.negatives=2")  # some queries have answers in all but two videos
@@ -157,16 +157,13 @@ def test_the_papers_settings() -> None:
 @pytest.mark.parametrize("clip_seconds", [0.5, 1.0, 1.5, 60.0])
 def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world: Any) -> None:
     sizes = replace(world.train.sizes, clip_seconds=clip_seconds)
-    for chosen, low, high in (
-        (XML_RECIPE, "shortest", "longest"),
-        (RELOCLNET, "shortest_span", "longest_span"),
-    ):
+    for chosen in (XML_RECIPE, RELOCLNET):
         sized = chosen.sized(sizes)
-        assert 0 <= sized[low] < sized[high]
+        assert 0 <= sized["shortest_span"] < sized["longest_span"]
         if clip_seconds <= 1.5:
-            assert (sized[low] + 1) * clip_seconds == pytest.approx(3.0)
-            assert sized[high] * clip_seconds == pytest.approx(22.5, abs=clip_seconds / 2)
-    assert PREM.sized(sizes)["longest"] == max(1, round(36 / clip_seconds))
+            assert (sized["shortest_span"] + 1) * clip_seconds == pytest.approx(3.0)
+            assert sized["longest_span"] * clip_seconds == pytest.approx(22.5, abs=clip_seconds / 2)
+    assert PREM.sized(sizes)["longest_span"] == max(1, round(36 / clip_seconds))
 
 
 # ---- batches ---------------------------------------------------------------------------------------------
@@ -216,7 +213,7 @@ def test_a_long_video_is_pooled_and_its_moments_come_back_in_seconds(world: Any)
 
 def test_moments_of_pooled_videos_end_with_their_videos(world: Any) -> None:
     val = world.val  # 4 videos of 5 clips have 60 spans, which are all among the answers
-    model = untrained("xml", val, "model.max_clips=5", "model.top_moments=100", "model.shortest=0")
+    model = untrained("xml", val, "model.max_clips=5", "model.top_moments=100", "model.shortest_span=0")
     for moments in XML_RECIPE.run(model, val).rows().values():
         assert len(moments) == 60
         for video, duration in zip(val.clips.videos, val.clips.durations, strict=True):

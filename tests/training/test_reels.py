@@ -16,7 +16,7 @@ from moviola.training.reels import REEL, ReelTask, encoded_clips, reel_run
 from moviola.types import Proposal, Span
 
 SMALL = [
-    "model.hidden_size=16", "model.heads=2", "model.longest=8", "model.dropout=0.0",
+    "model.hidden_size=16", "model.heads=2", "model.longest_span=8", "model.dropout=0.0",
     "loop.batch_size=4", "loop.optimizer.lr=1e-2",
 ]  # fmt: skip
 

@@ -38,8 +38,8 @@ from moviola.types import Proposal, Span
 
 DIM, CONCEPTS, VIDEOS, ASKED = 16, 6, 24, 3
 SMALL: dict[RefinerRecipe, list[str]] = {
-    SPR_CLIP: ["model.layers=1", "model.heads=2", "model.positions=40"],
-    SPR_RELO: ["model.hidden_size=16", "model.heads=2", "model.longest_video=40"],
+    SPR_CLIP: ["model.layers=1", "model.heads=2", "model.max_clips=40"],
+    SPR_RELO: ["model.hidden_size=16", "model.heads=2", "model.max_clips=40"],
 }
 QUICK = ["loop.optimizer.lr=5e-3", "loop.optimizer.warmup=0.1", "loop.batch_size=32", "sampling.strong=2"]
 RECIPES = pytest.mark.parametrize("recipe", SMALL, ids=lambda recipe: recipe.architecture)
@@ -347,7 +347,7 @@ def test_same_window_is_held_once(splits: tuple[Split, Split]) -> None:
 
 def test_long_windows_are_pooled(splits: tuple[Split, Split]) -> None:
     split = splits[0]
-    model = SprClip(replace(small_model(SPR_CLIP, split).config, positions=20))  # type: ignore[arg-type, type-var]
+    model = SprClip(replace(small_model(SPR_CLIP, split).config, max_clips=20))  # type: ignore[arg-type, type-var]
     made = task(SPR_CLIP, split, model, context=100.0)
     for batch in made.batches(0, np.random.default_rng(0)):
         assert batch.pairs.visual.shape[1] == 20
@@ -496,7 +496,7 @@ def test_same_seed_same_weights(splits: tuple[Split, Split], recipe: RefinerReci
 
 def test_starts_from_stage_1(splits: tuple[Split, Split]) -> None:
     torch.manual_seed(1)
-    retriever = SegmentRetriever(SegmentRetrieverConfig(dim=DIM, layers=1, heads=2))
+    retriever = SegmentRetriever(SegmentRetrieverConfig(hidden_size=DIM, layers=1, heads=2))
     seen: list[nn.Module] = []
 
     def start(model: nn.Module) -> None:

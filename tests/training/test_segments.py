@@ -126,7 +126,7 @@ def test_recall_is_the_share_found(scores: np.ndarray, shares: np.ndarray, k: in
 def test_every_batch_marks_all_that_goes_together(world: Any) -> None:
     split = world.train
     grid = SegmentGrid.of(split.clips, 2)
-    model = SegmentRetriever(SegmentRetrieverConfig(dim=16, layers=1, heads=2))
+    model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2))
     task = SegmentTask(model, grid, split.queries, split.pairs, grid, split.queries, split.pairs, 8)
     shares = grid.shares(split.pairs).toarray()
     batches = list(task.batches(0, np.random.default_rng(0)))
@@ -166,7 +166,7 @@ def test_training_finds_more_than_not_training(world: Any) -> None:
 @pytest.fixture(scope="module")
 def retriever() -> SegmentRetriever:
     torch.manual_seed(0)
-    sizes = SegmentRetrieverConfig(dim=16, layers=1, heads=2, identity_start=True)
+    sizes = SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2, identity_start=True)
     return SegmentRetriever(sizes).eval()
 
 

@@ -69,7 +69,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "spr-clip": ("model.layers=2", "model.identity_start=true", *STANDARD, *QUICK),
     "spr-relo": ("model.hidden_size=128", "model.heads=4", *STANDARD, *QUICK),
     "spr-relo-large": ("model.hidden_size=256", "model.heads=4", *STANDARD, *QUICK),
-    "reel": ("model.hidden_size=128", "model.longest=16"),
+    "reel": ("model.hidden_size=128", "model.longest_span=16"),
     "xml": ("model.hidden_size=128", "loop.batch_size=128", *QUICK),
     "reloclnet": ("model.hidden_size=128", "model.heads=4", "loop.batch_size=64", *QUICK),
     "conquer": (
@@ -83,7 +83,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     ),
     "prem": (
         "model.hidden_size=64",
-        "model.intermediate_size=256",
+        "model.feed_forward_size=256",
         "retriever.batch_size=64",
         "localizer.batch_size=16",
         *QUICK,

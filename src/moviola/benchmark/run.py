@@ -18,8 +18,9 @@ from moviola.benchmark.plan import Job
 from moviola.benchmark.recall import in_corpus, in_video
 from moviola.benchmark.world import World
 from moviola.errors import InvalidValue
+from moviola.files.writing import write_json
 from moviola.measures import Run
-from moviola.measures.writing import write_run
+from moviola.measures.output_formats import write_run
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.models.spr import SegmentRetriever, SprClip
 from moviola.training.cards import described, facts, model_card
@@ -165,15 +166,13 @@ def _keep(bench: Bench, job: Job, trained: Trained, run: Run, found: dict[str, A
         "parameters": sum(p.numel() for p in trained.model.parameters()),
         "log": trained.fitted[-1].history,
     }
-    draft = bench.result_file(job.name).with_suffix(".tmp")
-    draft.write_text(json.dumps(found, indent=1))
-    draft.replace(bench.result_file(job.name))
+    write_json(bench.result_file(job.name), found, indent=1)
 
 
 def _with_relevant_pairs(how: Any, split: Split, theta: float) -> Any:
     """The recipe with potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
-    from moviola.datasets.phrases import load_chunker
-    from moviola.datasets.relevant_pairs import encode_parts, parts_of, relevant_pairs
+    from moviola.datasets.building.phrases import load_chunker
+    from moviola.datasets.building.relevant_pairs import encode_parts, parts_of, relevant_pairs
     from moviola.encoders import load_sentence_encoder
 
     captions = split.pairs.captions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 
@@ -11,12 +12,22 @@ from moviola.errors import MoviolaError
 __all__ = ["app", "main"]
 
 # Each of these modules hangs its commands on `app` when imported; they import heavy libraries late.
-for _group in ("library", "gridhouse", "measures", "datasets", "models", "train", "benchmark"):
+for _group in (
+    "library",
+    "search",
+    "doctor",
+    "gridhouse",
+    "measures",
+    "datasets",
+    "models",
+    "train",
+    "benchmark",
+):
     importlib.import_module(f"moviola.cli.{_group}")
 
 
 def main() -> None:
-    """Run the command line; a :class:`MoviolaError` becomes one line on standard error and exit code 1."""
+    """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
     try:
         app()
     except MoviolaError as error:
@@ -24,3 +35,13 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        note(f"error: {_told(error)}")
+        sys.exit(1)
+
+
+def _told(error: OSError) -> str:
+    """What the system refused, where, and what to do: the machine stands in the way, not a defect."""
+    what = error.strerror or str(error)
+    remedy = "free some space" if error.errno == errno.ENOSPC else "see that it is there and may be used"
+    return f"{f'{error.filename}: ' if error.filename else ''}{what}; {remedy}, then run the command again"

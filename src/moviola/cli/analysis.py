@@ -26,7 +26,7 @@ def replacements_(
     """
     from dataclasses import asdict
 
-    from moviola.datasets.analysis import replacements
+    from moviola.datasets.building.analysis import replacements
     from moviola.datasets.readers import read_annotations
     from moviola.errors import InvalidValue
 
@@ -52,7 +52,7 @@ def similarity_(
 
     Example: `moviola dataset similarity val.json`
     """
-    from moviola.datasets.analysis import read_judged, relevance_by_similarity
+    from moviola.datasets.building.analysis import read_judged, relevance_by_similarity
 
     judged = read_judged(path)
     table = relevance_by_similarity(judged, bins)

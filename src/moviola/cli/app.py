@@ -1,5 +1,8 @@
 """The Typer application that every command file hangs its commands on, and what they all share.
 
+Everything that is printed goes through here. Ids, file names and subtitles are other people's text: they are
+shown letter by letter, never read as markup, and what would steer the terminal is replaced.
+
 Exit codes (also in ``moviola --help``): 0 all went well; 1 an error, named on standard error; 2 wrong
 usage; 3 the work was done, but something in it was refused or found damaged; 130 interrupted.
 """
@@ -7,13 +10,21 @@ usage; 3 the work was done, but something in it was refused or found damaged; 13
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn, Task, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-__all__ = ["EXIT_PARTIAL", "JsonOption", "app", "console", "emit_json", "leave_partial", "note"]
+__all__ = [
+    "EXIT_PARTIAL", "JsonOption", "app", "console", "emit_json", "leave_partial", "note", "plain",
+    "progress_bar", "show_table",
+]  # fmt: skip
 
 EXIT_PARTIAL = 3
 
@@ -30,19 +41,67 @@ app = typer.Typer(
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
-console = Console(highlight=False, soft_wrap=True)
-_errors = Console(stderr=True, highlight=False, soft_wrap=True)
+# Control characters but tab and line feed, marks that turn the direction of writing, and the halves of
+# characters as which Python reads file names that are no Unicode.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """A text without characters that would steer the terminal or cannot be written; each becomes ``�``."""
+    return _STEERING.sub("\ufffd", text)
+
+
+class _PlainConsole(Console):
+    """Shows strings as they are, in tables too, but for what steers the terminal."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(plain(text), **options)
+
+
+console = _PlainConsole()
+"""Standard output."""
+
+_errors = _PlainConsole(stderr=True)
 
 
 def emit_json(value: Any) -> None:
-    """Print one JSON document to standard output."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=1, default=str)
-    sys.stdout.write("\n")
+    """Print one JSON document to standard output; what steers the terminal is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    # json.dumps has escaped all below U+0020 inside of strings; what stands outside are line feeds.
+    escaped = _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.write(escaped + "\n")
 
 
 def note(message: str) -> None:
     """Say something to the person on standard error, so that standard output stays data."""
-    _errors.print(message, markup=False)
+    _errors.print(message)
+
+
+def show_table(table: Table, rows: Iterable[Sequence[str | Text]]) -> None:
+    """Print rows of text below the columns of a table, no wider than the terminal."""
+    for row in rows:
+        table.add_row(*row)
+    console.print(table, soft_wrap=False)
+
+
+class _Description(TextColumn):
+    """The description of a task, as it is."""
+
+    def __init__(self) -> None:
+        super().__init__("{task.description}", markup=False)
+
+    def render(self, task: Task) -> Text:
+        return Text(plain(task.description))
+
+
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """Tasks with these columns behind their descriptions; shown only if standard error is a terminal."""
+    return Progress(
+        _Description(), *columns, console=_errors, disable=not _errors.is_terminal, transient=True
+    )
 
 
 def leave_partial() -> NoReturn:

@@ -58,4 +58,4 @@ def gridhouse_(
     if json:
         emit_json({"report": str(path), "models": [job.name for job in jobs(chosen)]})
     else:
-        console.print(f"the report is in {path}", markup=False)
+        console.print(f"the report is in {path}")

@@ -38,7 +38,8 @@ def consensus_(
 
     Example: `moviola dataset consensus raw_annotation.csv --out agreed.csv`
     """
-    from moviola.datasets.consensus import agreement, consensus, read_ratings, write_agreed
+    from moviola.datasets.building.annotation_files import read_ratings, write_agreed
+    from moviola.datasets.building.consensus import agreement, consensus
 
     given = read_ratings(ratings)
     outcome, figures = consensus(given), agreement(given)
@@ -54,7 +55,6 @@ def consensus_(
     console.print(
         f"{out}: {len(outcome.agreed)} pairs agreed, {len(outcome.discarded)} discarded, "
         f"{len(outcome.open)} need more ratings, {len(outcome.uncountable)} with another number of ratings",
-        markup=False,
     )
     console.print("levels 0 to 4: " + " / ".join(map(str, histogram)))
     console.print(f"Cohen's kappa {figures.kappa:.3f}, weighted by squares {figures.weighted_kappa:.3f}")
@@ -109,7 +109,7 @@ def stats(
     console.print(f"{'moment / video':>22}  {figures.ratio:.2f}")
     for flaw, count in found.flaw_counts.items():
         first = next(f.where for f in found.flaws if f.kind == flaw)
-        console.print(f"{flaw:>22}  {count} (first: {first})", markup=False)
+        console.print(f"{flaw:>22}  {count} (first: {first})")
 
 
 @dataset.command()
@@ -129,24 +129,21 @@ def pseudo(
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
     """
-    import json as json_format
-
-    from moviola.cli.queries import read_queries
-    from moviola.datasets.pseudo import pseudo_training_set
+    from moviola.datasets.building.pseudo import pseudo_training_set
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
+    from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     embeddings = _embed(encoder, found.captions)
     entries = pseudo_training_set(found, embeddings, top, held_out=banned)
-    draft = out.with_name(out.name + ".tmp")
-    draft.write_text(json_format.dumps(entries, ensure_ascii=False))
-    draft.replace(out)
+    write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     if json:
         emit_json({"queries": len(entries), "pairs": pairs, "out": str(out)})
     else:
-        console.print(f"{out}: {len(entries)} queries, {pairs} pairs", markup=False)
+        console.print(f"{out}: {len(entries)} queries, {pairs} pairs")
 
 
 def _embed(encoder: str, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -176,15 +173,14 @@ def convert(
 
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
     """
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_tvr
+    from moviola.datasets.readers import read_annotations, write_tvr
 
     found = read_annotations(path, kind, durations)
     write_tvr(found, out)
     if json:
         emit_json({"out": str(out), "moments": len(found), "flaws": found.flaw_counts})
     else:
-        console.print(f"{out}: {len(found)} moments {found.flaw_counts or ''}", markup=False)
+        console.print(f"{out}: {len(found)} moments {found.flaw_counts or ''}")
 
 
 @dataset.command()
@@ -214,8 +210,8 @@ def imprecise(
 
     import numpy as np
 
-    from moviola.datasets.chat import ChatEndpoint
-    from moviola.datasets.imprecise import (
+    from moviola.datasets.building.chat import ChatEndpoint
+    from moviola.datasets.building.imprecise import (
         Check,
         by_rules,
         make_imprecise,
@@ -223,9 +219,8 @@ def imprecise(
         with_captions,
         write_review,
     )
-    from moviola.datasets.person_names import learn_names
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_tvr
+    from moviola.datasets.building.person_names import learn_names
+    from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
     from moviola.errors import InvalidValue
 
@@ -261,7 +256,7 @@ def imprecise(
         emit_json(figures)
     else:
         for name, value in figures.items():
-            console.print(f"{name:>10}  {value}", markup=False)
+            console.print(f"{name:>10}  {value}")
     if outcome.failed or outcome.open:
         leave_partial()
 
@@ -280,19 +275,18 @@ def split(
 
     Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
     """
-    import json as json_format
-
+    from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import draw_queries, write_text
+    from moviola.files.writing import write_json
 
     drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
     for name, queries in drawn.items():
         rows = [{"query_id": number, "query": query} for number, query in queries.items()]
-        write_text(out / f"{name}_queries.json", json_format.dumps(rows, ensure_ascii=False, indent=0))
+        write_json(out / f"{name}_queries.json", rows, indent=0)
     if json:
         emit_json({name: len(queries) for name, queries in drawn.items()})
     else:
-        console.print(f"{out}: {val} queries for validation, {test} for test", markup=False)
+        console.print(f"{out}: {val} queries for validation, {test} for test")
 
 
 @dataset.command()
@@ -309,11 +303,11 @@ def candidates(
 
     Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
     """
-    from moviola.cli.queries import read_queries
-    from moviola.datasets.labelstudio import candidate_pairs
-    from moviola.datasets.pseudo import candidates as most_similar
+    from moviola.datasets.building.annotation_files import write_pairs
+    from moviola.datasets.building.labelstudio import candidate_pairs
+    from moviola.datasets.building.pseudo import candidates as most_similar
     from moviola.datasets.readers import read_annotations
-    from moviola.datasets.writing import write_pairs
+    from moviola.datasets.readers.queries import read_queries
 
     found = read_annotations(path, kind)
     texts = {query.query_id: query.text for query in read_queries(queries)}
@@ -323,7 +317,7 @@ def candidates(
     if json:
         emit_json({"queries": len(texts), "pairs": len(pairs), "out": str(out)})
     else:
-        console.print(f"{out}: {len(pairs)} pairs of {len(texts)} queries", markup=False)
+        console.print(f"{out}: {len(pairs)} pairs of {len(texts)} queries")
 
 
 @dataset.command()
@@ -347,23 +341,22 @@ def tasks(
 
     Example: `moviola dataset tasks pairs.csv --out batch1.json`
     """
-    import json as json_format
-
-    from moviola.datasets.labelstudio import LABEL_CONFIG, next_pairs
-    from moviola.datasets.labelstudio import tasks as made_of
-    from moviola.datasets.writing import read_agreed, read_pairs, write_text
+    from moviola.datasets.building.annotation_files import read_agreed, read_pairs
+    from moviola.datasets.building.labelstudio import LABEL_CONFIG, next_pairs
+    from moviola.datasets.building.labelstudio import tasks as made_of
+    from moviola.files.writing import write_json, write_text
 
     known = read_pairs(pairs)
     if agreed is None:
         due = [pair for pair in known if pair.batch == 1]
     else:
         due = next_pairs(known, read_agreed(agreed), last=last, threshold=threshold)
-    write_text(out, json_format.dumps(made_of(due, video), ensure_ascii=False, indent=0))
+    write_json(out, made_of(due, video), indent=0)
     write_text(out.with_suffix(".xml"), LABEL_CONFIG)
     if json:
         emit_json({"tasks": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
     else:
-        console.print(f"{out}: {len(due)} tasks", markup=False)
+        console.print(f"{out}: {len(due)} tasks")
 
 
 @dataset.command()
@@ -376,15 +369,15 @@ def ratings(
 
     Example: `moviola dataset ratings export.json --out raw_annotation.csv`
     """
-    from moviola.datasets.labelstudio import ratings_of
-    from moviola.datasets.writing import write_ratings
+    from moviola.datasets.building.annotation_files import write_ratings
+    from moviola.datasets.building.labelstudio import ratings_of
 
     given = ratings_of(export)
     write_ratings(given, out)
     if json:
         emit_json({"ratings": len(given), "out": str(out)})
     else:
-        console.print(f"{out}: {len(given)} ratings", markup=False)
+        console.print(f"{out}: {len(given)} ratings")
 
 
 @dataset.command()
@@ -396,14 +389,15 @@ def exam(
 
     Example: `moviola dataset exam exam_ratings.csv`
     """
-    from moviola.datasets.consensus import exam_scores, read_ratings
+    from moviola.datasets.building.annotation_files import read_ratings
+    from moviola.datasets.building.consensus import exam_scores
 
     scores = exam_scores(read_ratings(answers))
     if json:
         emit_json(scores)
     else:
         for worker, distance in scores.items():
-            console.print(f"{distance:6.3f}  {worker}", markup=False)
+            console.print(f"{distance:6.3f}  {worker}")
 
 
 @dataset.command()
@@ -417,10 +411,10 @@ def judgements(
 
     Example: `moviola dataset judgements pairs.csv --agreed agreed.csv --out val.json`
     """
-    from moviola.datasets.writing import read_agreed, read_pairs, write_judgements
+    from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
     if json:
         emit_json({"pairs": count, "out": str(out)})
     else:
-        console.print(f"{out}: {count} judged pairs", markup=False)
+        console.print(f"{out}: {count} judged pairs")

@@ -38,7 +38,7 @@ def convert_(
     if json:
         emit_json({"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)})
     else:
-        console.print(f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}", markup=False)
+        console.print(f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}")
 
 
 @features.command("check")
@@ -66,7 +66,7 @@ def check(
     if json:
         emit_json({"flaws": [{"kind": flaw.kind, "where": flaw.where} for flaw in flaws]})
     elif not flaws:
-        console.print(f"{source}: fits {annotations}", markup=False)
+        console.print(f"{source}: fits {annotations}")
     else:
         for name, count in Counter(flaw.kind for flaw in flaws).items():
             some = [flaw.where for flaw in flaws if flaw.kind == name][:5]
@@ -99,7 +99,6 @@ def from_library(
         console.print(
             f"{out}: {made['videos']:,} videos, {made['frames']:,} frames of {made['dim']} every "
             f"{made['clip_seconds']:g} s; {made['queries']:,} queries; subtitles of {made['subtitles']} each",
-            markup=False,
         )
 
 
@@ -184,7 +183,6 @@ def from_files(
             f"{out}: {made['videos']:,} videos, {made['frames']:,} clips of {made['dim']} every "
             f"{made['clip_seconds']:g} s; {made['queries']:,} queries of {made['query_dim']}; subtitles of "
             f"{made['subtitles']} each",
-            markup=False,
         )
 
 
@@ -203,14 +201,14 @@ def relevant_pairs_(
 
     Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
     """
-    from moviola.datasets.phrases import load_chunker
-    from moviola.datasets.readers import read_annotations
-    from moviola.datasets.relevant_pairs import (
+    from moviola.datasets.building.phrases import load_chunker
+    from moviola.datasets.building.relevant_pairs import (
         encode_parts,
         parts_of,
         relevant_pairs,
         write_relevant_pairs,
     )
+    from moviola.datasets.readers import read_annotations
     from moviola.encoders import load_sentence_encoder
 
     captions = read_annotations(path, kind, durations).captions
@@ -224,5 +222,4 @@ def relevant_pairs_(
     else:
         console.print(
             f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
-            markup=False,
         )

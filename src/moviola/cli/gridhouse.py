@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from moviola.cli.app import JsonOption, app, console, emit_json
+from moviola.cli.app import JsonOption, app, console, emit_json, progress_bar
 
 
 @app.command()
@@ -31,17 +31,12 @@ def gridhouse(
     """
     from dataclasses import asdict
 
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
     from moviola.datasets.gridhouse import build
     from moviola.media import write_video
 
-    err = Console(stderr=True)
-    bar = Progress(
-        *Progress.get_default_columns(), MofNCompleteColumn(), console=err, disable=not err.is_terminal
-    )
-    with bar:
+    with progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("making films", total=None)
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
@@ -54,7 +49,6 @@ def gridhouse(
     console.print(
         f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
         f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
-        markup=False,
     )
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())

@@ -1,19 +1,26 @@
-"""Commands on a library: index, search, list, show, remove, verify, doctor, library use."""
+"""Commands on what a library holds: index, list, show, remove, verify, library use."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+from moviola.cli.app import (
+    JsonOption,
+    app,
+    console,
+    emit_json,
+    leave_partial,
+    note,
+    progress_bar,
+    show_table,
+)
 
 if TYPE_CHECKING:
-    from moviola.library import IngestReport
-    from moviola.search import Library
-    from moviola.types import Moment
+    from moviola.library import IngestProgress, IngestReport
 
 LibraryOption = Annotated[
     Path, typer.Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
@@ -27,12 +34,6 @@ settings_group = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(settings_group)
-
-
-def _open(folder: Path) -> Library:
-    from moviola.search import Library
-
-    return Library(folder, read_only=True)
 
 
 @app.command("index")
@@ -89,22 +90,13 @@ def index_(
 
 
 class _IndexProgress:
-    """A bar on standard error with rate and time left; nothing when that is not a terminal."""
+    """A bar with rate and time left."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-        err = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=err,
-            disable=not err.is_terminal,
-            transient=True,
+        self._bar = progress_bar(
+            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
         )
         self._task = self._bar.add_task("looking for videos", total=None, rate="")
         self._seconds = 0.0
@@ -117,7 +109,7 @@ class _IndexProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def __call__(self, step: Any) -> None:
+    def __call__(self, step: IngestProgress) -> None:
         if step.seconds < self._current:
             self._seconds += self._current
         self._current = step.seconds
@@ -141,7 +133,7 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         "unchanged": report.unchanged,
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
-    console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched", markup=False)
+    console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
     for what, reasons in (
         ("refused", report.refused),
         ("partial", report.partial),
@@ -156,135 +148,6 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         note(f"missing: {video_id}: its file is gone; --prune takes it out of the library")
 
 
-@app.command()
-def search(
-    text: Annotated[str | None, typer.Argument(help="What to look for, in plain words.")] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="At most so many moments.")] = 10,
-    per_video: Annotated[int | None, typer.Option(min=1, help="At most so many of one video.")] = None,
-    video: Annotated[list[str] | None, typer.Option(help="Look only into this video; repeatable.")] = None,
-    min_score: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Leave out what scores less; with a trained refiner .5 is as likely right as wrong, without "
-            "one as good as the luckiest piece of the library would be by chance.",
-        ),
-    ] = 0.0,
-    by: Annotated[
-        Literal["both", "visual", "subtitles"], typer.Option(help="Which evidence to use.")
-    ] = "both",
-    coarse: Annotated[
-        bool, typer.Option("--coarse", help="Proposals as they are, without refinement.")
-    ] = False,
-    clips: Annotated[Path | None, typer.Option(help="Cut the moments into this folder.")] = None,
-    sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the moments (PNG).")] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help="A file of queries: TVR-Ranking JSON, or one query a line.")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option(help="Where the answers to --queries go (JSON run file).")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Moments that answer a text, best first.
-
-    Example: `moviola search "somebody opens a red door" --top 5 --sheet found.png`
-
-    A whole query file: `moviola search --queries test.json --run run.json --top 100`
-    """
-    if (text is None) == (queries is None):
-        raise typer.BadParameter("give either a text or --queries FILE")
-    if (queries is None) != (run is None):
-        raise typer.BadParameter("--queries and --run belong together")
-    if run is not None and (clips or sheet):
-        raise typer.BadParameter("--clips and --sheet show the answer to one text, not to a query file")
-    limits: dict[str, Any] = {
-        "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
-        "refine": not coarse,
-    }  # fmt: skip
-    with _open(library) as lib:
-        if queries is not None and run is not None:
-            _answer_file(lib, queries, run, limits, json)
-            return
-        moments = lib.search(str(text), **limits)
-        sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
-    failed: dict[str, str] = {}
-    if clips:
-        from moviola.export import export_clips
-
-        failed |= export_clips(moments, sources, clips)[1]
-    if sheet:
-        from moviola.export import export_sheet
-
-        failed |= export_sheet(moments, sources, sheet, title=str(text))
-    if json:
-        emit_json([_plain(moment) for moment in moments])
-    else:
-        _print_moments(moments)
-    for name, reason in failed.items():
-        note(f"{name}: {reason}")
-    if failed:
-        leave_partial()
-
-
-def _plain(moment: Moment) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(moment)
-
-
-def _print_moments(moments: list[Moment]) -> None:
-    from moviola.export import clock
-
-    if not moments:
-        console.print("no moment found")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("rank", justify="right")
-    table.add_column("video", overflow="fold")
-    table.add_column("start – end", no_wrap=True)
-    table.add_column("score", justify="right")
-    spoken = any(moment.snippet for moment in moments)
-    if spoken:
-        table.add_column("said", overflow="ellipsis", no_wrap=True)
-    for moment in moments:
-        row = [
-            str(moment.rank), moment.video_id, f"{clock(moment.start)} – {clock(moment.end)}",
-            f"{moment.score:.3f}",
-        ]  # fmt: skip
-        table.add_row(*row, *([moment.snippet.replace("\n", " ")] if spoken else []))
-    console.print(table, soft_wrap=False)
-
-
-def _answer_file(lib: Library, queries: Path, run: Path, limits: dict[str, Any], json: bool) -> None:
-    import json as json_format
-
-    from rich.console import Console
-    from rich.progress import track
-
-    from moviola.cli.queries import read_queries
-
-    asked = read_queries(queries)
-    err = Console(stderr=True)
-    answers: dict[str, list[dict[str, object]]] = {}
-    batches = [asked[start : start + 32] for start in range(0, len(asked), 32)]
-    for batch in track(batches, "searching", console=err, disable=not err.is_terminal, transient=True):
-        for query, moments in zip(batch, lib.search_many(batch, **limits), strict=True):
-            answers[query.query_id] = [
-                {"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments
-            ]
-    draft = run.with_name(run.name + ".tmp")
-    draft.write_text(json_format.dumps(answers))
-    draft.replace(run)
-    found = sum(map(len, answers.values()))
-    if json:
-        emit_json({"queries": len(answers), "moments": found, "run": str(run)})
-    else:
-        console.print(f"{run}: {found} moments for {len(answers)} queries", markup=False)
-
-
 @app.command("list")
 def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """The videos of a library, refused ones with the reason.
@@ -292,8 +155,9 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     Example: `moviola list --library films`
     """
     from moviola.export import clock
+    from moviola.search import Library
 
-    with _open(library) as lib:
+    with Library(library, read_only=True) as lib:
         videos = lib.catalogue.videos()
     if json:
         fields = ("video_id", "duration", "state", "error", "path")
@@ -302,13 +166,10 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("video", "duration", "state"):
         table.add_column(column, overflow="fold")
-    for video in videos:
-        table.add_row(
-            video.video_id,
-            clock(video.duration),
-            ": ".join(part for part in (video.state, video.error) if part),
-        )
-    console.print(table, soft_wrap=False)
+    show_table(
+        table,
+        ((v.video_id, clock(v.duration), f"{v.state}: {v.error}" if v.error else v.state) for v in videos),
+    )
 
 
 @app.command()
@@ -322,8 +183,9 @@ def show(
     Example: `moviola show holiday/beach`
     """
     from moviola.export import clock
+    from moviola.search import Library
 
-    with _open(library) as lib:
+    with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video)
         cues = lib.catalogue.cues(row.row)
         about: dict[str, object] = {
@@ -344,7 +206,7 @@ def show(
         return
     about["duration"] = clock(row.duration)
     for key, value in about.items():
-        console.print(f"{key:>9}  {value}", markup=False)
+        console.print(f"{key:>9}  {value}")
 
 
 @app.command()
@@ -364,7 +226,7 @@ def remove(
     if json:
         emit_json({"removed": removed})
     else:
-        console.print(f"{library}: {len(removed)} removed", markup=False)
+        console.print(f"{library}: {len(removed)} removed")
 
 
 @app.command()
@@ -382,13 +244,12 @@ def verify(
     """
     from dataclasses import asdict
 
-    from moviola import library as rooms
     from moviola.search import Library
 
     with Library(library, read_only=not (repair or compact)) as lib:
-        repaired = rooms.repair(lib) if repair else []
-        freed = rooms.compact(lib) if compact else 0
-        problems = rooms.verify(lib)
+        repaired = lib.repair() if repair else []
+        freed = lib.compact() if compact else 0
+        problems = lib.verify()
     if json:
         emit_json({
             "problems": [asdict(problem) for problem in problems],
@@ -397,13 +258,13 @@ def verify(
         })  # fmt: skip
     else:
         for problem in repaired:
-            console.print(f"repaired: {problem.video_id or library}: {problem.message}", markup=False)
+            console.print(f"repaired: {problem.video_id or library}: {problem.message}")
         for problem in problems:
-            console.print(f"{problem.video_id or library}: {problem.message}", markup=False)
+            console.print(f"{problem.video_id or library}: {problem.message}")
         if compact:
             console.print(f"{freed / 2**20:.1f} MiB given back")
         if not problems:
-            console.print(f"{library}: sound", markup=False)
+            console.print(f"{library}: sound")
     if problems:
         leave_partial()
 
@@ -444,24 +305,4 @@ def use(
         return
     for role, model in models.items():
         about = f"{model['name']} (revision {model['revision']})" if model else "none"
-        console.print(f"{role:>7}  {about}", markup=False)
-
-
-@app.command()
-def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """What this machine has, what it lacks and what that means; and how the library stands.
-
-    Example: `moviola doctor`
-    """
-    from moviola.cli.checkup import checkup
-
-    findings = checkup(library)
-    if json:
-        emit_json([{"what": f.what, "ok": f.ok, "detail": f.detail} for f in findings])
-    else:
-        for finding in findings:
-            mark = "[green]ok[/]" if finding.ok else "[red]!![/]"
-            console.print(f"{mark}  {finding.what:<20} ", end="")
-            console.print(finding.detail, markup=False)
-    if not all(finding.ok for finding in findings):
-        leave_partial()
+        console.print(f"{role:>7}  {about}")

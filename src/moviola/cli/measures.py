@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from moviola.cli.app import JsonOption, app, console, emit_json, note
 from moviola.errors import InvalidValue
+from moviola.files.writing import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,10 +60,9 @@ def evaluate(
     """
     from moviola import measures as m
 
-    zero_length = preset is not None
     results = m.evaluate(
-        m.read_run(run, run_format, zero_length=zero_length),
-        m.read_qrels(qrels, qrels_format, zero_length=zero_length),
+        m.read_run(run, run_format, preset=preset),
+        m.read_qrels(qrels, qrels_format, preset=preset),
         measure or DEFAULT_MEASURES,
         preset,
     )
@@ -135,12 +134,9 @@ def compare(
     from moviola import measures as m
 
     paths, qrels = _runs_and_qrels(runs)
-    judged = m.read_qrels(qrels, zero_length=preset is not None)
+    judged = m.read_qrels(qrels, preset=preset)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
-    found = {
-        str(path): m.evaluate(m.read_run(path, zero_length=preset is not None), judged, names, preset)
-        for path in paths
-    }
+    found = {str(path): m.evaluate(m.read_run(path, preset=preset), judged, names, preset) for path in paths}
     baseline, *others = found
     rows = [
         (other, m.compare(found[baseline], found[other], name, trials=trials, seed=seed))
@@ -219,12 +215,8 @@ def _leave(
 
     rows = [[None if cell != cell else cell for cell in row] for row in rows]  # noqa: PLR0124
 
-    out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+    write_csv(path, header, rows)
     files = [str(path), *(str(p) for p in figures.save(figure, out / name))]
     if as_json:
         emit_json({"rows": [dict(zip(header, row, strict=True)) for row in rows], "files": files})

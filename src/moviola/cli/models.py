@@ -36,9 +36,7 @@ def list_models(as_json: JsonOption = False) -> None:
         emit_json([asdict(model) for model in found])
         return
     for model in found:
-        console.print(
-            f"{model.name}  {model.kind}  {model.source}  {model.size / 2**20:.1f} MiB", markup=False
-        )
+        console.print(f"{model.name}  {model.kind}  {model.source}  {model.size / 2**20:.1f} MiB")
     note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
 
 
@@ -60,7 +58,7 @@ def pull(
     if as_json:
         emit_json({"name": name, "folder": str(folder)})
     else:
-        console.print(f"{name} is in {folder}", markup=False)
+        console.print(f"{name} is in {folder}")
 
 
 @models.command()
@@ -84,14 +82,14 @@ def convert(
 
         moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
     """
-    from moviola.models.pretrained import convert_checkpoint
+    from moviola.models.releases import convert_checkpoint
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)
     if as_json:
         emit_json({"out": str(out), **facts})
     else:
-        console.print(f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters", markup=False)
+        console.print(f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters")
     note("It does not say which features it was trained on; `moviola library use` takes it with --force.")
 
 
@@ -132,13 +130,13 @@ def show(
         return
     for name in ("architecture", "parameters", "revision", "moviola"):
         value = facts[name]
-        console.print(f"{name:>13}  {f'{value:,}' if isinstance(value, int) else value}", markup=False)
+        console.print(f"{name:>13}  {f'{value:,}' if isinstance(value, int) else value}")
     for group in ("trained", "settings"):
-        console.print(f"{group}:", markup=False)
+        console.print(f"{group}:")
         for name, value in facts[group].items():
-            console.print(f"{name:>25}  {value}", markup=False)
+            console.print(f"{name:>25}  {value}")
     if text:
-        console.print(f"\n{text}", markup=False, end="")
+        console.print(f"\n{text}", end="")
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def answer(
     Example: `moviola answer conquer --candidates other.trec --features feat --queries test.json
     --out run.jsonl`
     """
-    from moviola.measures.writing import write_qrels, write_run
+    from moviola.measures.output_formats import write_qrels, write_run
     from moviola.models.pretrained import from_pretrained, read_description
     from moviola.training.recipes import Split, judge
     from moviola.training.registry import recipe, recipe_of
@@ -314,7 +314,7 @@ def _same_encoder(model: Path, about: Description, folder: FeatureFolder) -> Non
         )
 
 
-_SIZES = ("visual_size", "subtitle_size", "query_size", "dim", "clip_seconds")
+_SIZES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
 """Settings of models that must be those of the features."""
 
 
@@ -348,10 +348,11 @@ class _Stage1:
         model = from_pretrained(path, device, kind=SegmentRetriever)
         _same_encoder(path, about, folder)
         for what, dim in (("clips", folder.visual.dim), ("queries", folder.queries.dim)):
-            if model.config.dim != dim:
+            if model.config.hidden_size != dim:
                 raise EncoderMismatch(
-                    f"{path}: a stage 1 for features of {model.config.dim} numbers, but these {what} have "
-                    f"{dim}; train one on these features, or give a run of another system as --candidates"
+                    f"{path}: a stage 1 for features of {model.config.hidden_size} numbers, but these "
+                    f"{what} have {dim}; train one on these features, or give a run of another system as "
+                    "--candidates"
                 )
         return cls(model, int(_sampling(about, folder)["segment_clips"]), revision_of(path))
 

@@ -91,9 +91,9 @@ def _by_query_id(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _by_desc_id(path: Path) -> Iterator[tuple[str, str]]:
-    from moviola.datasets.rows import json_lines, text
+    from moviola.files.rows import read_json_lines, text
 
-    for where, row in json_lines(path):
+    for where, row in read_json_lines(path):
         yield text(row, "desc_id", where), text(row, "desc", where)
 
 

@@ -1,1 +1,1 @@
-"""Data sets: reading them, writing them, making them. One module a data set; nothing is imported here."""
+"""Data sets: reading them, building them, and the generated one, gridhouse; nothing is imported here."""

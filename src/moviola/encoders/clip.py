@@ -18,9 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts, in_batches, load_pretrained
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches, check_texts, load_pretrained
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
-from moviola.encoders.towers import ACTIVATIONS, Tower, clip_text, clip_tokens, siglip_text, siglip_tokens
+from moviola.encoders.towers import (
+    ACTIVATIONS,
+    Ends,
+    Tower,
+    clip_ends,
+    clip_tokens,
+    siglip_ends,
+    siglip_tokens,
+)
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 from moviola.types import FrameSize
@@ -40,7 +48,7 @@ class Family:
     model_class: str
     tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
     tower: Tower
-    token_tower: Tower
+    ends: Ends
     projection: str
     text_defaults: Mapping[str, Any]
     preprocessor_defaults: Mapping[str, Any]
@@ -51,8 +59,8 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.clip.modeling_clip",
         model_class="CLIPModel",
         tokenizer=clip_tokenizer,
-        tower=clip_text,
-        token_tower=clip_tokens,
+        tower=clip_tokens,
+        ends=clip_ends,
         projection="text_projection",
         text_defaults={
             "hidden_size": 512,
@@ -77,8 +85,8 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.siglip.modeling_siglip",
         model_class="SiglipModel",
         tokenizer=siglip_tokenizer,
-        tower=siglip_text,
-        token_tower=siglip_tokens,
+        tower=siglip_tokens,
+        ends=siglip_ends,
         projection="text_model.head",
         text_defaults={
             "hidden_size": 768,
@@ -204,20 +212,22 @@ class ClipEncoder:
         Raises:
             InvalidValue: not a list of strings.
         """
-        texts = check_texts(texts)
-        rows = self._tokenize(texts) if texts else []
-        if len(rows) <= FEW_TEXTS and self._tower_weights is not None:
-            weights, tower = self._tower_weights, self._family.tower
-            return in_batches(
-                rows, FEW_TEXTS, self.dim, lambda ids, present: tower(weights, self._text_config, ids)
-            )
-        return in_batches(rows, self._choice.batch_size, self.dim, self._texts_by_torch)
+        rows = self._token_ids(texts)
+        features = np.empty((len(rows), self.dim), dtype=np.float32)
+        if self._few(rows):
+            for chosen, ids, _ in batches(rows, FEW_TEXTS):
+                features[chosen] = self._tokens_by_numpy(ids)[np.arange(len(ids)), self._ends(ids)]
+        else:
+            for chosen, ids, _ in batches(rows, self._choice.batch_size):
+                features[chosen] = self._texts_by_torch(ids)
+        return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Features of every token of some texts, projected into the common space, not normalised.
 
-        With CLIP the last token's feature is the text's own; SigLIP reads its padding too, so that padded
-        positions are tokens like any other.
+        The last row is the feature of the text: what :meth:`encode_text` gives, bit for bit for a text alone
+        and to rounding (2e-5) beside others. CLIP's tokens end with the first end-of-text token; SigLIP reads
+        its padding too, so that padded positions are tokens like any other.
 
         Args:
             texts: n strings; too long ones are cut.
@@ -228,18 +238,25 @@ class ClipEncoder:
         Raises:
             InvalidValue: not a list of strings.
         """
+        rows = self._token_ids(texts)
+        few = self._few(rows)
+        encode = self._tokens_by_numpy if few else self._tokens_by_torch
+        features: dict[int, NDArray[np.float32]] = {}
+        for chosen, ids, _ in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
+            for place, own, end in zip(chosen, encode(ids), self._ends(ids), strict=True):
+                features[place] = own[: end + 1].copy()
+        return [features[place] for place in range(len(rows))]
+
+    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         texts = check_texts(texts)
-        rows = self._tokenize(texts) if texts else []
-        few = len(rows) <= FEW_TEXTS and self._tower_weights is not None
-        states = self._tokens_by_numpy if few else self._tokens_by_torch
-        features: list[NDArray[np.float32]] = []
-        for start in range(0, len(rows), self._choice.batch_size):
-            batch = rows[start : start + self._choice.batch_size]
-            ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
-            for row, tokens in zip(ids, batch, strict=True):
-                row[: len(tokens)] = tokens
-            features += [own[: len(tokens)].copy() for own, tokens in zip(states(ids), batch, strict=True)]
-        return features
+        return self._tokenize(texts) if texts else []
+
+    def _few(self, rows: list[list[int]]) -> bool:
+        """Whether these texts are encoded without torch."""
+        return len(rows) <= FEW_TEXTS and self._tower_weights is not None
+
+    def _ends(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._family.ends(self._text_config, ids)
 
     @cached_property
     def _tokenize(self) -> Tokenize:
@@ -287,7 +304,7 @@ class ClipEncoder:
             normalised = (pixels.float() * scale + shift).to(self._choice.dtype)
             return _to_numpy(model.get_image_features(pixel_values=normalised))
 
-    def _texts_by_torch(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _texts_by_torch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         import torch
 
         with torch.inference_mode():
@@ -296,7 +313,7 @@ class ClipEncoder:
 
     def _tokens_by_numpy(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         assert self._weights is not None
-        return self._family.token_tower(self._weights, self._text_config, ids)
+        return self._family.tower(self._weights, self._text_config, ids)
 
     def _tokens_by_torch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         import torch

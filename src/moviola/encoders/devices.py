@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from moviola.errors import InvalidValue, MissingDependency
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["FEW_TEXTS", "DeviceChoice", "check_texts", "in_batches", "load_pretrained"]
+__all__ = ["FEW_TEXTS", "DeviceChoice", "batches", "check_texts", "load_pretrained"]
 
 FEW_TEXTS = 16
 """Up to this many texts are encoded by the NumPy towers; more are worth loading torch."""
@@ -114,25 +114,20 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def in_batches(
-    rows: list[list[int]],
-    batch_size: int,
-    dim: int,
-    encode: Callable[[NDArray[np.int64], NDArray[np.bool_]], NDArray[np.float32]],
-) -> NDArray[np.float32]:
-    """Encode token rows of any lengths, rows of similar length together.
+def batches(
+    rows: list[list[int]], size: int
+) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Token rows of any lengths, ``size`` of similar length together.
 
-    ``encode`` gets ids (b, n), filled up with zeros, and where they are real (b, n); it returns (b, dim).
+    Yields:
+        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
     """
-    features = np.empty((len(rows), dim), dtype=np.float32)
-    by_length = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for start in range(0, len(rows), batch_size):
-        chosen = by_length[start : start + batch_size]
-        longest = max(len(rows[i]) for i in chosen)
-        ids = np.zeros((len(chosen), longest), dtype=np.int64)
+    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    for start in range(0, len(rows), size):
+        chosen = by_length[start : start + size]
+        ids = np.zeros((len(chosen), max(len(rows[place]) for place in chosen)), dtype=np.int64)
         present = np.zeros(ids.shape, dtype=bool)
-        for line, i in enumerate(chosen):
-            ids[line, : len(rows[i])] = rows[i]
-            present[line, : len(rows[i])] = True
-        features[chosen] = encode(ids, present)
-    return features
+        for line, place in enumerate(chosen):
+            ids[line, : len(rows[place])] = rows[place]
+            present[line, : len(rows[place])] = True
+        yield chosen, ids, present

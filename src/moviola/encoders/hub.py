@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
+from moviola.encoders.checkpoints import (
+    DEMO,
+    DEMO_FOLDER,
+    Checkpoint,
+    hub_library,
+    hub_snapshot,
+    looks_like_hub_id,
+)
+from moviola.encoders.clip import FAMILIES, family_of
+from moviola.encoders.sentences import MINILM, packaged_folder, read_chain
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 
-__all__ = ["FILES", "ModelInfo", "available_models", "hub_library", "pull_model"]
+__all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
 FILES = (
     "config.json",
@@ -50,9 +58,6 @@ class ModelInfo:
 
 def available_models() -> list[ModelInfo]:
     """All models that load without a network: packaged ones first, then the hub's cache by name."""
-    from moviola.encoders.clip import FAMILIES
-    from moviola.encoders.sentences import MINILM, packaged_folder
-
     packaged = [(DEMO, "clip", "built-in", DEMO_FOLDER), (MINILM, "sentences", "package", packaged_folder())]
     models = [
         ModelInfo(name, kind, source, _size(folder), str(folder))
@@ -78,8 +83,6 @@ def pull_model(name: str) -> Path:
             settings, before the weights are fetched).
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
-    from moviola.encoders.sentences import MINILM
-
     if name in (DEMO, MINILM):
         raise InvalidValue(f"{name}: comes with a package, not from the hub; nothing to fetch")
     if not looks_like_hub_id(name):
@@ -112,31 +115,11 @@ def pull_model(name: str) -> Path:
 
 def _refuse_unusable(folder: Path, name: str) -> None:
     """Open a checkpoint of which only the settings are there, so that its kind is checked."""
-    from moviola.encoders.clip import family_of
-    from moviola.encoders.sentences import read_chain
-
     checkpoint = Checkpoint(name, folder, folder.name)
     if (folder / "modules.json").is_file():
         read_chain(checkpoint)
     else:
         family_of(checkpoint)
-
-
-def hub_library() -> Any:
-    """The module ``huggingface_hub``.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    try:
-        import huggingface_hub
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-    except ImportError as error:
-        raise MissingDependency(
-            "models from the hub need the package huggingface_hub; pip install 'moviola[clip]'"
-        ) from error
-    return huggingface_hub
 
 
 def _cached_snapshots() -> list[tuple[str, Path]]:

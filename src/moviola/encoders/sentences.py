@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts, in_batches, load_pretrained
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches, check_texts, load_pretrained
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
@@ -106,15 +106,12 @@ class SentenceEncoder:
         """
         texts = check_texts(texts)
         rows = self._tokenize(texts) if texts else []
-        if len(rows) <= FEW_TEXTS and self._tower_weights is not None:
-            weights = self._tower_weights
-            return in_batches(
-                rows,
-                FEW_TEXTS,
-                self.dim,
-                lambda ids, present: self._chain(bert_states(weights, self._config, ids, present), present),
-            )
-        return in_batches(rows, self._choice.batch_size, self.dim, self._by_torch)
+        few = len(rows) <= FEW_TEXTS and self._tower_weights is not None
+        encode = self._by_numpy if few else self._by_torch
+        vectors = np.empty((len(rows), self.dim), dtype=np.float32)
+        for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
+            vectors[chosen] = self._chain(encode(ids, present), present)
+        return vectors
 
     @cached_property
     def _tokenize(self) -> Tokenize:
@@ -140,6 +137,10 @@ class SentenceEncoder:
             ) from error
         return load_pretrained(AutoModel.from_pretrained, self._checkpoint.folder, self._choice)
 
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+        assert self._tower_weights is not None
+        return bert_states(self._tower_weights, self._config, ids, present)
+
     def _by_torch(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         import torch
 
@@ -148,7 +149,8 @@ class SentenceEncoder:
                 input_ids=torch.from_numpy(ids).to(self.device),
                 attention_mask=torch.from_numpy(present).to(self.device).long(),
             )
-            return self._chain(output.last_hidden_state.float().cpu().numpy(), present)
+            states: NDArray[np.float32] = output.last_hidden_state.float().cpu().numpy()
+            return states
 
 
 def load_sentence_encoder(

@@ -19,15 +19,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.threads import one_blas_thread
 from moviola.encoders.weights import Weights
 
-__all__ = ["ACTIVATIONS", "Tower", "bert_states", "clip_text", "clip_tokens", "siglip_text", "siglip_tokens"]
+__all__ = [
+    "ACTIVATIONS",
+    "Ends",
+    "Tower",
+    "bert_states",
+    "clip_ends",
+    "clip_tokens",
+    "siglip_ends",
+    "siglip_tokens",
+]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 Tower = Callable[[Weights, Mapping[str, Any], Ints], Floats]
-"""(weights, text configuration, token ids (b, n)) -> features (b, d)."""
+"""(weights, text configuration, token ids (b, n)) -> features of the tokens (b, n, d)."""
+
+Ends = Callable[[Mapping[str, Any], Ints], Ints]
+"""(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
 
 
 def _gelu(x: Floats) -> Floats:
@@ -54,31 +67,33 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
 
+@one_blas_thread()
 def clip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
     """CLIP's states of all tokens in the common space, (b, n, d); those after the end token mean nothing."""
     states = _pre_norm_tower(weights, config, ids, causal=True)
     return states @ weights.array("text_projection.weight").T
 
 
-def clip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
-    """CLIP's projected text features, (b, d); ``ids`` (b, n) hold an end-of-text token a row."""
+def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
+    """CLIP's end-of-text token: the first in each row of ``ids`` (b, n), (b,) int64."""
     # Checkpoints written before the configuration named the right token say 2; theirs is the highest id.
-    end = ids.argmax(1) if config["eos_token_id"] == 2 else (ids == config["eos_token_id"]).argmax(1)
-    text: Floats = clip_tokens(weights, config, ids)[np.arange(len(ids)), end]
-    return text
+    end = config["eos_token_id"]
+    ends: Ints = ids.argmax(1) if end == 2 else (ids == end).argmax(1)
+    return ends
 
 
+@one_blas_thread()
 def siglip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
     """SigLIP's states of all positions in the common space, (b, n, d); padding is attended to, and counts."""
     return _linear(weights, "text_model.head", _pre_norm_tower(weights, config, ids, causal=False))
 
 
-def siglip_text(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
-    """SigLIP's text features, (b, d); ``ids`` (b, n) are padded to the full length, and padding counts."""
-    text: Floats = siglip_tokens(weights, config, ids)[:, -1]
-    return text
+def siglip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
+    """The last position of each row of ``ids`` (b, n), which are padded to the full length, (b,) int64."""
+    return np.full(len(ids), ids.shape[1] - 1, dtype=np.int64)
 
 
+@one_blas_thread()
 def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present: NDArray[np.bool_]) -> Floats:
     """BERT's last states, (b, n, d); ``present`` (b, n) is False at padding."""
     eps = config["layer_norm_eps"]

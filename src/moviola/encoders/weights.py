@@ -30,6 +30,7 @@ class Weights:
     """
 
     def __init__(self, files: list[Path], prefix: str = "") -> None:
+        self._folder = files[0].parent
         self._raw: dict[str, tuple[NDArray[Any], str]] = {}
         self._float32: dict[str, NDArray[np.float32]] = {}
         for file in files:
@@ -53,18 +54,27 @@ class Weights:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of a tensor."""
-        return tuple(self._raw[name][0].shape)
+        return tuple(self._tensor(name)[0].shape)
 
     def array(self, name: str) -> NDArray[np.float32]:
         """A whole tensor as float32; kept, since every batch needs it again."""
         if name not in self._float32:
-            self._float32[name] = _widen(*self._raw[name])
+            self._float32[name] = _widen(*self._tensor(name))
         return self._float32[name]
 
     def rows(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Rows of a matrix as float32 (an embedding table may have a quarter of a million)."""
-        raw, kind = self._raw[name]
+        raw, kind = self._tensor(name)
         return _widen(raw[rows], kind)
+
+    def _tensor(self, name: str) -> tuple[NDArray[Any], str]:
+        try:
+            return self._raw[name]
+        except KeyError as error:
+            raise DataError(
+                f"{self._folder}: its safetensors hold no {name!r} of type {', '.join(_DTYPES)}; take a "
+                "checkpoint whose weights are of one of these types"
+            ) from error
 
 
 def _widen(raw: NDArray[Any], kind: str) -> NDArray[np.float32]:

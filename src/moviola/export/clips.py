@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from moviola.errors import MediaError
+from moviola.errors import InvalidValue, MediaError, MoviolaError
 from moviola.media import cut, probe
 from moviola.types import Moment
 
@@ -29,19 +30,35 @@ def export_clips(
     Returns:
         the clips that were written, in the order of the moments, and for those that could not be, the reason
         by file name. H.264 is cut without encoding it again.
+
+    Raises:
+        InvalidValue: nothing can be written in that folder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _require_writable(folder)
     written, failed = [], {}
     for moment in moments:
         source = Path(sources[moment.video_id])
         out = folder / _name(moment)
         try:
             _cut(source, moment, out)
-        except (MediaError, OSError) as error:
+        except (MoviolaError, OSError) as error:
             failed[out.name] = str(error)
             continue
         written.append(out)
     return written, failed
+
+
+def _require_writable(folder: Path) -> None:
+    """Make the folder and try it, so that not every clip fails for the same reason."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidValue(
+            f"{folder}: clips cannot be written there ({reason}); name a folder that can be written"
+        ) from error
 
 
 def _cut(source: Path, moment: Moment, out: Path) -> None:

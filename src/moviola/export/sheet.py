@@ -35,11 +35,14 @@ def export_sheet(
         sources: path of each video by id.
         out: the PNG file.
         title: a line above the pictures.
-        notes: one more line of caption a moment, or none.
+        notes: one more line of caption per moment, or none.
         columns: pictures in a row.
 
     Returns:
         reasons by video id for pictures that could not be read (they are grey).
+
+    Raises:
+        InvalidValue: the file cannot be written.
     """
     failed: dict[str, str] = {}
     cells: list[SheetCell] = []

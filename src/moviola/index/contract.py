@@ -111,7 +111,11 @@ class Index(ABC):
 
     @abstractmethod
     def write(self, path: Path) -> None:
-        """Write the vectors to a file; :func:`moviola.index.save_index` makes that atomic."""
+        """Write the vectors to a file; :func:`moviola.index.save_index` makes that atomic.
+
+        Raises:
+            SegmentIndexError: the file cannot be written.
+        """
 
     @classmethod
     @abstractmethod

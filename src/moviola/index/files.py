@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviola.errors import SegmentIndexError
+from moviola.files.writing import draft_of, write_json
 
 if TYPE_CHECKING:
     from moviola.index.contract import Index
@@ -22,19 +23,15 @@ __all__ = ["load_index", "save_index"]
 
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{name}-{os.getpid()}.tmp"
-    index.write(draft)
-    digest = _sha256(draft)
-    vectors = folder / f"{name}-{digest[:16]}.faiss"
-    _sync(draft)
-    draft.replace(vectors)
+    written = folder / f"{name}-new.faiss"
+    with draft_of(written) as draft:
+        index.write(draft)
+    digest = _sha256(written)
+    vectors = written.replace(folder / f"{name}-{digest[:16]}.faiss")
     manifest = {"backend": backend, "file": vectors.name, "sha256": digest, "dim": index.dim, "tag": tag}
-    draft_manifest = folder / f"{name}-{os.getpid()}.json.tmp"
-    draft_manifest.write_text(json.dumps(manifest, indent=1))
-    _sync(draft_manifest)
-    draft_manifest.replace(folder / f"{name}.json")
-    for old in folder.glob(f"{name}-*"):
+    write_json(folder / f"{name}.json", manifest, indent=1)
+    # What the manifest named before, and drafts of processes that were killed.
+    for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
         if old.name != vectors.name:
             old.unlink(missing_ok=True)
 
@@ -48,26 +45,31 @@ def load_index(folder: Path, name: str, backends: dict[str, type[Index]]) -> tup
     manifest_file = folder / f"{name}.json"
     if not manifest_file.exists():
         return None
+    backend, path, digest, tag = _manifest(manifest_file, backends)
     try:
-        manifest = json.loads(manifest_file.read_text())
-        backend, path = backends[manifest["backend"]], folder / manifest["file"]
-        digest, tag = manifest["sha256"], manifest["tag"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SegmentIndexError(
-            f"{manifest_file}: damaged manifest ({error!r}); rebuild the index"
-        ) from error
-    if not path.exists():
-        raise SegmentIndexError(f"{path}: the vector file is missing; rebuild the index")
-    if _sha256(path) != digest:
-        raise SegmentIndexError(f"{path}: the content does not match its SHA-256; rebuild the index")
+        if _sha256(path) != digest:
+            raise SegmentIndexError(f"{path}: the content does not match its SHA-256; rebuild the index")
+    except OSError as error:
+        raise SegmentIndexError(f"{path}: cannot be read ({error.strerror}); rebuild the index") from error
     return backend.read(path), tag
+
+
+def _manifest(path: Path, backends: dict[str, type[Index]]) -> tuple[type[Index], Path, str, str]:
+    """Backend, vector file, SHA-256 and tag that a manifest names."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        backend = backends[manifest["backend"]]
+        file, digest, tag = (str(manifest[key]) for key in ("file", "sha256", "tag"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
+    # A library may come from elsewhere: its manifest must not lead out of its folder.
+    if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.faiss", file):
+        raise SegmentIndexError(
+            f"{path}: names the vector file {file!r}, not one of this index; rebuild the index"
+        )
+    return backend, path.with_name(file), digest, tag
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

@@ -34,7 +34,12 @@ class FlatIndex(Index):
     def write(self, path: Path) -> None:
         import faiss
 
-        faiss.write_index(self._faiss, str(path))
+        try:
+            faiss.write_index(self._faiss, str(path))
+        except RuntimeError as error:
+            raise SegmentIndexError(
+                f"{path}: cannot be written ({_first_line(error)}); is there room on the disk?"
+            ) from error
 
     @classmethod
     def read(cls, path: Path) -> Self:

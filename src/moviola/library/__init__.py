@@ -1,34 +1,21 @@
-"""The on-disk library: catalogue, features and indexes of a set of videos.
+"""The on-disk library: catalogue, features, indexes and models in use.
 
-:class:`LibraryStore` opens one, indexes videos into it and reads from it; ``moviola.search.Library`` adds
-searching. ``verify``, ``repair`` and ``compact`` look after it.
+:class:`LibraryStore` opens one and reads from it, :class:`Indexer` writes to it; ``moviola.search.Library``
+joins both with searching. ``verify``, ``repair`` and ``compact`` look after it. As a :class:`LibrarySource`
+its features can be trained on.
 """
 
 from __future__ import annotations
 
-from moviola.library.catalogue import Catalogue, CueRow, Extent, Job, VideoRow
+from moviola.library.catalogue import Catalogue, CueRow, Job, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
-from moviola.library.segments import normalised, segment, unpack_id, unpack_ids
+from moviola.library.indexer import Indexer, IngestProgress, IngestReport
 from moviola.library.settings import Settings
-from moviola.library.store import IngestProgress, IngestReport, LibraryStore, View
+from moviola.library.source import LibrarySource, export_features, open_features
+from moviola.library.store import LibraryStore, View
 
 __all__ = [
-    "Catalogue",
-    "CueRow",
-    "Extent",
-    "IngestProgress",
-    "IngestReport",
-    "Job",
-    "LibraryStore",
-    "Problem",
-    "Settings",
-    "VideoRow",
-    "View",
-    "compact",
-    "normalised",
-    "repair",
-    "segment",
-    "unpack_id",
-    "unpack_ids",
-    "verify",
-]
+    "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
+    "LibraryStore", "Problem", "Settings", "VideoRow", "View", "compact", "export_features",
+    "open_features", "repair", "verify",
+]  # fmt: skip

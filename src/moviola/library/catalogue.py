@@ -7,21 +7,27 @@ number stands for one state of one video for ever: indexes compare row numbers t
 
 from __future__ import annotations
 
+import math
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakSet
 
-from moviola.errors import LibraryError, NotFound
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
+from moviola.features import Extent
 from moviola.types import Cue
 
-__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Extent", "Job", "VideoRow"]
+__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
 
 State = Literal["ready", "partial", "refused"]
+
+_REMEDY = "restore a copy or index into a new library"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -59,15 +65,15 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 """
 
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Where a video's feature rows lie: shard number, first row, number of rows, CRC-32 of their bytes."""
-
-    shard: int
-    offset: int
-    count: int
-    crc: int
+# What is read of each table.
+_COLUMNS = {
+    "meta": "key, value",
+    "feature_ends": "kind, shard, rows",
+    "videos": "row, video_id, path, size, mtime_ns, hash, sidecars, state, error, duration, width, height,"
+    " codec, frame_shard, frame_offset, frame_count, frame_crc, cue_shard, cue_offset, cue_count, cue_crc",
+    "cues": "text, video, number, start, stop",
+    "jobs": "job, kind, total, done, state, started, ended",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,87 +118,154 @@ class Job:
     started: str
 
 
+class _Connection(sqlite3.Connection):
+    """Closes itself when its thread ends; weak references let :meth:`Catalogue.close` reach all of them."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it was never opened
+            self.close()
+
+
 class Catalogue:
-    """One connection to the catalogue. Writers hold the library's lock; readers need none (WAL)."""
+    """The catalogue of a library that exists, for any number of threads: each has a connection of its own.
+
+    Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
+    the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
+
+    Args:
+        folder: the library.
+        read_only: never write; works on a read-only file system.
+
+    Raises:
+        LibraryError: the file is missing, damaged or holds other tables than a catalogue.
+    """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.path = folder / CATALOGUE_FILE
-        self._db = self._connect(read_only)
-        self._db.execute("PRAGMA foreign_keys = ON")
+        if not self.path.is_file():
+            raise LibraryError(f"{self.path}: missing; {_REMEDY}")
+        self._read_only, self._closed = read_only, False
+        self._own = threading.local()
+        self._open: WeakSet[_Connection] = WeakSet()
+        self._opening = threading.Lock()
+        self._require_schema()
 
-    def _connect(self, read_only: bool) -> sqlite3.Connection:
-        try:
-            if not read_only:
-                db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
-                db.executescript(_SCHEMA)
-                return db
-            uri = self.path.resolve().as_uri()
-            db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-            try:
-                db.execute("SELECT count(*) FROM meta").fetchone()
-            except sqlite3.OperationalError:
-                db.close()
-                db = self._connect_standing_still(uri)
+    @classmethod
+    def create(cls, folder: Path) -> None:
+        """Make an empty catalogue; one that is there already, whole or unfinished, keeps its content."""
+        path = folder / CATALOGUE_FILE
+        with _named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(_SCHEMA)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """The connection of this thread."""
+        db: _Connection | None = getattr(self._own, "db", None)
+        if db is None:
+            with self._opening:
+                if self._closed:
+                    raise LibraryError(f"{self.path}: this library was closed; open it again")
+                db = self._own.db = self._connect()
+                self._open.add(db)
+        return db
+
+    def _connect(self) -> _Connection:
+        if not self._read_only:
+            db = self._connection("rw")
+            db.execute("PRAGMA synchronous = FULL")
             return db
-        except sqlite3.DatabaseError as error:
-            raise LibraryError(
-                f"{self.path}: damaged catalogue ({error}); restore a copy or index into a new library"
-            ) from error
+        db = self._connection("ro")
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            db.close()
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            return self._connect_standing_still()
+        return db
 
-    def _connect_standing_still(self, uri: str) -> sqlite3.Connection:
+    def _connect_standing_still(self) -> _Connection:
         """On a read-only file system WAL works only for a file that is declared to stand still."""
         journal = self.path.with_name(self.path.name + "-wal")
         if journal.exists() and journal.stat().st_size:
             raise LibraryError(
                 f"{self.path}: changes wait in {journal.name}; open the library once where it can be written"
             )
+        return self._connection("ro&immutable=1")
+
+    def _connection(self, mode: str) -> _Connection:
+        uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+        # Used by one thread, but closed by whichever closes the library.
         return sqlite3.connect(
-            f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False
+            uri, uri=True, isolation_level=None, check_same_thread=False, factory=_Connection
         )
 
+    def _require_schema(self) -> None:
+        """Refuse a file that lacks a table, a column or a counter."""
+        for table, columns in _COLUMNS.items():
+            self._rows(f"SELECT {columns} FROM {table} LIMIT 0")
+        counters = {key for (key,) in self._rows("SELECT key FROM meta")}
+        kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
+        if "generation" not in counters or not kinds >= {"frames", "cues"}:
+            raise LibraryError(f"{self.path}: damaged catalogue (a counter is missing); {_REMEDY}")
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; what it gives, as a whole, so that no cursor stays open."""
+        with _named(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    def _insert(self, statement: str, values: Sequence[Any]) -> int:
+        """Insert one row; gives its number."""
+        with _named(self.path):
+            return int(self._db.execute(statement, values).lastrowid or 0)
+
     def close(self) -> None:
-        """Close the connection; the object cannot be used afterwards."""
-        self._db.close()
+        """Close the connections of all threads; the object cannot be used afterwards."""
+        with self._opening:
+            self._closed = True
+            for db in list(self._open):
+                db.close()
+        self._own = threading.local()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All changes inside happen, or none; ends by moving the generation on."""
-        self._db.execute("BEGIN IMMEDIATE")
+        self._rows("BEGIN IMMEDIATE")
         try:
             yield
-            self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            self._rows("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite has rolled back by itself where the disk is full
+                self._rows("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads inside see one state of the catalogue, whatever a writer does meanwhile."""
-        self._db.execute("BEGIN")
+        """All reads of this thread inside see one state of the catalogue, whatever a writer does."""
+        self._rows("BEGIN")
         try:
             yield
         finally:
-            self._db.execute("COMMIT")
+            self._rows("COMMIT")
 
     @property
     def generation(self) -> int:
         """Moves on with every change; a reader that sees another number than before looks again."""
-        return int(self._db.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+        return int(self._rows("SELECT value FROM meta WHERE key = 'generation'")[0][0])
 
     def integrity_problem(self) -> str:
         """What SQLite's own check finds, or an empty string."""
         try:
             answer = str(self._db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             return str(error)
         return "" if answer == "ok" else answer
 
     def videos(self) -> list[VideoRow]:
         """All videos, refused ones too, by video id."""
-        return [_video(row) for row in self._db.execute(_SELECT + " ORDER BY video_id")]
+        return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
         """One video by id.
@@ -200,50 +273,47 @@ class Catalogue:
         Raises:
             NotFound: no such video; the message offers near names.
         """
-        row = self._db.execute(_SELECT + " WHERE video_id = ?", (video_id,)).fetchone()
-        if row is None:
+        found = self._rows(_SELECT + " WHERE video_id = ?", (video_id,))
+        if not found:
             from difflib import get_close_matches
 
             near = get_close_matches(video_id, [video.video_id for video in self.videos()], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
             raise NotFound(f"{video_id}: no such video in this library{hint}")
-        return _video(row)
+        return self._video(found[0])
 
     def put(self, video: VideoRow, cues: Sequence[Cue]) -> VideoRow:
         """Store a video with its cues in place of what stood under its id or path; gives the new row."""
-        for (old,) in self._db.execute(
-            "SELECT row FROM videos WHERE video_id = ? OR path = ?", (video.video_id, video.path)
-        ).fetchall():
+        same = "SELECT row FROM videos WHERE video_id = ? OR path = ?"
+        for (old,) in self._rows(same, (video.video_id, video.path)):
             self.drop(old)
         columns = _columns(video)
         marks = ", ".join("?" * len(columns))
-        cursor = self._db.execute(
+        row = self._insert(
             f"INSERT INTO videos ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
         )
-        row = int(cursor.lastrowid or 0)
-        self._db.executemany(
-            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
-            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
-        )
+        with _named(self.path):
+            self._db.executemany(
+                "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
+                [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
+            )
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             if extent is not None:
                 self.set_feature_end(kind, extent.shard, extent.offset + extent.count)
-        return _video(self._db.execute(_SELECT + " WHERE row = ?", (row,)).fetchone())
+        return self._video(self._rows(_SELECT + " WHERE row = ?", (row,))[0])
 
     def feature_end(self, kind: str) -> tuple[int, int]:
         """Shard and row behind the last feature of a kind that was ever committed."""
-        shard, rows = self._db.execute(
-            "SELECT shard, rows FROM feature_ends WHERE kind = ?", (kind,)
-        ).fetchone()
+        ((shard, rows),) = self._rows("SELECT shard, rows FROM feature_ends WHERE kind = ?", (kind,))
         return int(shard), int(rows)
 
     def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
         """Move that end on."""
-        self._db.execute("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
+        self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
 
     def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
         """The same content lies elsewhere now, or was only touched."""
-        self._db.execute(
+        self._rows(
             "UPDATE videos SET path = ?, size = ?, mtime_ns = ?, sidecars = ? WHERE row = ?",
             (path, size, mtime_ns, sidecars, row),
         )
@@ -252,74 +322,102 @@ class Catalogue:
         """The features of a video were copied to other places (compaction)."""
         columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
         assignments = ", ".join(f"{name} = ?" for name in columns)
-        self._db.execute(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
+        self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
     def drop(self, row: int) -> None:
         """Forget a video and its cues."""
-        self._db.execute("DELETE FROM cues WHERE video = ?", (row,))
-        self._db.execute("DELETE FROM videos WHERE row = ?", (row,))
+        self._rows("DELETE FROM cues WHERE video = ?", (row,))
+        self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
-        rows = self._db.execute("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
-        return [Cue(start, stop, text) for start, stop, text in rows]
+        rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
+        return [self._cue(*row) for row in rows]
 
     def cue_count(self) -> int:
         """Number of cues in the library."""
-        return int(self._db.execute("SELECT count(*) FROM cues").fetchone()[0])
+        return int(self._rows("SELECT count(*) FROM cues")[0][0])
 
     def match_cues(self, words: Sequence[str], limit: int) -> list[CueRow]:
         """Cues that hold any of the words (stemmed), best BM25 first."""
         if not words:
             return []
         expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-        rows = self._db.execute(
+        rows = self._rows(
             "SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ? "
             "ORDER BY bm25(cues), video, number LIMIT ?",
             (expression, limit),
         )
         return [
-            CueRow(video, n, Cue(start, stop, text), score) for video, n, start, stop, text, score in rows
+            CueRow(video, n, self._cue(start, stop, text), score)
+            for video, n, start, stop, text, score in rows
         ]
 
     def cues_with(self, word: str) -> int:
         """In how many cues a word (stemmed) stands."""
         expression = '"' + word.replace('"', '""') + '"'
-        row = self._db.execute("SELECT count(*) FROM cues WHERE cues MATCH ?", (expression,)).fetchone()
-        return int(row[0])
+        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (expression,))[0][0])
 
     def begin_job(self, kind: str, total: int) -> int:
         """Note that long work begins; it stays ``running`` if the process is killed."""
-        cursor = self._db.execute("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
-        return int(cursor.lastrowid or 0)
+        return self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
 
     def advance_job(self, job: int) -> None:
         """One more piece is done."""
-        self._db.execute("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
+        self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
 
     def end_job(self, job: int, state: Literal["done", "interrupted"]) -> None:
         """The work ended by itself or was interrupted."""
-        self._db.execute("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
+        self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
 
     def last_job(self) -> Job | None:
         """The newest job."""
-        row = self._db.execute(
-            "SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1"
-        ).fetchone()
-        return Job(*row) if row else None
+        rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
+        return Job(*rows[0]) if rows else None
+
+    def _cue(self, start: Any, stop: Any, text: Any) -> Cue:
+        if not (isinstance(start, float | int) and isinstance(stop, float | int) and isinstance(text, str)):
+            raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {_REMEDY}")
+        return Cue(start, stop, text)
+
+    def _video(self, row: Sequence[Any]) -> VideoRow:
+        """A row of ``videos`` as a value; SQLite itself does not mind what type a damaged column has."""
+        extents = [row[13:17], row[17:21]]
+        sound = all(type(value) is kind for value, kind in zip(row, _TYPES, strict=False)) and all(
+            set(map(type, extent)) == {type(None)} or all(type(n) is int and n >= 0 for n in extent)
+            for extent in extents
+        )
+        if not (sound and 0 <= row[9] < math.inf):
+            raise LibraryError(f"{self.path}: damaged catalogue (video {row[0]!r}); {_REMEDY}")
+        return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
 
 
-_SELECT = (
-    "SELECT row, video_id, path, size, mtime_ns, hash, sidecars, state, error, duration, width, height,"
-    " codec, frame_shard, frame_offset, frame_count, frame_crc,"
-    " cue_shard, cue_offset, cue_count, cue_crc FROM videos"
-)
+_SELECT = f"SELECT {_COLUMNS['videos']} FROM videos"
+
+# What the columns before the extents hold.
+_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
 
 
-def _video(row: Sequence[Any]) -> VideoRow:
-    frames, cues = row[13:17], row[17:21]
-    extents = [None if part[0] is None else Extent(*part) for part in (frames, cues)]
-    return VideoRow(*row[:13], *extents)
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Complaints of SQLite as errors that name the file and the remedy."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{error.object!r}: no Unicode text; give the file another name") from error
+    except sqlite3.ProgrammingError:
+        raise  # a defect of ours, not of the file
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the number tells finer kinds apart
+        if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise LibraryLocked(f"{path}: another process is writing; try again when it has ended") from error
+        if kind == sqlite3.SQLITE_FULL:
+            raise LibraryError(f"{path}: the disk is full; free some space and try again") from error
+        if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+            raise LibraryError(
+                f"{path}: {error}; the library's folder must be readable, and writable to change anything"
+            ) from error
+        raise LibraryError(f"{path}: damaged catalogue ({error}); {_REMEDY}") from error
 
 
 def _extent_columns(kind: str, extent: Extent | None) -> dict[str, int | None]:

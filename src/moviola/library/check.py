@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from moviola.errors import LibraryError, SegmentIndexError
+from moviola.features import Extent, FeatureShards
 from moviola.index import BACKENDS, load_index
-from moviola.library.catalogue import Extent, VideoRow
-from moviola.library.features import FeatureStore
-from moviola.library.lock import writing
-from moviola.library.segments import pack_ids
+from moviola.library.catalogue import VideoRow
+from moviola.library.indexer import Indexer
+from moviola.library.indexes import INDEXES, index_recipe, piece_count
+from moviola.library.models_in_use import ROLES, require_intact
 from moviola.library.store import LibraryStore
-from moviola.library.trained import ROLES, require_intact
+from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "compact", "repair", "verify"]
 
@@ -64,7 +65,7 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
 
 def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator[Problem]:
     """Compare each published index with what the features say it should hold."""
-    for name in ("segments", "cues"):
+    for name in INDEXES:
         try:
             loaded = load_index(store.folder / "index", name, BACKENDS)
         except SegmentIndexError as error:
@@ -73,10 +74,10 @@ def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator
         if loaded is None:
             continue
         index, recipe = loaded
-        if recipe != store.recipe(name):
-            yield Problem("", f"index {name}: made as {recipe!r}, not as {store.recipe(name)!r}", True)
+        if recipe != index_recipe(store, name):
+            yield Problem("", f"index {name}: made as {recipe!r}, not as {index_recipe(store, name)!r}", True)
             continue
-        wanted = [pack_ids(row, store.piece_count(name, video)) for row, video in sound.items()]
+        wanted = [pack_ids(row, piece_count(store, name, video)) for row, video in sound.items()]
         ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
             yield Problem("", f"index {name}: {len(index)} vectors, the features give {len(ids)}", True)
@@ -93,9 +94,17 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def repair(store: LibraryStore) -> list[Problem]:
-    """Take damaged videos out (indexing brings them back), rebuild what is stale; gives what was repaired."""
+    """Take damaged videos out (indexing brings them back) and rebuild what is stale.
+
+    Returns:
+        the problems that were put right.
+
+    Raises:
+        InvalidValue: opened read-only.
+        LibraryLocked: another process is writing.
+    """
     problems = [problem for problem in verify(store) if problem.repairable]
-    store.remove({problem.video_id for problem in problems if problem.video_id})
+    Indexer(store).remove({problem.video_id for problem in problems if problem.video_id})
     return problems
 
 
@@ -103,8 +112,13 @@ def compact(store: LibraryStore) -> int:
     """Copy live features into new shards and drop the old ones; gives the bytes that were freed.
 
     Readers that have the old shards open keep them; the catalogue changes over in one transaction.
+
+    Raises:
+        InvalidValue: opened read-only.
+        LibraryLocked: another process is writing.
+        LibraryError: features are damaged; :func:`repair` first.
     """
-    with writing(store.folder):
+    with store.writing():
         videos = store.catalogue.videos()
         before = _bytes(store)
         frames = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
@@ -124,7 +138,7 @@ def compact(store: LibraryStore) -> int:
         return before - _bytes(store)
 
 
-def _copied(features: FeatureStore, extents: dict[int, Extent]) -> dict[int, Extent]:
+def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Extent]:
     """The same rows in shards whose numbers follow the old ones."""
     end = (next(n for n in count() if n > max(features.shards(), default=0)), 0)
     copies = {}

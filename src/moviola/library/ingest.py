@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import MediaError
+from moviola.errors import MediaError, printable
 from moviola.library.scan import FoundFile
 from moviola.media import embedded_subtitles, probe, read_subtitles, sample_frames, sidecars
 from moviola.types import Cue, FrameSize
@@ -125,6 +125,8 @@ def _probed(file: FoundFile) -> Encoded | Refused:
         return Encoded(file, info, stream.duration, stream.broken_at, None)
     except MediaError as error:
         return Refused(file, error.reason)
+    except OSError as error:
+        return Refused(file, f"cannot be read ({error.strerror})")
 
 
 def _decode(files: Sequence[FoundFile], size: FrameSize, rate: float) -> Iterator[_Step]:
@@ -143,6 +145,8 @@ def _decode(files: Sequence[FoundFile], size: FrameSize, rate: float) -> Iterato
             yield _Closed(stream.duration, stream.broken_at)
         except MediaError as error:
             yield Refused(file, error.reason)
+        except OSError as error:
+            yield Refused(file, f"cannot be read ({error.strerror})")
 
 
 def _ahead(steps: Iterator[_Step]) -> Generator[_Step, None, None]:
@@ -184,7 +188,7 @@ def _ahead(steps: Iterator[_Step]) -> Generator[_Step, None, None]:
                 thread.join(timeout=0.05)
 
 
-def read_cues(file: FoundFile, info: MediaInfo) -> tuple[list[Cue], list[str]]:
+def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
     """Subtitles of a video: files beside it, else text streams inside it. Damage is told, not fatal.
 
     Files beside a video are what somebody put there on purpose, so they stand in for the embedded ones.
@@ -194,7 +198,12 @@ def read_cues(file: FoundFile, info: MediaInfo) -> tuple[list[Cue], list[str]]:
     """
     cues: list[Cue] = []
     problems: list[str] = []
-    for path in sidecars(file.path):
+    try:
+        paths = sidecars(file.path)
+    except OSError as error:
+        paths = ()
+        problems.append(f"{file.path.parent}: cannot be read ({error.strerror})")
+    for path in paths:
         try:
             found = read_subtitles(path)
         except MediaError as error:
@@ -202,8 +211,8 @@ def read_cues(file: FoundFile, info: MediaInfo) -> tuple[list[Cue], list[str]]:
             continue
         cues.extend(found.cues)
         if found.skipped:
-            problems.append(f"{path.name}: {found.skipped} damaged cues skipped")
-    if not cues and any(stream.text for stream in info.subtitle_streams):
+            problems.append(f"{printable(path.name)}: {found.skipped} damaged cues skipped")
+    if not cues:
         try:
             cues.extend(embedded_subtitles(file.path).cues)
         except MediaError as error:

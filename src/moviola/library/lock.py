@@ -1,51 +1,20 @@
-"""One writer at a time: an advisory lock that the operating system drops when the process ends, however."""
+"""One writer at a time, for the library as a whole."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from moviola.errors import LibraryLocked
+from moviola.files.locks import exclusive
 
 __all__ = ["writing"]
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Hold the library's write lock.
+def writing(folder: Path) -> AbstractContextManager[None]:
+    """Hold the write lock of the library in ``folder``; the system drops it when the process ends, however.
 
     Raises:
-        LibraryLocked: another process holds it; the message names its process id.
+        LibraryLocked: another writer holds it; the message names its process id.
+        InvalidValue: the folder cannot be written.
     """
-    with (folder / ".lock").open("a+") as file:
-        if not _acquire(file.fileno()):
-            file.seek(0)
-            owner = file.read().strip() or "unknown"
-            raise LibraryLocked(
-                f"{folder}: process {owner} is writing to this library; wait for it to end (reading goes on)"
-            )
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def _acquire(descriptor: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return exclusive(folder / ".lock")

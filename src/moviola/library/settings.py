@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
+from moviola.files.toml import read_toml, write_toml
+from moviola.index import BACKENDS
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -17,6 +17,8 @@ FORMAT_VERSION = 1
 SETTINGS_FILE = "moviola.toml"
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
+# Beyond these the frames of one film, or of one segment, would fill any memory.
+_MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
 
 
 class Settings(BaseModel):
@@ -35,8 +37,8 @@ class Settings(BaseModel):
     sentence_encoder: str = ""
     sentence_revision: str = ""
     sentence_dim: int = Field(default=0, ge=0)
-    frame_rate: float = Field(default=1.0, gt=0)
-    segment_seconds: float = Field(default=4.0, gt=0)
+    frame_rate: float = Field(default=1.0, gt=0, le=_MOST_FRAMES, allow_inf_nan=False)
+    segment_seconds: float = Field(default=4.0, gt=0, le=_LONGEST_SEGMENT, allow_inf_nan=False)
     index: str = "flat"
     stage1: str = Field(default="", pattern=_FOLDER_NAME)
     stage1_revision: str = ""
@@ -53,19 +55,24 @@ class Settings(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _usable(self) -> Settings:
+        if self.index not in BACKENDS:
+            raise ValueError(f"index {self.index!r}: unknown; there are {', '.join(BACKENDS)}")
+        for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
+            if bool(name) != bool(dim):
+                raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")
+        return self
+
     @property
     def frames_per_segment(self) -> int:
         """T of SPR, section 3.1.1."""
         return round(self.frame_rate * self.segment_seconds)
 
     def write(self, folder: Path) -> None:
-        """Write ``moviola.toml``, beside and renamed."""
-        # A JSON scalar is a TOML scalar for the strings, integers and floats that stand here.
-        lines = [f"{key} = {json.dumps(value)}" for key, value in self.model_dump().items()]
-        draft = folder / (SETTINGS_FILE + ".tmp")
-        head = "# What this library was built with; moviola refuses to open it with anything else."
-        draft.write_text("\n".join([head, *lines]) + "\n")
-        draft.replace(folder / SETTINGS_FILE)
+        """Write ``moviola.toml`` in one step."""
+        head = "What this library was built with; moviola refuses to open it with anything else."
+        write_toml(folder / SETTINGS_FILE, self.model_dump(), head)
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Settings:
@@ -88,7 +95,7 @@ class Settings(BaseModel):
         """
         path = folder / SETTINGS_FILE
         try:
-            values = tomllib.loads(path.read_text())
+            values = read_toml(path)
             version = values.get("format_version")
             if version != FORMAT_VERSION:
                 raise LibraryError(
@@ -96,8 +103,8 @@ class Settings(BaseModel):
                     "index the videos into a new library, or install the version that wrote this one"
                 )
             return cls(**values)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise LibraryError(f"{path}: not valid TOML ({error}); restore it from a copy") from error
+        except DataError as error:
+            raise LibraryError(f"{error}; restore it from a copy") from error
         except ValidationError as error:
             raise LibraryError(f"{path}: {_first_complaint(error)}; restore it from a copy") from error
 

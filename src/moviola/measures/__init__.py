@@ -12,8 +12,7 @@ Conventions
     leave out and use their overlap sign for nDCG, whatever sign the name carries (:class:`Preset`).
 
     NaN, infinite numbers and ``end <= start`` are refused with the row named. Moments of zero length, which
-    the published evaluators let through, are accepted where asked for (``zero_length=True``) and overlap
-    nothing.
+    the published evaluators let through, are accepted under the presets and overlap nothing.
 
 Measures
     ``nDCG@k,IoU>=μ``: greedy one-to-one matching in order of rank, each prediction takes the free judged
@@ -36,13 +35,13 @@ References
 
 from __future__ import annotations
 
-from moviola.measures.bridges import with_ir_measures, with_ranx
 from moviola.measures.collections import Qrels, Run, query_name
-from moviola.measures.evaluation import PRESETS, Preset, Results, evaluate
-from moviola.measures.formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
+from moviola.measures.evaluation import Results, evaluate
+from moviola.measures.input_formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.names import Measure
-from moviola.measures.nms import suppress, temporal_nms
-from moviola.measures.overlap import overlap
+from moviola.measures.nms import temporal_nms
+from moviola.measures.output_formats import WRITERS, write_qrels, write_run
+from moviola.measures.presets import PRESETS, Preset
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
 from moviola.measures.significance import (
     Comparison,
@@ -53,7 +52,7 @@ from moviola.measures.significance import (
 )
 from moviola.measures.trec import Matched, match_documents
 from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall
-from moviola.measures.writing import WRITERS, write_matched, write_qrels, write_run
+from moviola.temporal import overlap, suppress
 
 __all__ = [
     "PRESETS",
@@ -84,9 +83,6 @@ __all__ = [
     "t_test",
     "temporal_nms",
     "tvr_recall",
-    "with_ir_measures",
-    "with_ranx",
-    "write_matched",
     "write_qrels",
     "write_run",
 ]

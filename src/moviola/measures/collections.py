@@ -182,7 +182,9 @@ class Columns:
         zero_length: bool = False,
         ranked: bool = False,
     ) -> _T:
-        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}``, see the README.
+        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}``.
+
+        It is what :meth:`rows` gives and what a JSON file holds (:mod:`moviola.measures.input_formats`).
 
         Raises:
             InvalidValue: a field is missing or not a number, a number is not finite, ``end <= start``, or two

@@ -13,34 +13,11 @@ from moviola.errors import InvalidValue
 from moviola.measures.collections import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.measures.matching import FREE, match
 from moviola.measures.names import Measure
-from moviola.measures.overlap import Pairs, join, overlap, spread
+from moviola.measures.pairs import Pairs, join, spread
+from moviola.measures.presets import Preset, preset_of
+from moviola.temporal import overlap
 
-__all__ = ["DEFAULT", "PRESETS", "Preset", "Results", "evaluate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """What the releases of TVR-Ranking and SPR do differently, as options.
-
-    Attributes:
-        strict: overlap sign of nDCG and DCG, whatever the measure's name says; ``None`` leaves it to the
-            name.
-        keep_zeros: judged moments of relevance 0 can take up a prediction.
-        count_irrelevant: queries without a relevant moment count and score 0; else they are left out.
-        count_missing: queries without an entry in the run count and score 0; else they are left out.
-    """
-
-    strict: bool | None = None
-    keep_zeros: bool = False
-    count_irrelevant: bool = False
-    count_missing: bool = True
-
-
-DEFAULT = Preset()
-PRESETS: dict[str, Preset] = {
-    "tvr_ranking": Preset(strict=True, keep_zeros=True, count_irrelevant=True, count_missing=False),
-    "spr": Preset(strict=False, count_missing=False),
-}
+__all__ = ["Joined", "Results", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +58,8 @@ def evaluate(
         run: ranked moments.
         qrels: graded moments; those of relevance > 0 are the ground truth of the measures that know no grade.
         measures: names or :class:`Measure` values.
-        preset: ``"tvr_ranking"`` or ``"spr"`` to reproduce a release, queries left out included.
+        preset: ``"tvr_ranking"`` or ``"spr"`` to reproduce a release, queries left out included; read the
+            files with the same one.
 
     Raises:
         InvalidValue: a measure or a preset is unknown, or there is no measure.
@@ -90,7 +68,7 @@ def evaluate(
     parsed = [Measure.parse(name) if isinstance(name, str) else name for name in wanted]
     if not parsed:
         raise InvalidValue("no measure given; name at least one, for instance nDCG@20,IoU>=0.5")
-    rules = _rules(preset)
+    rules = preset_of(preset)
     joined = Joined.of(run, qrels, max(measure.k for measure in parsed), rules)
     counted = joined.counted
     per_query = {str(measure): VALUES[measure.family](joined, measure)[counted] for measure in parsed}
@@ -108,16 +86,6 @@ def evaluate(
 def _mean(values: Floats) -> float:
     """The mean, exactly rounded, so that the order of queries changes nothing; 0 without queries."""
     return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
-
-
-def _rules(preset: str | Preset | None) -> Preset:
-    if preset is None:
-        return DEFAULT
-    if isinstance(preset, Preset):
-        return preset
-    if preset not in PRESETS:
-        raise InvalidValue(f"preset {preset!r}: unknown; there are {', '.join(PRESETS)}")
-    return PRESETS[preset]
 
 
 @dataclass(frozen=True, eq=False)

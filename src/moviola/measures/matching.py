@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from moviola.measures.collections import Integers
-from moviola.measures.overlap import Pairs
+from moviola.measures.pairs import Pairs
 
 __all__ = ["match"]
 

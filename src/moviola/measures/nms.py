@@ -5,37 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Floats, Integers, Run
-from moviola.measures.overlap import overlap
+from moviola.measures.collections import Run
+from moviola.temporal import suppress
 
-__all__ = ["suppress", "temporal_nms"]
-
-
-def suppress(start: Floats, end: Floats, score: Floats, threshold: float, keep: int = 100) -> Integers:
-    """Which moments of one video survive (TVR, ``temporal_nms``).
-
-    By falling score, equal scores in the order given, a moment is dropped when its IoU with one that was kept
-    is above ``threshold`` (strictly). Moments of zero length overlap nothing. A single moment always stays.
-
-    Args:
-        start: (n,) seconds.
-        end: (n,) seconds.
-        score: (n,).
-        threshold: in [0, 1].
-        keep: at most so many survive, >= 1.
-
-    Returns:
-        (kept,) int64 positions, best first.
-    """
-    _checked(threshold, keep)
-    left = np.argsort(-np.asarray(score), kind="stable")
-    kept: list[int] = []
-    while len(left) and len(kept) < keep:
-        best, left = left[0], left[1:]
-        kept.append(int(best))
-        iou = overlap(start[best], end[best], start[left], end[left])
-        left = left[iou <= threshold]
-    return np.array(kept, np.int64)
+__all__ = ["temporal_nms"]
 
 
 def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 100) -> Run:
@@ -47,7 +20,6 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
         read: the first so many moments of a query take part, >= 1.
         keep: at most so many moments of a video, then of a query, survive, >= 1.
     """
-    _checked(threshold, keep)
     if read < 1:
         raise InvalidValue(f"read {read}: at least 1 moment must take part")
     inside = np.flatnonzero(run.rank <= read)
@@ -68,10 +40,3 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
     offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     columns = (run.video[rows], run.start[rows], run.end[rows], run.score[rows])
     return Run(run.query_ids, offsets, run.video_ids, *columns)
-
-
-def _checked(threshold: float, keep: int) -> None:
-    if not 0 <= threshold <= 1:
-        raise InvalidValue(f"threshold {threshold}: an IoU lies between 0 and 1")
-    if keep < 1:
-        raise InvalidValue(f"keep {keep}: at least 1 moment must survive")

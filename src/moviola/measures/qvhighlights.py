@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from moviola.errors import DataError
+from moviola.files.rows import json_rows, read_text
 from moviola.measures.collections import Flags, Floats, query_name
-from moviola.measures.overlap import overlap
-from moviola.measures.sources import json_lines, read_text
+from moviola.temporal import overlap
 
 __all__ = ["average_precision", "highlight_precision", "qvhighlights", "read_qvhighlights"]
 
@@ -202,6 +202,6 @@ def read_qvhighlights(path: str | Path) -> list[dict[str, Any]]:
         NotFound: no such file.
         DataError: a line is not JSON or has no ``qid``.
     """
-    rows = json_lines(Path(path), read_text(Path(path)))
+    rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("qid")
     return list(rows.rows)

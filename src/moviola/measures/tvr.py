@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError
+from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.collections import Flags, query_name
-from moviola.measures.sources import document, json_lines, read_text
 
 __all__ = ["OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall"]
 
@@ -176,7 +176,7 @@ def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
         NotFound: no such file.
         DataError: a line is not JSON or lacks a field.
     """
-    rows = json_lines(Path(path), read_text(Path(path)))
+    rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("desc_id", "vid_name", "ts")
     return list(rows.rows)
 
@@ -188,7 +188,7 @@ def read_tvr_submission(path: str | Path) -> dict[str, Any]:
         NotFound: no such file.
         DataError: not JSON, or not an object.
     """
-    content = document(Path(path), read_text(Path(path)))
+    content = parse_json(Path(path), read_text(Path(path)))
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object with video2idx and VCMR, SVMR or VR was expected")
     return content

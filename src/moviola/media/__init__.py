@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from moviola.media.container import VIDEO_SUFFIXES, find_videos
+from moviola.media.contact_sheet import SheetCell, contact_sheet
+from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.sheet import SheetCell, contact_sheet
-from moviola.media.stills import frame_at, thumbnail
-from moviola.media.subtitles import Subtitles, embedded_subtitles, read_subtitles, sidecars
-from moviola.media.writing import write_video
+from moviola.media.stills import frame_at
+from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
+from moviola.media.video_writer import write_video
 
 __all__ = [
+    "SUBTITLE_SUFFIXES",
     "VIDEO_SUFFIXES",
     "FrameStream",
     "MediaInfo",
@@ -26,8 +27,9 @@ __all__ = [
     "frame_at",
     "probe",
     "read_subtitles",
+    "regular_file",
     "sample_frames",
     "sidecars",
-    "thumbnail",
+    "walk_files",
     "write_video",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -18,12 +19,16 @@ from moviola.errors import NoVideoStream, UnreadableMedia
 
 __all__ = [
     "DAMAGE",
+    "MAX_ASPECT_RATIO",
+    "MAX_PIXELS",
     "VIDEO_SUFFIXES",
     "find_videos",
     "open_container",
     "open_video",
     "promised_duration",
+    "regular_file",
     "video_stream",
+    "walk_files",
 ]
 
 VIDEO_SUFFIXES = frozenset(
@@ -35,28 +40,83 @@ VIDEO_SUFFIXES = frozenset(
 )  # fmt: skip
 """Suffixes, in lower case with the dot, by which a file in a folder counts as a video."""
 
+MAX_PIXELS = 2**26
+"""Pixels of the largest picture that is decoded: 8192 x 8192, the most that VR cameras record.
+
+At 4 bytes a pixel that is 256 MiB, and several pictures are in memory at a time. A file of some kilobytes can
+declare far more.
+"""
+
+MAX_ASPECT_RATIO = 64
+"""Longer side over shorter side of the most elongated picture that is decoded.
+
+Cropping to 224 x 224 scales such a picture to 14,336 x 224 first (9 MiB); beyond, swscale gives up and a crop
+would show next to nothing of the picture.
+"""
+
 # What libav raises on data that it cannot read: its own errors, and Python's where it maps them to a class
 # of ours to catch (ValueError for odd sizes and formats, OverflowError for time stamps out of range).
 DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError)
 
-# AVI has no other times than its rate; below one picture a minute that is damage.
+# Fewer pictures a second than one a minute are damage, where they add up to more than an hour: a single still
+# or a few slides may stand for long, but a wrong time scale stretches seconds of film into days. AVI has no
+# other times than its rate, so it is held to that at any length.
 _SLOWEST = Fraction(1, 60)
+_LONGEST_SLOW = 3600
+
+# Top-level boxes of an MP4 that are looked at for its index: a whole recording has a handful, a fragmented
+# one two every few seconds, and damage can look like one box every 8 bytes.
+_MAX_BOXES = 100_000
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
 _OPTIONS = {"protocol_whitelist": "file"}
 
 
+def walk_files(folder: Path, on_error: Callable[[OSError], None] | None = None) -> Iterator[Path]:
+    """All files below a folder but hidden ones and those in hidden folders, in no order.
+
+    Links to folders are not followed.
+
+    Args:
+        folder: where to look.
+        on_error: called with the error for each folder that cannot be read; None passes such folders over.
+    """
+    for directory, folders, names in os.walk(folder, onerror=on_error):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(directory) / name for name in names if not name.startswith("."))
+
+
 def find_videos(folder: Path) -> list[Path]:
     """All files below a folder whose suffix is in :data:`VIDEO_SUFFIXES`, sorted; no hidden ones."""
-    found: list[Path] = []
-    for directory, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found.extend(
-            Path(directory) / name
-            for name in names
-            if not name.startswith(".") and Path(name).suffix.lower() in VIDEO_SUFFIXES
-        )
-    return sorted(found)
+    return sorted(path for path in walk_files(folder) if path.suffix.lower() in VIDEO_SUFFIXES)
+
+
+def regular_file(path: Path) -> os.stat_result:
+    """The status of a file that can be read to an end: no folder, no device, no pipe that one waits on.
+
+    Raises:
+        UnreadableMedia: no such file, or something else than a file; the reason says what.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        what = "a link to a file that does not exist" if path.is_symlink() else "no such file"
+        raise UnreadableMedia(path, f"cannot be read ({what})") from error
+    except OSError as error:
+        raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise UnreadableMedia(path, f"{kind}, not a file; give a file")
+    return status
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 @contextmanager
@@ -64,14 +124,12 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     """Open a media file for reading.
 
     Raises:
-        UnreadableMedia: no such file, nothing in it, or nothing that libav knows.
+        UnreadableMedia: no such file, no regular file, nothing in it, or nothing that libav knows.
     """
+    if regular_file(Path(path)).st_size == 0:
+        raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
     absolute = Path(path).absolute()
-    if not absolute.is_file():
-        raise UnreadableMedia(path, "no such file")
-    if absolute.stat().st_size == 0:
-        raise UnreadableMedia(path, "the file is empty (0 bytes)")
     try:
         container = av.open(str(absolute), options=_OPTIONS, metadata_errors="replace")
     except DAMAGE as error:
@@ -109,11 +167,27 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
         held = " and ".join(kinds)
         cover = " with cover art" if container.streams.video else ""
         raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
-    if container.format.name == "avi" and 0 < (usable[0].average_rate or 1) < _SLOWEST:
+    chosen = next((s for s in usable if s.disposition & Disposition.default), usable[0])
+    _require_decodable(container, chosen, path)
+    return chosen
+
+
+def _require_decodable(container: av.container.InputContainer, stream: VideoStream, path: Path) -> None:
+    """Refuse what would take memory or time without bounds, by the header."""
+    width, height = stream.codec_context.width, stream.codec_context.height
+    if width * height > MAX_PIXELS:
         raise UnreadableMedia(
-            path, f"damaged header: a picture every {1 / float(usable[0].average_rate or 1):g} s"
+            path, f"pictures of {width} x {height} pixels; at most {MAX_PIXELS:,} pixels can be decoded"
         )
-    return next((s for s in usable if s.disposition & Disposition.default), usable[0])
+    # The header may be silent, and a picture in the middle of the stream larger.
+    stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
+    rate = stream.average_rate
+    if rate and 0 < rate < _SLOWEST:
+        length = max(stream.frames / rate, promised_duration(container, stream) or 0)
+        if length > _LONGEST_SLOW or container.format.name == "avi":
+            raise UnreadableMedia(
+                path, f"damaged header: a picture every {1 / float(rate):g} s; write the file again"
+            )
 
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
@@ -135,8 +209,11 @@ def promised_duration(container: av.container.InputContainer, stream: VideoStrea
 
 
 def _why_unreadable(path: Path, error: Exception) -> str:
-    with path.open("rb") as file:
-        head = file.read(4096)
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as problem:
+        return f"cannot be read ({problem.strerror})"
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") and not _has_box(path, b"moov"):
         return "MP4 without its index (moov): the recording was cut short or never finished"
     if not any(head):
@@ -155,11 +232,12 @@ def _is_text(head: bytes) -> bool:
 
 
 def _has_box(path: Path, wanted: bytes) -> bool:
-    """Whether an MP4 file has a top-level box of that type that begins inside the file."""
+    """Whether an MP4 file has a top-level box of that type among the first that begin inside the file."""
     with path.open("rb") as file:
         size = path.stat().st_size
-        position = 0
-        while position + 8 <= size:
+        position = boxes = 0
+        while position + 8 <= size and boxes < _MAX_BOXES:
+            boxes += 1
             file.seek(position)
             header = file.read(16)
             length, kind = int.from_bytes(header[:4], "big"), header[4:8]

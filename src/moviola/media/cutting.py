@@ -23,12 +23,12 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
+from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, open_container, video_stream
-from moviola.media.editlist import show_for
-from moviola.media.picture import Upright, pixel_aspect
-from moviola.media.screen import CannotPrune, from_key_frame, in_order
+from moviola.media.editlist import set_shown_duration
+from moviola.media.frame_selection import CannotPrune, from_key_frame, in_order
+from moviola.media.picture import DisplayScaler, pixel_aspect
 from moviola.media.source import Source
-from moviola.media.writing import new_file
 from moviola.types import Span
 
 __all__ = ["cut"]
@@ -51,13 +51,14 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         out: the MP4; it appears whole or not at all.
         mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
             hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
-            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), upright: slower, for every codec.
+            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
+            codec.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
         MediaError: ``"copy"`` of what browsers don't play from an MP4.
-        InvalidValue: the span begins after the end of the video.
+        InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
     write = {"copy": _copy, "encode": _encode}[mode]
     attempt = 0
@@ -70,8 +71,8 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
                 raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
-                    with new_file(out) as part:
-                        write(_Piece(Path(path), span, source, video, sound), part)
+                    with draft_of(out) as draft:
+                        write(_Excerpt(Path(path), span, source, video, sound), draft)
                     return
                 except CannotPrune:
                     pass
@@ -84,7 +85,7 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Excerpt:
     """What is cut out of which open file."""
 
     path: Path
@@ -116,15 +117,15 @@ class _Piece:
             )
 
 
-def _copy(piece: _Piece, part: Path) -> None:
-    _require_playable(piece)
-    source, video, sound = piece.source, piece.video, piece.sound
-    packets = _packets(piece)
-    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+def _copy(excerpt: _Excerpt, draft: Path) -> None:
+    _require_playable(excerpt)
+    source, video, sound = excerpt.source, excerpt.video, excerpt.sound
+    packets = _packets(excerpt)
+    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
         tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
-        held, first, floor = _run_up(piece, packets)
+        held, first, floor = _run_up(excerpt, packets)
         zero, last = first * source.tick, first
         for packet in chain(held, packets):
             assert packet.pts is not None
@@ -143,49 +144,52 @@ def _copy(piece: _Piece, part: Path) -> None:
             packet.dts -= shift
             packet.stream = tracks[packet.stream_index]
             target.mux(packet)
-    show_for(part, min(piece.length(first), (last - first) * source.tick))
+    set_shown_duration(draft, min(excerpt.length(first), (last - first) * source.tick))
 
 
-def _require_playable(piece: _Piece) -> None:
+def _require_playable(excerpt: _Excerpt) -> None:
     remedy = 'use mode="encode"'
-    codec, pixels = piece.video.codec_context.codec.canonical_name, piece.video.pix_fmt or "unknown"
+    codec, pixels = excerpt.video.codec_context.codec.canonical_name, excerpt.video.pix_fmt or "unknown"
     if pixels not in _PICTURES.get(codec, ()):
-        raise MediaError(piece.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
-    if piece.source.numbered or piece.source.zero is None:
-        raise MediaError(piece.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
-    if piece.sound is not None and (sound := piece.sound.codec_context.codec.canonical_name) not in _SOUND:
-        raise MediaError(piece.path, f"{sound} sound cannot be copied for browsers; {remedy}")
+        raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
+    if excerpt.source.numbered or excerpt.source.zero is None:
+        raise MediaError(excerpt.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
+    if (
+        excerpt.sound is not None
+        and (sound := excerpt.sound.codec_context.codec.canonical_name) not in _SOUND
+    ):
+        raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {remedy}")
 
 
-def _packets(piece: _Piece) -> Iterator[Packet[Stream]]:
+def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     """Packets of picture and sound in file order, up to the last that the span needs."""
-    streams: list[Stream] = [piece.video, *([piece.sound] if piece.sound else [])]
-    end = piece.end
-    past: set[int] = set()
-    later: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
-    for packet in piece.source.container.demux(*streams):
+    streams: list[Stream] = [excerpt.video, *([excerpt.sound] if excerpt.sound else [])]
+    end = excerpt.end
+    finished: set[int] = set()
+    deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
+    for packet in excerpt.source.container.demux(*streams):
         if not packet.size:
             continue
         if packet.pts is None:
-            raise MediaError(piece.path, 'cannot be copied, time stamps are missing; use mode="encode"')
-        if packet.stream_index != piece.video.index:
-            if packet.pts * packet.time_base < end * piece.source.tick:
+            raise MediaError(excerpt.path, 'cannot be copied, time stamps are missing; use mode="encode"')
+        if packet.stream_index != excerpt.video.index:
+            if packet.pts * packet.time_base < end * excerpt.source.tick:
                 yield packet
             else:
-                past.add(packet.stream_index)
+                finished.add(packet.stream_index)
         elif packet.dts is not None and packet.dts >= end:
-            past.add(packet.stream_index)
+            finished.add(packet.stream_index)
         elif packet.pts >= end:
-            later.append(packet)
+            deferred.append(packet)
         else:
-            yield from later
-            later.clear()
+            yield from deferred
+            deferred.clear()
             yield packet
-        if len(past) == len(streams):
+        if len(finished) == len(streams):
             return
 
 
-def _run_up(piece: _Piece, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
+def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
     """What leads to the start of the span.
 
     Returns:
@@ -193,7 +197,7 @@ def _run_up(piece: _Piece, packets: Iterator[Packet[Stream]]) -> tuple[list[Pack
         known once a packet's decoding time is past it, since all later ones are shown later; the tick of
         the key frame.
     """
-    start, index = piece.start, piece.video.index
+    start, index = excerpt.start, excerpt.video.index
     held: list[Packet[Stream]] = []
     for packet in packets:
         is_picture = packet.stream_index == index
@@ -204,13 +208,13 @@ def _run_up(piece: _Piece, packets: Iterator[Packet[Stream]]) -> tuple[list[Pack
         if is_picture and packet.dts is not None and packet.dts > start:
             break
     else:
-        ends = [(p.pts or 0) + (p.duration or piece.source.step) for p in held if p.stream_index == index]
-        piece.require_before(max(ends, default=piece.start))
+        ends = [(p.pts or 0) + (p.duration or excerpt.source.step) for p in held if p.stream_index == index]
+        excerpt.require_before(max(ends, default=excerpt.start))
     pictures = [p for p in held if p.stream_index == index]
     stamps = [p.pts for p in pictures if p.pts is not None and p.pts <= start and not p.is_discard]
     if not stamps or not pictures[0].is_keyframe or pictures[0].pts is None:
         raise CannotPrune
-    _fill_decoding_times(pictures, piece.source.step)
+    _fill_decoding_times(pictures, excerpt.source.step)
     return held, max(stamps), pictures[0].pts
 
 
@@ -222,42 +226,42 @@ def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
         packet.dts = (base or 0) - step * ((len(pictures) if known is None else known) - number)
 
 
-def _encode(piece: _Piece, part: Path) -> None:
-    pictures = _shown(piece)
+def _encode(excerpt: _Excerpt, draft: Path) -> None:
+    pictures = _pictures_of(excerpt)
     first, frame = next(pictures)
-    with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as target:
-        upright = Upright(frame, pixel_aspect(piece.video))
-        track = target.add_stream("libx264", rate=piece.video.average_rate or 25)
-        track.width, track.height, track.pix_fmt = upright.width, upright.height, "yuv420p"
+    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+        scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
+        track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
+        track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"
         track.codec_context.time_base = _TICK
         track.codec_context.options = {"crf": "20", "preset": "veryfast"}
         streams: list[Iterator[Packet[Any]]] = [
-            _encoded_pictures(piece, track, upright, chain([(first, frame)], pictures), first)
+            _encoded_pictures(excerpt, track, scale, chain([(first, frame)], pictures), first)
         ]
-        if piece.sound is not None:
-            layout = "mono" if piece.sound.codec_context.layout.nb_channels == 1 else "stereo"
-            voice = target.add_stream("aac", rate=48_000, layout=layout)
-            streams.append(_encoded_sound(piece, voice, first * piece.source.tick))
+        if excerpt.sound is not None:
+            layout = "mono" if excerpt.sound.codec_context.layout.nb_channels == 1 else "stereo"
+            audio_track = target.add_stream("aac", rate=48_000, layout=layout)
+            streams.append(_encoded_audio(excerpt, audio_track, first * excerpt.source.tick))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             target.mux(packet)
-    assert piece.source.end is not None
-    show_for(part, min(piece.length(first), (piece.source.end - first) * piece.source.tick))
+    assert excerpt.source.end is not None
+    set_shown_duration(draft, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))
 
 
-def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
+def _pictures_of(excerpt: _Excerpt) -> Iterator[tuple[int, VideoFrame]]:
     """Pictures on screen in the span, with the tick since which each is; ``source.end`` ends the last."""
-    source = piece.source
+    source = excerpt.source
     packets = source.packets()
     if source.zero is not None:
-        packets = from_key_frame(packets, piece.start)
+        packets = from_key_frame(packets, excerpt.start)
     before: tuple[int, VideoFrame] | None = None
     started = False
-    end = piece.start
+    end = excerpt.start
     for since, frame in in_order(source, packets):
         if source.zero is None:
             source.zero = since
         end = since + (frame.duration or source.step)
-        if since <= piece.start:
+        if since <= excerpt.start:
             before = since, frame
             continue
         if before is not None:
@@ -265,34 +269,34 @@ def _shown(piece: _Piece) -> Iterator[tuple[int, VideoFrame]]:
             before, started = None, True
         if not started:
             raise CannotPrune
-        if since >= piece.end:
+        if since >= excerpt.end:
             source.end = since
             return
         yield since, frame
     source.end = end
     if not started:
-        piece.require_before(end)
+        excerpt.require_before(end)
         if before is None:
             raise CannotPrune
         yield before
 
 
 def _encoded_pictures(
-    piece: _Piece,
+    excerpt: _Excerpt,
     track: VideoStream,
-    upright: Upright,
+    scale: DisplayScaler,
     pictures: Iterator[tuple[int, VideoFrame]],
     first: int,
 ) -> Iterator[Packet[VideoStream]]:
     to_yuv = VideoReformatter()
     durations: dict[int | None, int] = {}
-    tick = piece.source.tick / _TICK
+    tick = excerpt.source.tick / _TICK
     current = next(pictures, None)
     while current is not None:
         since, frame = current
         current = next(pictures, None)
-        until = current[0] if current else piece.source.end or since
-        picture = to_yuv.reformat(VideoFrame.from_ndarray(upright(frame)), format="yuv420p", threads=1)
+        until = current[0] if current else excerpt.source.end or since
+        picture = to_yuv.reformat(VideoFrame.from_ndarray(scale(frame)), format="yuv420p", threads=1)
         picture.pts, picture.time_base = round((since - first) * tick), _TICK
         durations[picture.pts] = max(1, round((until - since) * tick))
         for packet in track.encode(picture):
@@ -303,21 +307,23 @@ def _encoded_pictures(
         yield packet
 
 
-def _encoded_sound(piece: _Piece, voice: AudioStream, zero: Fraction) -> Iterator[Packet[AudioStream]]:
+def _encoded_audio(
+    excerpt: _Excerpt, audio_track: AudioStream, zero: Fraction
+) -> Iterator[Packet[AudioStream]]:
     """Sound of the span, encoded; read beside the pictures, so that both can be written as they are shown."""
-    assert piece.sound is not None
-    with open_container(piece.path) as container:
-        sound = container.streams[piece.sound.index]
+    assert excerpt.sound is not None
+    with open_container(excerpt.path) as container:
+        sound = container.streams[excerpt.sound.index]
         assert isinstance(sound, AudioStream) and sound.time_base is not None
         shift = round(zero / sound.time_base)
-        for frame in _heard(container, sound, zero, piece.end * piece.source.tick):
+        for frame in _audio_frames(container, sound, zero, excerpt.end * excerpt.source.tick):
             assert frame.pts is not None
             frame.pts -= shift
-            yield from voice.encode(frame)
-        yield from voice.encode(None)
+            yield from audio_track.encode(frame)
+        yield from audio_track.encode(None)
 
 
-def _heard(
+def _audio_frames(
     container: av.container.InputContainer, sound: AudioStream, since: Fraction, until: Fraction
 ) -> Iterator[AudioFrame]:
     """Frames that begin before ``until`` and end after ``since``; what does not decode is left out."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-__all__ = ["show_for"]
+__all__ = ["set_shown_duration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class _Box:
     end: int
 
 
-def show_for(path: Path, duration: Fraction) -> None:
+def set_shown_duration(path: Path, duration: Fraction) -> None:
     """End the video track of an MP4 after ``duration`` seconds, in place."""
     data = _head(path)
     moov = next(box for box in _boxes(data, 0, len(data)) if box.kind == b"moov")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +12,21 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, UnreadableMedia
-from moviola.media.container import open_video
-from moviola.media.jpeg import to_jpeg
-from moviola.media.picture import Fitter, Widener, pixel_aspect
-from moviola.media.screen import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.errors import UnreadableMedia
+from moviola.media.container import DAMAGE, open_video
+from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.picture import InputScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["FrameStream", "SampledFrame", "sample_frames"]
+__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames"]
+
+LONGEST_VIDEO = 48 * 3600
+"""Seconds of the longest video that is sampled.
+
+Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds.
+At one frame a second the 512-dimensional features of a video of that length take 340 MiB.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,6 @@ def sample_frames(
     *,
     rate: float = 1.0,
     size: FrameSize,
-    thumbnail: Callable[[float, bytes], None] | None = None,
-    thumbnail_every: float = 10.0,
-    thumbnail_width: int = 320,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
@@ -55,31 +57,17 @@ def sample_frames(
         path: a video file.
         rate: frames a second, above 0 and at most 1000.
         size: what every frame is fitted to; rotation and sample aspect ratio are applied first.
-        thumbnail: called with a time in seconds and a JPEG, made on the way from the same pictures.
-        thumbnail_every: seconds between two thumbnails, rounded to moments of the grid.
-        thumbnail_width: pixels.
 
     Returns:
         an iterator, to be used as a context manager. A damaged file gives the frames that decode.
 
     Raises:
-        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes.
+        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, pictures
+            that are too elongated, or more than :data:`LONGEST_VIDEO` seconds of them.
         NoVideoStream: sound or text only.
-        InvalidValue: a rate or a thumbnail size out of range.
+        InvalidValue: a rate out of range.
     """
-    grid = Grid.regular(rate)
-    if not 0 < thumbnail_every < math.inf or thumbnail_width < 1:
-        raise InvalidValue(
-            f"thumbnails every {thumbnail_every} s, {thumbnail_width} px wide: both must be above 0"
-        )
-    return FrameStream(
-        path,
-        grid=grid,
-        size=size,
-        thumbnail=thumbnail,
-        thumbnail_stride=max(1, round(thumbnail_every * rate)),
-        thumbnail_width=thumbnail_width,
-    )
+    return FrameStream(path, grid=Grid.regular(rate), size=size)
 
 
 class FrameStream:
@@ -88,22 +76,10 @@ class FrameStream:
     The attributes grow while frames are read and are exact after the last one.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        grid: Grid,
-        size: FrameSize,
-        thumbnail: Callable[[float, bytes], None] | None,
-        thumbnail_stride: int,
-        thumbnail_width: int,
-    ) -> None:
+    def __init__(self, path: Path, *, grid: Grid, size: FrameSize) -> None:
         self._path = Path(path)
         self._grid = grid
         self._size = size
-        self._thumbnail = thumbnail
-        self._thumbnail_stride = thumbnail_stride
-        self._thumbnail_width = thumbnail_width
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -157,20 +133,23 @@ class FrameStream:
         return Source(*self._files.enter_context(open_video(self._path)))
 
     def _run(self) -> Iterator[SampledFrame]:
-        fit = widen = None
+        scale: InputScaler | None = None
         last: Picture | None = None
-        k = -1
         for k, picture in self._pictures():
-            if fit is None or widen is None:
-                aspect = pixel_aspect(self._source.stream)
-                fit, widen = Fitter(self._size, aspect), Widener(self._thumbnail_width, aspect)
+            time = self._grid.time(k)
+            if time > LONGEST_VIDEO:
+                raise UnreadableMedia(
+                    self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"
+                )
             if last is None or picture.since != last.since:
-                image = fit(picture.frame)
+                scale = scale or InputScaler(self._size, pixel_aspect(self._source.stream))
+                try:
+                    image = scale(picture.frame)
+                except DAMAGE as error:
+                    raise UnreadableMedia(self._path, str(error)) from error
             last = picture
-            if self._thumbnail and k % self._thumbnail_stride == 0:
-                self._thumbnail(self._grid.time(k), to_jpeg(widen(picture.frame)))
-            yield SampledFrame(self._grid.time(k), self._source.seconds(picture.since), image)
-        if k < 0:
+            yield SampledFrame(time, self._source.seconds(picture.since), image)
+        if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")
         self._source.note_shortfall()
 

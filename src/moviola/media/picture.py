@@ -17,9 +17,10 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.types import FrameSize
 
-__all__ = ["Fitter", "Orientation", "Upright", "Widener", "displayed_size", "pixel_aspect"]
+__all__ = ["DisplayScaler", "InputScaler", "Orientation", "WidthScaler", "displayed_size", "pixel_aspect"]
 
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
@@ -74,13 +75,22 @@ def pixel_aspect(stream: VideoStream) -> Fraction:
 
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
-    """Width and height in pixels at which a picture is meant to be seen."""
+    """Width and height in pixels at which a picture is meant to be seen.
+
+    Raises:
+        ValueError: one side is longer than the other by more than :data:`MAX_ASPECT_RATIO`.
+    """
     width, height = max(1, round(frame.width * aspect)), frame.height
+    if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
+        raise ValueError(
+            f"pictures of {width} x {height} pixels; the longer side may be at most {MAX_ASPECT_RATIO} times "
+            "the shorter"
+        )
     return (height, width) if orientation.transpose else (width, height)
 
 
 class _Orientations:
-    """The orientation of picture after picture, read again only when the rotation changes.
+    """The orientations of successive pictures, read again only when the rotation changes.
 
     Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
     """
@@ -96,7 +106,7 @@ class _Orientations:
 
 
 class _Scaler:
-    """One swscale context, kept from picture to picture."""
+    """Scales and turns pictures; one swscale context is used for all of them."""
 
     def __init__(self, interpolation: Interpolation) -> None:
         self._reformatter = VideoReformatter()
@@ -114,8 +124,8 @@ class _Scaler:
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
 
 
-class Fitter:
-    """Pictures of a stream into an encoder's input size (:class:`~moviola.types.FrameSize`)."""
+class InputScaler:
+    """Scales pictures of a stream to an encoder's input size (:class:`~moviola.types.FrameSize`)."""
 
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
         self._size = size
@@ -124,7 +134,7 @@ class Fitter:
         self._scaler = _Scaler(_INTERPOLATION[size.interpolation])
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         size = self._size
         orientation = self._orientations.of(frame)
         width, height = size.width, size.height
@@ -139,8 +149,8 @@ class Fitter:
         return np.ascontiguousarray(image[top : top + size.height, left : left + size.width])
 
 
-class Widener:
-    """Pictures of a stream at a given displayed width, the height following from the aspect ratio."""
+class WidthScaler:
+    """Scales pictures of a stream to a displayed width; the height follows from the aspect ratio."""
 
     def __init__(self, width: int, aspect: Fraction) -> None:
         self._width = width
@@ -149,15 +159,15 @@ class Widener:
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         orientation = self._orientations.of(frame)
         shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
         height = max(1, round(self._width * shown_height / shown_width))
         return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
 
 
-class Upright:
-    """Pictures of a stream turned and stretched for display, all at the size of the first, its sides even."""
+class DisplayScaler:
+    """Turns and scales pictures of a stream for display, all to the size of the first with even sides."""
 
     def __init__(self, first: VideoFrame, aspect: Fraction) -> None:
         self._orientations = _Orientations()
@@ -166,6 +176,6 @@ class Upright:
         self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """(height, width, 3) uint8 RGB."""
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
         image = self._scaler.scale(frame, self._orientations.of(frame), self.width, self.height)
         return np.ascontiguousarray(image)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import av
 import av.container
+from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.errors import UnreadableMedia
@@ -63,12 +64,18 @@ def probe(path: Path) -> MediaInfo:
     """Read what a video file is. One picture is decoded, since rotation travels with the pictures.
 
     Raises:
-        UnreadableMedia: no such file, zero bytes, no media file, or no picture that decodes.
+        UnreadableMedia: no such file, no regular file, zero bytes, no media file, no picture that decodes, or
+            pictures that are too large or too elongated.
         NoVideoStream: sound or text only; cover art is not video.
     """
     with open_container(path) as container:
         stream = video_stream(container, path)
-        orientation, width, height = _first_picture(container, stream, path)
+        picture = _first_picture(container, stream, path)
+        orientation = Orientation.of(picture)
+        try:
+            width, height = displayed_size(picture, orientation, pixel_aspect(stream))
+        except ValueError as error:
+            raise UnreadableMedia(path, str(error)) from error
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
         audio = container.streams.audio[0] if container.streams.audio else None
@@ -95,9 +102,7 @@ def probe(path: Path) -> MediaInfo:
         )
 
 
-def _first_picture(
-    container: av.container.InputContainer, stream: VideoStream, path: Path
-) -> tuple[Orientation, int, int]:
+def _first_picture(container: av.container.InputContainer, stream: VideoStream, path: Path) -> VideoFrame:
     stream.thread_count = 1
     try:
         for packet in container.demux(stream):
@@ -105,10 +110,8 @@ def _first_picture(
                 frames = packet.decode()
             except DAMAGE:
                 continue
-            for frame in frames:
-                orientation = Orientation.of(frame)
-                width, height = displayed_size(frame, orientation, pixel_aspect(stream))
-                return orientation, width, height
+            if frames:
+                return frames[0]
     except DAMAGE as error:
         raise UnreadableMedia(path, f"no picture can be decoded ({error})") from error
     raise UnreadableMedia(path, "no picture can be decoded")

@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
-from moviola.media.container import open_video
-from moviola.media.jpeg import to_jpeg
-from moviola.media.picture import Widener, pixel_aspect
-from moviola.media.screen import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.container import DAMAGE, open_video
+from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.picture import WidthScaler, pixel_aspect
 from moviola.media.source import Source
 
-__all__ = ["frame_at", "picture_at", "thumbnail"]
-
-
-def thumbnail(path: Path, time: float, width: int = 320) -> bytes:
-    """The frame on screen at ``time`` seconds as JPEG, ``width`` pixels wide.
-
-    Raises:
-        UnreadableMedia, NoVideoStream, InvalidValue: as for :func:`frame_at`.
-    """
-    return to_jpeg(frame_at(path, time, width))
+__all__ = ["frame_at"]
 
 
 def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
@@ -46,12 +36,16 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
     """
     if width < 1:
         raise InvalidValue(f"width {width}: give pixels, at least 1")
-    with picture_at(path, time) as (source, picture):
-        return Widener(width, pixel_aspect(source.stream))(picture.frame)
+    with _picture_at(path, time) as (source, picture):
+        scale = WidthScaler(width, pixel_aspect(source.stream))
+        try:
+            return scale(picture.frame)
+        except DAMAGE as error:
+            raise UnreadableMedia(path, str(error)) from error
 
 
 @contextmanager
-def picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
+def _picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
     """The picture on screen at ``time`` and the open source that it came from."""
     grid = Grid.single(time)
     attempt = 0

@@ -14,7 +14,7 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.errors import UnreadableMedia
-from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, video_stream
+from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
 from moviola.types import Cue
 
@@ -23,6 +23,8 @@ __all__ = ["SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitl
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""
 
+# Two days of talk with styles and positions take a tenth of it; whatever is larger is something else.
+_MAX_BYTES = 64 << 20
 # Between the stem and the suffix: a language, or what kind of subtitles these are (`film.en.srt`,
 # `film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
@@ -66,17 +68,21 @@ def read_subtitles(path: Path) -> Subtitles:
     Each cue is parsed by itself, so that a damaged one takes no other with it.
 
     Raises:
-        UnreadableMedia: no such file, another suffix, or not one cue in it that can be read.
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or not one cue in
+            it that can be read.
     """
     path = Path(path)
     parse = _PARSERS.get(path.suffix.lower())
     if parse is None:
         raise UnreadableMedia(path, f"no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+    size = regular_file(path).st_size
+    if size > _MAX_BYTES:
+        raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
-        text = _decoded(path.read_bytes())
+        text = _decode_text(path.read_bytes())
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
-    subtitles = _gathered(parse(text))
+    subtitles = _sorted_cues(parse(text))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
     return subtitles
@@ -112,13 +118,13 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         found: list[Cue | None] = []
         try:
             for packet in container.demux(chosen[0]):
-                found.extend(_embedded(packet, zero))
+                found.extend(_cues_of_packet(packet, zero))
         except DAMAGE:
             found.append(None)
-        return _gathered(found)
+        return _sorted_cues(found)
 
 
-def _embedded(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | None]:
+def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | None]:
     """Cues in a packet. Players show text while its packet lasts, so the times are the packet's."""
     if packet.pts is None or not packet.size:
         return
@@ -132,17 +138,17 @@ def _embedded(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | Non
     for subtitle in shown:
         if isinstance(subtitle, AssSubtitle):
             event = pysubs2.SSAEvent(text=subtitle.dialogue.decode("utf-8", errors="replace"))
-            if not event.is_drawing and (text := _plain(event.plaintext)):
+            if not event.is_drawing and (text := _clean_text(event.plaintext)):
                 yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
 
 
-def _gathered(found: Iterable[Cue | None]) -> Subtitles:
+def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
     found = list(found)
     cues = sorted((cue for cue in found if cue is not None), key=lambda cue: (cue.start, cue.end))
     return Subtitles(tuple(cues), sum(cue is None for cue in found))
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
     try:
@@ -158,7 +164,7 @@ def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
         for position, line in enumerate(lines[:2]):
             if "-->" in line:
                 header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
-                yield from _one(header + "\n".join(lines[position:]) + "\n", kind)
+                yield from _parse_cue(header + "\n".join(lines[position:]) + "\n", kind)
                 break
 
 
@@ -168,10 +174,10 @@ def _ass(text: str) -> Iterator[Cue | None]:
         if line.startswith("Format:") and "Text" in line:
             format_line = line
         elif line.startswith("Dialogue:"):
-            yield from _one(f"{_ASS_EVENTS}{format_line}\n{line}\n", "ass")
+            yield from _parse_cue(f"{_ASS_EVENTS}{format_line}\n{line}\n", "ass")
 
 
-def _one(text: str, kind: str) -> Iterator[Cue | None]:
+def _parse_cue(text: str, kind: str) -> Iterator[Cue | None]:
     """The cue of a document that holds one, None if it is damaged, nothing if it shows no text."""
     try:
         events = list(pysubs2.SSAFile.from_string(text, format_=kind))
@@ -179,11 +185,11 @@ def _one(text: str, kind: str) -> Iterator[Cue | None]:
         events = []
     if not events or events[0].end <= events[0].start or events[0].start < 0:
         yield None
-    elif not events[0].is_drawing and (text := _plain(events[0].plaintext)):
+    elif not events[0].is_drawing and (text := _clean_text(events[0].plaintext)):
         yield Cue(events[0].start / 1000, events[0].end / 1000, text)
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Text without entities, time tags and needless white space, its lines kept."""
     lines = html.unescape(_INLINE_TIME.sub("", text)).splitlines()
     return "\n".join(stripped for line in lines if (stripped := " ".join(line.split())))

@@ -77,14 +77,14 @@ class ConquerConfig:
         video_score_size: inner size of the video head, which only some similarities have.
         kernel: clips that the first of these convolutions sees.
         similarity: a key of :data:`SIMILARITIES`.
-        moment_weight: weight of the start and end losses.
+        span_weight: weight of the start and end losses.
         video_weight: weight of the video head's loss.
         clip_seconds: length of a clip.
         candidates: videos that the first stage hands over for a query.
         top_videos: videos of these whose moments are ranked, chosen by the similarity's video score.
         top_moments: moments that are returned for a query.
-        shortest: least distance in clips of the last clip of a moment from its first, >= 0.
-        longest: distance that is already too long.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
+            the last clip of the moment.
         nms: temporal IoU above which the worse of two moments of a video is dropped; None keeps all.
         moments_before_nms: moments that go into that suppression.
         reference_padding: treat padding as the release does.
@@ -106,14 +106,14 @@ class ConquerConfig:
     kernel: int = 5
     dropout: float = 0.1
     similarity: str = "general"
-    moment_weight: float = 0.01
+    span_weight: float = 0.01
     video_weight: float = 0.05
     clip_seconds: float = 1.5
     candidates: int = 100
     top_videos: int = 100
     top_moments: int = 40
-    shortest: int = 0
-    longest: int = 24
+    shortest_span: int = 0
+    longest_span: int = 24
     nms: float | None = None
     moments_before_nms: int = 200
     reference_padding: bool = False
@@ -569,7 +569,7 @@ class Conquer(nn.Module):
         # The right video is the first one, so a label of its clips is one of all candidates' clips.
         moment = F.cross_entropy(scores.start.flatten(1), batch.labels[:, 0], reduction="none")
         moment = moment + F.cross_entropy(scores.end.flatten(1), batch.labels[:, 1], reduction="none")
-        terms = {"moment": self.config.moment_weight * (batch.similarity * moment).mean()}
+        terms = {"span": self.config.span_weight * (batch.similarity * moment).mean()}
         if scores.video is not None:
             first = torch.zeros_like(batch.labels[:, 0])
             video = F.cross_entropy(scores.video, first, reduction="none")
@@ -641,8 +641,8 @@ class Conquer(nn.Module):
             added,
             start,
             end,
-            shortest=config.shortest,
-            longest=config.longest,
+            shortest=config.shortest_span,
+            longest=config.longest_span,
             k=config.top_moments if config.nms is None else config.moments_before_nms,
             combine=SUM,
         )
@@ -688,8 +688,8 @@ class Conquer(nn.Module):
         band = span_band(
             start,
             end,
-            shortest=self.config.shortest,
-            longest=self.config.longest,
+            shortest=self.config.shortest_span,
+            longest=self.config.longest_span,
             combine=SUM,
         )
         return added + band.flatten(-2).amax(dim=-1)

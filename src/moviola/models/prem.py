@@ -58,13 +58,13 @@ _LARGEST = 2**26
 class PremConfig:
     """Everything that fixes a PREM; the defaults are the paper's for TVR (section 4.2).
 
-    For DiDeMo: ``subtitle_size=0, max_clips=20, shortest=3, longest=7``.
+    For DiDeMo: ``subtitle_size=0, max_clips=20, shortest_span=2, longest_span=7``.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles, of a token.
             0 for one of the first two means that the stream does not exist (tables 2 and 6, "Text", "Image").
-        hidden_size, intermediate_size, heads, dropout: the transformers; ``hidden_size`` is D.
-        max_clips, max_words: longest input.
+        hidden_size, feed_forward_size, heads, dropout: the transformers; ``hidden_size`` is D.
+        max_clips, max_tokens: most clips of a video and tokens of a query.
         fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
         mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream.
         pooling: how the retriever's words become a vector a stream: modality-specific (equation 5), or the
@@ -81,21 +81,22 @@ class PremConfig:
         adversarial_iou: a span above this IoU with the moment is a positive.
         adversarial_predictions: best predictions of a negative video that are negatives.
         clip_seconds: length of a clip.
-        videos: so many videos are localized in for a query.
-        shortest, longest: clips that a predicted moment may have, both inclusive.
+        top_videos: so many videos are localized in for a query.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
+            the last clip of the moment.
         nms: predictions of one video above this IoU with a better one are dropped.
-        moments: moments that a query is answered with, at most.
+        top_moments: moments that a query is answered with, at most.
     """
 
     visual_size: int = 4352
     subtitle_size: int = 768
     query_size: int = 768
     hidden_size: int = 384
-    intermediate_size: int = 1536
+    feed_forward_size: int = 1536
     heads: int = 4
     dropout: float = 0.1
     max_clips: int = 100
-    max_words: int = 30
+    max_tokens: int = 30
     fusion_layers: int = 2
     mask_silent: bool = False
     pooling: Literal["modality", "mean", "max"] = "modality"
@@ -109,11 +110,11 @@ class PremConfig:
     adversarial_iou: float = 0.7
     adversarial_predictions: int = 5
     clip_seconds: float = 1.5
-    videos: int = 10
-    shortest: int = 1
-    longest: int = 24
+    top_videos: int = 10
+    shortest_span: int = 0
+    longest_span: int = 24
     nms: float = 0.7
-    moments: int = 100
+    top_moments: int = 100
 
     def __post_init__(self) -> None:
         if not (self.visual_size or self.subtitle_size):
@@ -122,9 +123,10 @@ class PremConfig:
             raise InvalidValue("mask_silent: needs both streams, or a silent video would have nothing left")
         if self.hidden_size % self.heads:
             raise InvalidValue(f"hidden_size {self.hidden_size}: must be a multiple of heads {self.heads}")
-        if not 1 <= self.shortest <= self.longest:
+        if not 0 <= self.shortest_span < self.longest_span:
             raise InvalidValue(
-                f"shortest {self.shortest}, longest {self.longest}: need 1 <= shortest <= longest"
+                f"shortest_span {self.shortest_span}, longest_span {self.longest_span}: need "
+                "0 <= shortest_span < longest_span"
             )
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
@@ -237,9 +239,9 @@ class Prem(nn.Module):
             context: the corpus.
 
         Returns:
-            ``config.moments`` moments a query.
+            ``config.top_moments`` moments a query.
         """
-        rows, similarity = self.rank_videos(query, query_mask, context, keep=self.config.videos)
+        rows, similarity = self.rank_videos(query, query_mask, context, keep=self.config.top_videos)
         return self._localize(query, query_mask, context, rows, similarity / self.config.temperature)
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: PremContext, video: Tensor) -> Ranked:
@@ -255,7 +257,7 @@ class Prem(nn.Module):
         words, focus = self.localizer.encode_query(query, query_mask)
         word_mask = query_mask > 0
         length = context.mask.shape[-1]
-        widest = max(config.intermediate_size, config.heads * length, config.longest)
+        widest = max(config.feed_forward_size, config.heads * length, config.longest_span)
         found = []
         for part in torch.split(
             torch.arange(len(query), device=rows.device), _chunk(rows.shape[1] * length * widest)
@@ -265,9 +267,9 @@ class Prem(nn.Module):
             boundaries = self.localizer(
                 words[asked], word_mask[asked], focus[asked], context.content[videos], context.mask[videos]
             )
-            spans = _span_scores(boundaries.start, boundaries.end, config.shortest, config.longest)
+            spans = _span_scores(boundaries.start, boundaries.end, config.shortest_span, config.longest_span)
             spans = torch.unflatten(spans, 0, (len(part), -1)) + prior[part, :, None, None]
-            found.append(suppress_spans(spans, threshold=config.nms, keep=config.moments))
+            found.append(suppress_spans(spans, threshold=config.nms, keep=config.top_moments))
         place, first, last, score = (torch.cat(column) for column in zip(*found, strict=True))
         return Ranked(
             torch.where(place < 0, place, rows.gather(1, place.clamp(min=0))),
@@ -359,7 +361,7 @@ class PremLocalizer(nn.Module):
         self.fuse = nn.Linear(streams * size, size)
         self.fusion = nn.ModuleList(
             nn.TransformerDecoderLayer(
-                size, config.heads, config.intermediate_size, config.dropout, batch_first=True
+                size, config.heads, config.feed_forward_size, config.dropout, batch_first=True
             )
             for _ in range(config.fusion_layers)
         )
@@ -494,7 +496,7 @@ class _Positions(nn.Embedding):
 def _transformer(config: PremConfig) -> nn.TransformerEncoderLayer:
     """One layer of the vanilla transformer (norms after the sums, ReLU)."""
     return nn.TransformerEncoderLayer(
-        config.hidden_size, config.heads, config.intermediate_size, config.dropout, batch_first=True
+        config.hidden_size, config.heads, config.feed_forward_size, config.dropout, batch_first=True
     )
 
 
@@ -504,7 +506,7 @@ class _WordEncoder(nn.Module):
     def __init__(self, config: PremConfig) -> None:
         super().__init__()
         self.project = _Projection(config.query_size, config)
-        self.positions = _Positions(config.max_words, config, "words")
+        self.positions = _Positions(config.max_tokens, config, "words")
         self.dropout = nn.Dropout(config.dropout)
         self.layer = _transformer(config)
 
@@ -737,22 +739,24 @@ def _inside(labels: Tensor, mask: Tensor) -> Tensor:
 
 
 def _span_scores(start: Tensor, end: Tensor, shortest: int, longest: int) -> Tensor:
-    """start + end of all spans of allowed length: (N, L) twice to (N, L, W), W = longest, -inf for none."""
+    """start + end of all spans: (N, L) twice to (N, L, longest), -inf unless shortest <= end - start."""
     ends = F.pad(end, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)
     scores = start[..., None] + ends
-    scores[..., : shortest - 1] = -torch.inf
+    scores[..., :shortest] = -torch.inf
     return scores
 
 
 @torch.no_grad()
 def _predictions(boundaries: Boundaries, rows: Tensor, config: PremConfig) -> tuple[Tensor, Tensor, Tensor]:
     """The best spans of these rows: row, first and last clip of each, (P,) int64."""
-    spans = _span_scores(boundaries.start[rows], boundaries.end[rows], config.shortest, config.longest)
+    spans = _span_scores(
+        boundaries.start[rows], boundaries.end[rows], config.shortest_span, config.longest_span
+    )
     flat = spans.flatten(1)
     best = flat.topk(min(config.adversarial_predictions, flat.shape[1]))
     there = best.values > -torch.inf
-    first = best.indices // config.longest
-    last = first + best.indices % config.longest
+    first = best.indices // config.longest_span
+    last = first + best.indices % config.longest_span
     return rows[:, None].expand_as(first)[there], first[there], last[there]
 
 

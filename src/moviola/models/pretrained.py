@@ -1,21 +1,20 @@
-"""Trained models as folders: saving, loading, and taking over released PyTorch checkpoints.
+"""Trained models as folders: saving and loading.
 
-A folder holds ``config.json`` (architecture, settings, the version that wrote it, and what else the caller
-wants to keep), ``model.safetensors`` (the weights) and ``README.md`` (the model card). Loading reads numbers
-and text only: no pickle, so a folder from elsewhere cannot run code.
+A folder holds ``config.json`` (format, architecture, settings, the version that wrote it, and what else the
+caller wants to keep), ``model.safetensors`` (the weights) and ``README.md`` (the model card). Loading reads
+numbers and text only: no pickle, so a folder from elsewhere cannot run code.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import pickle
-import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -29,19 +28,22 @@ from moviola.errors import DataError, InvalidValue, NotFound
 
 __all__ = [
     "ARCHITECTURES",
-    "RELEASES",
+    "FORMAT",
+    "RENAMED",
     "Architecture",
     "Description",
-    "Release",
     "build",
-    "convert_checkpoint",
     "from_pretrained",
     "read_description",
+    "revision_of",
     "save_pretrained",
 ]
 
+FORMAT = 2
+"""Of ``config.json``; one that says none is of format 1, whose settings had other names (:data:`RENAMED`)."""
+
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-_SHOWN = 5
+SHOWN = 5
 """How many keys an error lists."""
 
 State = Mapping[str, Tensor]
@@ -80,7 +82,7 @@ class Description:
 
     Attributes:
         architecture: a key of :data:`ARCHITECTURES`.
-        config: the model's settings, field by field.
+        config: the model's settings, field by field, under today's names whatever the format.
         version: the version of moviola that wrote the folder.
         extra: what the caller of :func:`save_pretrained` wanted to keep, for instance which features the
             model was trained on.
@@ -142,6 +144,7 @@ def save_pretrained(
             f"{folder}: the model card is empty; say what the model is for and how it was made"
         )
     content = {
+        "format": FORMAT,
         "architecture": name,
         "config": asdict(model.config),  # type: ignore[call-overload]  # every registered model has one
         "moviola_version": version("moviola"),
@@ -208,7 +211,7 @@ def from_pretrained(
         state = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    _fill(model, state, path)
+    fill(model, state, path)
     return model.to(device).eval()
 
 
@@ -217,7 +220,8 @@ def read_description(folder: str | Path) -> Description:
 
     Raises:
         NotFound: the folder or the file is missing.
-        DataError: the file is no JSON object, or a field is missing or of the wrong type.
+        DataError: the file is no JSON object, a field is missing or of the wrong type, or the format is that
+            of a later version.
     """
     path = _existing(Path(folder), CONFIG)
     try:
@@ -228,252 +232,61 @@ def read_description(folder: str | Path) -> Description:
     for name, kind in wanted.items():
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
             raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
-    return Description(*(content[name] for name in wanted))
-
-
-# --- Released checkpoints ---
-
-
-def _size(key: str, axis: int = 0) -> Callable[[State], object]:
-    """The size of a tensor along an axis; 0 where the model has no such tensor."""
-    return lambda state: state[key].shape[axis] if key in state else 0
-
-
-def _count(pattern: str) -> Callable[[State], object]:
-    """How many different numbers stand at the group of ``pattern`` in the keys."""
-    return lambda state: len({found[1] for key in state if (found := re.match(pattern, key))})
-
-
-@dataclass(frozen=True)
-class Release:
-    """A published line of checkpoints.
-
-    Attributes:
-        architecture: the model that it becomes.
-        telling: keys that its state dict has, whatever the sizes.
-        sizes: settings that follow from the shapes of tensors.
-        settings: what the published numbers assume and shapes don't tell.
-    """
-
-    architecture: str
-    telling: tuple[str, ...]
-    sizes: dict[str, Callable[[State], object]]
-    settings: dict[str, object] = field(default_factory=dict)
-
-
-_TWO_STREAMS: dict[str, Callable[[State], object]] = {
-    "visual_size": _size("video_input_proj.LayerNorm.weight"),
-    "subtitle_size": _size("sub_input_proj.LayerNorm.weight"),
-    "query_size": _size("query_input_proj.LayerNorm.weight"),
-    "hidden_size": _size("video_input_proj.net.1.weight"),
-}
-_RELOCLNET = _TWO_STREAMS | {
-    "longest_video": _size("ctx_pos_embed.position_embeddings.weight"),
-    "longest_query": _size("query_pos_embed.position_embeddings.weight"),
-}
-_XML = _TWO_STREAMS | {
-    "max_clips": _size("ctx_pos_embed.position_embeddings.weight"),
-    "max_tokens": _size("query_pos_embed.position_embeddings.weight"),
-    "kernel": _size("merged_st_predictor.weight", 2),
-}
-_VIDEO = "encoder.videoEncoder"
-_HEAD = "moment_localization_head.begin_score_modeling.clip_score_predictor"
-
-RELEASES: dict[str, Release] = {
-    "spr-stage1": Release(
-        "spr-stage1",
-        ("temp_proj.weight", "qfeat_proj.weight"),
-        {
-            "dim": _size("temp_proj.weight"),
-            "positions": _size("frame_position_embeddings.weight"),
-            "layers": _count(r"seq_transf\.resblocks\.(\d+)\."),
-            "mlp_ratio": lambda state: (
-                len(state["seq_transf.resblocks.0.mlp.c_fc.bias"]) // len(state["temp_proj.bias"])
-            ),
-        },
-    ),
-    "reloclnet-tvr-ranking": Release(
-        "reloclnet",
-        ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
-        _RELOCLNET,
-        {"reference_padding": True, "labels": "tvr_ranking", "shortest_span": 2, "longest_span": 16},
-    ),
-    "spr-stage3": Release(
-        "reloclnet",
-        ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
-        _RELOCLNET,
-        {
-            "reference_padding": True,
-            "labels": "spr",
-            "shortest_span": 1,
-            "longest_span": 16,
-            "span_weight": 0.02,
-            "weigh_by_similarity": False,
-            "sum_positives": False,
-        },
-    ),
-    "xml": Release(
-        "xml",
-        ("video_encoder2.self.query.weight", "modular_vector_mapping.weight"),
-        _XML,
-        {"reference_padding": True, "release_end": True},
-    ),
-    "conquer": Release(
-        "conquer",
-        ("query_weight.text_pooling.clusters",),
-        {
-            "visual_size": _size(f"{_VIDEO}.img_linear.LayerNorm.weight"),
-            "subtitle_size": _size(f"{_VIDEO}.text_linear.LayerNorm.weight"),
-            "query_size": _size("encoder.queryEncoder.linear.LayerNorm.weight"),
-            "hidden_size": _size(f"{_VIDEO}.img_linear.net.1.weight"),
-            "feed_forward_size": _size(f"{_VIDEO}.transformer.encoder.layer.0.intermediate.dense.weight"),
-            "layers": _count(rf"{re.escape(_VIDEO)}\.transformer\.encoder\.layer\.(\d+)\."),
-            "max_clips": _size(f"{_VIDEO}.transformer.embeddings.position_embeddings.weight"),
-            "max_tokens": _size("encoder.queryEncoder.transformer.embeddings.position_embeddings.weight"),
-            "clusters": _size("query_weight.text_pooling.clusters", 1),
-            "clip_score_size": _size(f"{_HEAD}.0.weight"),
-            "kernel": _size(f"{_HEAD}.0.weight", 2),
-            "video_score_size": lambda state: (
-                len(state.get("video_scoring_head.video_score_predictor.0.weight", ())) or 128
-            ),
-            "similarity": lambda state: (
-                "exclusive" if "video_scoring_head.video_score_predictor.0.weight" in state else "general"
-            ),
-        },
-        {"reference_padding": True},
-    ),
-}
-"""Released checkpoints that can be converted. The two lines of ReLoCLNet differ in labels and decoding."""
-
-
-def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **config: object) -> nn.Module:
-    """Turns a released PyTorch checkpoint into a folder that :func:`from_pretrained` loads.
-
-    The file holds a state dict, or a dict that holds one (under ``model``, ``state_dict`` or the like), with
-    or without the prefix that parallel training leaves. Sizes are read from the tensors' shapes. What shapes
-    don't tell has the published value: heads, decoding, and padding as the release has it, so that published
-    numbers come out; give another value by name if the checkpoint was trained otherwise (CONQUER's general
-    and disjoint similarity cannot be told apart: ``similarity="disjoint"``).
-
-    Nothing that the file says is executed: it is read as numbers and plain containers. The settings objects
-    that some releases keep beside the weights are skipped over.
-
-    Args:
-        path: the checkpoint.
-        release: a key of :data:`RELEASES`.
-        folder: where to write the model.
-        config: settings that override.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        NotFound: there is no such file.
-        InvalidValue: the release or a setting is unknown.
-        DataError: the file is no checkpoint, would need code to be read, or holds another model.
-    """
-    path = Path(path)
-    if release not in RELEASES:
-        raise InvalidValue(f"release {release!r} is not known; give one of {', '.join(RELEASES)}")
-    known = RELEASES[release]
-    state = _find_state(_read_numbers(path), known, path)
-    settings = {name: read(state) for name, read in known.sizes.items()} | known.settings | config
-    model = build(known.architecture, settings)
-    _fill(model, state, path)
-    card = (
-        f"# {type(model).__name__}, converted\n\nWeights of `{path.name}`, a checkpoint of the line "
-        f"`{release}`, taken over unchanged by `convert_checkpoint`. The authors' licence applies.\n"
-    )
-    save_pretrained(model, folder, card=card, extra={"converted_from": path.name, "release": release})
-    return model.eval()
-
-
-class _Skipped:
-    """Stands for an object that is not looked at; takes whatever a pickle gives it and keeps nothing."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def __setstate__(self, _: object) -> None: ...
-
-
-class _SkippedMapping:
-    """The same for a kind of dict: it is read as a plain one."""
-
-    def __new__(cls, *_: object) -> Any:
-        return OrderedDict()
-
-
-# Found beside the weights in releases. The real classes are never imported.
-_STAND_INS: list[tuple[type[object], str]] = [
-    (_SkippedMapping, "easydict.EasyDict"),
-    (_Skipped, "argparse.Namespace"),
-    (_Skipped, "numpy.core.multiarray.scalar"),
-    (_Skipped, "numpy._core.multiarray.scalar"),
-    (_Skipped, "numpy.dtype"),
-]
-
-
-# What torch.load raises, depending on where a file is damaged.
-_UNREADABLE = (
-    RuntimeError,
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-)
-
-
-def _read_numbers(path: Path) -> object:
-    """What a PyTorch file holds, read without executing any of it."""
-    if not path.is_file():
-        raise NotFound(f"{path}: there is no such checkpoint; give the file that was downloaded")
-    try:
-        with torch.serialization.safe_globals(list(_STAND_INS)):
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        needed = re.search(r"GLOBAL (\S+)", str(error))
+    described = Description(*(content[name] for name in wanted))
+    written_in = content.get("format", 1)
+    if not isinstance(written_in, int) or not 1 <= written_in <= FORMAT:
         raise DataError(
-            f"{path}: reading it would execute code ({needed[1] if needed else 'unknown objects'}), which is "
-            "refused; if you trust the file, load it with its own program and save model.state_dict() alone"
-        ) from error
-    except _UNREADABLE as error:
-        raise DataError(f"{path}: is no PyTorch checkpoint ({error}); get the file again") from error
+            f"{path}: format {written_in!r}, but this version of moviola reads 1 to {FORMAT}; update "
+            "moviola, or get the model in an older format"
+        )
+    return described if written_in == FORMAT else replace(described, config=_current(described, path))
 
 
-_WRAPPERS = ("model", "state_dict", "model_state_dict", "model_state", "module", "net", "weights")
-_PREFIX = re.compile(r"^(?:(?:module|model|_orig_mod)\.)+")
+# --- Descriptions of format 1 ---
+
+_SPR = {"dim": "hidden_size", "mlp_ratio": "feed_forward_size", "positions": "max_clips"}
+_SPANS = {"shortest": "shortest_span", "longest": "longest_span"}
+
+RENAMED: dict[str, dict[str, str]] = {
+    "spr-stage1": _SPR,
+    "spr-clip": _SPR,
+    "reloclnet": {"longest_video": "max_clips", "longest_query": "max_tokens", "pairwise": "ranking_loss"},
+    "xml": _SPANS,
+    "conquer": {**_SPANS, "moment_weight": "span_weight"},
+    "prem": {
+        **_SPANS,
+        "max_words": "max_tokens",
+        "intermediate_size": "feed_forward_size",
+        "videos": "top_videos",
+        "moments": "top_moments",
+    },
+    "reel": {"max_query_tokens": "max_tokens", "longest": "longest_span"},
+}
+"""Settings that bear another name since format 2: of each architecture, the old name and the new one."""
+
+_CONVERTED: dict[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
+    ("spr-stage1", "mlp_ratio"): lambda old: old["mlp_ratio"] * old["dim"],
+    ("spr-clip", "mlp_ratio"): lambda old: old["mlp_ratio"] * old["dim"],
+    ("prem", "shortest"): lambda old: old["shortest"] - 1,  # was a number of clips, is a distance
+}
+"""Of these also the value changed; it follows from the old settings."""
 
 
-def _find_state(content: object, release: Release, path: Path) -> dict[str, Tensor]:
-    """The state dict in a checkpoint: the first that has the release's telling keys."""
-    for candidate in _mappings(content):
-        state = {
-            _PREFIX.sub("", key): value
-            for key, value in candidate.items()
-            if isinstance(key, str) and isinstance(value, Tensor)
+def _current(described: Description, path: Path) -> dict[str, Any]:
+    """The settings of a description of format 1 under today's names."""
+    names = RENAMED.get(described.architecture, {})
+    try:
+        return {
+            names.get(name, name): _CONVERTED.get((described.architecture, name), itemgetter(name))(
+                described.config
+            )
+            for name in described.config
         }
-        if all(key in state for key in release.telling):
-            return state
-    seen = [str(key) for candidate in _mappings(content) for key in candidate][:_SHOWN]
-    raise DataError(
-        f"{path}: holds no weights of {release.architecture} (no {release.telling[0]!r}; it has "
-        f"{', '.join(seen) or 'nothing'} …); name the release that it belongs to: {', '.join(RELEASES)}"
-    )
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: settings of format 1 are incomplete or malformed ({error!r})") from error
 
 
-def _mappings(content: object) -> Iterator[Mapping[Any, object]]:
-    """A checkpoint's dict and the dicts in it that may be a state dict."""
-    if isinstance(content, Mapping):
-        yield content
-        for key in _WRAPPERS:
-            yield from _mappings(content.get(key))
-
-
-def _fill(model: nn.Module, state: State, path: Path) -> None:
+def fill(model: nn.Module, state: State, path: Path) -> None:
     """Loads weights that must be exactly the model's; the error lists what differs."""
     wanted = {key: tuple(tensor.shape) for key, tensor in model.state_dict().items()}
     given = {key: tuple(tensor.shape) for key, tensor in state.items()}
@@ -483,10 +296,10 @@ def _fill(model: nn.Module, state: State, path: Path) -> None:
         if wanted.get(key) != given.get(key)
     ]
     if differing:
-        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
         raise DataError(
             f"{path}: the weights don't fit {type(model).__name__} with this config: "
-            f"{'; '.join(differing[:_SHOWN])}{more}; give the settings that the weights were trained with"
+            f"{'; '.join(differing[:SHOWN])}{more}; give the settings that the weights were trained with"
         )
     model.load_state_dict(dict(state))
 
@@ -527,3 +340,19 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def revision_of(folder: Path) -> str:
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: a file of the model is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("config.json", "model.safetensors"):
+        try:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except FileNotFoundError as error:
+            raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
+    return digest.hexdigest()[:16]

@@ -51,10 +51,10 @@ class ReelConfig:
         dilations: one convolution over time for each, in clips.
         kernel: width of the convolutions over time, in clips, odd.
         heads: attention heads over the query's tokens.
-        max_query_tokens: most tokens of a query.
+        max_tokens: most tokens of a query.
         dropout: everywhere.
         clip_seconds: length of a clip.
-        longest: most clips of a span.
+        longest_span: ``0 <= end - start < longest_span`` in clips, ``end`` being the last clip of the span.
         least_overlap: spans that overlap an answer less than this (IoU) are no answer.
         sharpness: the gain of a span is its overlap beyond ``least_overlap`` to this power, times similarity
             to the power ``similarity_power``.
@@ -67,10 +67,10 @@ class ReelConfig:
     dilations: tuple[int, ...] = (1, 2, 4)
     kernel: int = 5
     heads: int = 4
-    max_query_tokens: int = 32
+    max_tokens: int = 32
     dropout: float = 0.1
     clip_seconds: float = 1.0
-    longest: int = 24
+    longest_span: int = 24
     least_overlap: float = 0.5
     sharpness: float = 1.0
     similarity_power: float = 2.0
@@ -138,7 +138,7 @@ class Reel(nn.Module):
         self.clip_norm = nn.LayerNorm(size)
         self.clip_roles = nn.Linear(size, _ROLES * size)
         self.query_projection = InputProjection(config.query_size, size, drop, relu=False)
-        self.query_positions = LearnedPositions(config.max_query_tokens, size, drop)
+        self.query_positions = LearnedPositions(config.max_tokens, size, drop)
         self.query_block = AttentionBlock(size, config.heads, drop)
         self.query_pool = ModularQuery(size, _ROLES)
         self.query_roles = nn.ModuleList(nn.Linear(size, size) for _ in range(_ROLES))
@@ -149,7 +149,7 @@ class Reel(nn.Module):
             nn.Conv1d(16, _ROLES, config.kernel, padding=config.kernel // 2),
         )
         self.log_scale = nn.Parameter(torch.full((_ROLES,), math.log(10.0)))
-        self.length_bias = nn.Parameter(torch.zeros(config.longest))
+        self.length_bias = nn.Parameter(torch.zeros(config.longest_span))
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> ReelContext:
         """Everything about videos (or windows) that no query is needed for.
@@ -191,7 +191,7 @@ class Reel(nn.Module):
         return scaled + smoothed * valid
 
     def span_scores(self, curves: Tensor, mask: Tensor) -> Tensor:
-        """Logits of all spans: curves (..., 3, L) and mask (..., L) to (..., L, longest).
+        """Logits of all spans: curves (..., 3, L) and mask (..., L) to (..., L, longest_span).
 
         Cell (m, w) is the span of clips m to m + w, both included; -1e10 where it leaves the video.
         """
@@ -201,13 +201,15 @@ class Reel(nn.Module):
             start.masked_fill(hidden, SUM.padding),
             end.masked_fill(hidden, SUM.padding),
             shortest=0,
-            longest=self.config.longest,
+            longest=self.config.longest_span,
             combine=SUM,
         )
-        until = F.pad(inside.cumsum(dim=-1), (1, self.config.longest - 1))
+        until = F.pad(inside.cumsum(dim=-1), (1, self.config.longest_span - 1))
         # Beyond the last clip the sum stays what it is; those cells are masked by the edges anyway.
-        total = until.unfold(-1, self.config.longest, 1)[..., 1:, :] - until[..., : inside.shape[-1], None]
-        lengths = torch.arange(1, self.config.longest + 1, device=curves.device)
+        total = (
+            until.unfold(-1, self.config.longest_span, 1)[..., 1:, :] - until[..., : inside.shape[-1], None]
+        )
+        lengths = torch.arange(1, self.config.longest_span + 1, device=curves.device)
         scores: Tensor = edges + total / lengths + self.length_bias
         return scores
 
@@ -225,10 +227,10 @@ class Reel(nn.Module):
         return {"list": each.sum() / max(1, len(each))}
 
     def gains(self, batch: AnswerBatch) -> Tensor:
-        """(Q, V, L, longest): how much each span is worth to each query, in [0, 1]."""
+        """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""
         queries, (videos, length) = len(batch.query), batch.mask.shape
         first = torch.arange(length, device=batch.mask.device)[:, None]
-        after = first + torch.arange(1, self.config.longest + 1, device=batch.mask.device)
+        after = first + torch.arange(1, self.config.longest_span + 1, device=batch.mask.device)
         start, end = batch.span[:, 0, None, None], batch.span[:, 1, None, None]
         shared = (torch.minimum(after, end) - torch.maximum(first, start)).clamp(min=0)
         overlap = shared / (after - first + end - start - shared)
@@ -236,10 +238,10 @@ class Reel(nn.Module):
         worth = ((overlap - least) / (1 - least)).clamp(min=0) ** power
         worth = worth * (batch.similarity**self.config.similarity_power)[:, None, None]
         reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * worth
-        gains = torch.zeros(queries * videos, length * self.config.longest, device=worth.device)
+        gains = torch.zeros(queries * videos, length * self.config.longest_span, device=worth.device)
         place = batch.answer[:, 0] * videos + batch.answer[:, 1]
         gains.scatter_reduce_(0, place[:, None].expand(-1, gains.shape[1]), reachable.flatten(1), "amax")
-        return gains.view(queries, videos, length, self.config.longest)
+        return gains.view(queries, videos, length, self.config.longest_span)
 
     def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:
         """The best span of each window.
@@ -258,5 +260,5 @@ class Reel(nn.Module):
         """The same from the clips' dot products (N, 3, L) with their query, and the mask (N, L)."""
         scores = self.span_scores(self._smoothed(similarity, mask), mask)
         best, cell = scores.flatten(1).max(dim=1)
-        first = cell // self.config.longest
-        return best, first, first + cell % self.config.longest
+        first = cell // self.config.longest_span
+        return best, first, first + cell % self.config.longest_span

@@ -65,7 +65,7 @@ class ReLoCLNetConfig:
         visual_size, subtitle_size, query_size: features of a clip's pictures (I3D), of a clip's subtitles and
             of a query's tokens (RoBERTa); subtitle_size 0 means pictures alone.
         hidden_size, heads, dropout: of every block.
-        longest_video, longest_query: how many clips and tokens there are positions for.
+        max_clips, max_tokens: most clips of a video and tokens of a query.
         frame_weight: of the contrastive loss on the clips of the pair's own video (FCL).
         video_weight: of the contrastive loss on videos (VCL).
         span_weight: of the cross entropies of start and end.
@@ -73,7 +73,7 @@ class ReLoCLNetConfig:
         hard_negative_weight: of the hinge against a window without any answer (SPR's HN; 0.5 in its release).
         weak_weight: of the hinge of a strong against a weak positive (SPR).
         margin: of all hinges.
-        pairwise: what compares two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
+        ranking_loss: what compares two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
         weigh_by_similarity: multiply FCL, VCL and span loss of a pair by its similarity.
         sum_positives: VCL's numerator sums all of a query's positives, rather than take the pair's own score.
         count_pair_twice: VCL's denominator counts the pair's own score twice, as TVR-Ranking's release does.
@@ -92,8 +92,8 @@ class ReLoCLNetConfig:
     hidden_size: int = 384
     heads: int = 8
     dropout: float = 0.1
-    longest_video: int = 128
-    longest_query: int = 30
+    max_clips: int = 128
+    max_tokens: int = 30
     frame_weight: float = 0.03
     video_weight: float = 0.03
     span_weight: float = 0.01
@@ -102,7 +102,7 @@ class ReLoCLNetConfig:
     hard_negative_weight: float = 1.0
     weak_weight: float = 1.0
     margin: float = 0.1
-    pairwise: str = "hinge"
+    ranking_loss: str = "hinge"
     weigh_by_similarity: bool = True
     sum_positives: bool = True
     count_pair_twice: bool = False
@@ -116,7 +116,7 @@ class ReLoCLNetConfig:
     reference_padding: bool = False
 
     def __post_init__(self) -> None:
-        for name, known in (("labels", LABELS), ("pairwise", PAIRWISE_LOSSES)):
+        for name, known in (("labels", LABELS), ("ranking_loss", PAIRWISE_LOSSES)):
             if getattr(self, name) not in known:
                 raise InvalidValue(f"{name} {getattr(self, name)!r}: must be one of {', '.join(known)}")
         if self.count_pair_twice and self.sum_positives:
@@ -187,11 +187,11 @@ class ReLoCLNet(nn.Module):
         self._sizes = {"video": config.visual_size} | (
             {"sub": config.subtitle_size} if config.subtitle_size else {}
         )
-        self.query_pos_embed = LearnedPositions(config.longest_query, size, dropout)
+        self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.query_input_proj = InputProjection(config.query_size, size, dropout)
         self.query_encoder = AttentionBlock(size, heads, dropout)
         self.query_encoder1 = AttentionBlock(size, heads, dropout)
-        self.ctx_pos_embed = LearnedPositions(config.longest_video, size, dropout)
+        self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
         for stream, width in self._sizes.items():
             self.add_module(f"{stream}_input_proj", InputProjection(width, size, dropout))
             for depth in (1, 2, 3):
@@ -211,7 +211,7 @@ class ReLoCLNet(nn.Module):
         """Encodes videos or windows.
 
         Args:
-            visual: (V, L, visual_size) float32, rows of length 1, zero where padded; L <= longest_video.
+            visual: (V, L, visual_size) float32, rows of length 1, zero where padded; L <= max_clips.
             mask: (V, L) float32, 1 for a clip.
             subtitles: (V, L, subtitle_size) float32 likewise, None for a model without that stream.
 
@@ -254,7 +254,7 @@ class ReLoCLNet(nn.Module):
         return cast("Tensor", self.get_submodule(f"{stream}_{part}")(*inputs))
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
-        """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= longest_query."""
+        """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= max_tokens."""
         bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
         tokens = self.query_pos_embed(self.query_input_proj(query))
         tokens = self.query_encoder1(self.query_encoder(tokens, bias), bias)
@@ -436,7 +436,7 @@ class ReLoCLNet(nn.Module):
             margin=config.margin,
             pool=hard_pool,
             generator=generator,
-            pairwise=config.pairwise,
+            pairwise=config.ranking_loss,
         )
         return {
             "frame": config.frame_weight * (weight * frame).mean(),
@@ -450,7 +450,7 @@ class ReLoCLNet(nn.Module):
     def _above(self, scores: Tensor, queries: Queries, windows: Context) -> Tensor:
         """Each pair should score higher than a given window of its query."""
         lower = self.pair_scores(queries, windows)
-        return PAIRWISE_LOSSES[self.config.pairwise](scores.diagonal(), lower, self.config.margin).mean()
+        return PAIRWISE_LOSSES[self.config.ranking_loss](scores.diagonal(), lower, self.config.margin).mean()
 
 
 def _along(vector: Tensor, clips: Tensor) -> Tensor:

@@ -119,6 +119,11 @@ class ClipWindows:
         """(N,) seconds from the video's start; the last clip may reach beyond the video's end."""
         return self.start + self.clips * self.clip_seconds
 
+    def take(self, rows: NDArray[np.int64]) -> ClipWindows:
+        """Some of the windows by place (n,), in the order given."""
+        columns = (self.first, self.stop, self.clips, self.clip_seconds, self.start)
+        return ClipWindows(*(column[rows] for column in columns))  # type: ignore[arg-type]
+
     def labels(self, starts: ArrayLike, ends: ArrayLike, convention: LabelConvention) -> NDArray[np.int64]:
         """Clips of moments (N,), in seconds of their video, each cut to its window: (N, 2) int64."""
         inside = (np.clip(np.asarray(t, dtype=np.float64), self.start, self.end) for t in (starts, ends))

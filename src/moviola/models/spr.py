@@ -55,39 +55,45 @@ class TowerSizes:
     """Sizes and start of the two towers.
 
     Attributes:
-        dim: size of a frame's feature, of a query's feature and of the embeddings.
+        hidden_size: size of a frame's feature, of a query's feature and of the embeddings.
         layers: transformer blocks over the frames.
         heads: attention heads; None: one for every 64 dimensions, at least 1.
-        mlp_ratio: width of a block's feed-forward layer in units of ``dim``.
-        positions: most frames of a segment or window.
+        feed_forward_size: width of a block's feed-forward layer; None: four times ``hidden_size``.
+        max_clips: most frames of a segment or window.
         identity_start: start as no change at all: both projections are the identity, and the blocks and the
             positions add nothing, so that a segment is the mean of its frames at length 1 and a query is
             itself. The features already lie in one space (CLIP), and a little training data improves on
             that space sooner than it finds it again from random projections. The paper starts at random.
     """
 
-    dim: int = 768
+    hidden_size: int = 768
     layers: int = 6
     heads: int | None = None
-    mlp_ratio: int = 4
-    positions: int = 32
+    feed_forward_size: int | None = None
+    max_clips: int = 32
     identity_start: bool = False
 
     def __post_init__(self) -> None:
-        if self.dim % self.head_count:
+        if self.hidden_size % self.head_count:
             raise InvalidValue(
-                f"dim {self.dim} is not a multiple of {self.head_count} heads; give heads that divide it"
+                f"hidden_size {self.hidden_size} is not a multiple of {self.head_count} heads; give heads "
+                "that divide it"
             )
 
     @property
     def head_count(self) -> int:
         """The attention heads that the model has."""
-        return max(1, self.dim // 64) if self.heads is None else self.heads
+        return max(1, self.hidden_size // 64) if self.heads is None else self.heads
+
+    @property
+    def inner_size(self) -> int:
+        """The width of the feed-forward layers that the model has."""
+        return 4 * self.hidden_size if self.feed_forward_size is None else self.feed_forward_size
 
     @property
     def residual_deviation(self) -> float:
         """Deviation at the start of the weights that write to the residual stream (CLIP's)."""
-        return 0.0 if self.identity_start else (2 * self.layers * self.dim) ** -0.5
+        return 0.0 if self.identity_start else (2 * self.layers * self.hidden_size) ** -0.5
 
 
 @dataclass(frozen=True)
@@ -114,10 +120,10 @@ class _Attention(nn.Module):
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
         self.heads = sizes.head_count
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * sizes.dim, sizes.dim))
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * sizes.dim))
-        self.out_proj = nn.Linear(sizes.dim, sizes.dim)
-        nn.init.normal_(self.in_proj_weight, std=sizes.dim**-0.5)
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * sizes.hidden_size, sizes.hidden_size))
+        self.in_proj_bias = nn.Parameter(torch.zeros(3 * sizes.hidden_size))
+        self.out_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
+        nn.init.normal_(self.in_proj_weight, std=sizes.hidden_size**-0.5)
         _start(self.out_proj, sizes.residual_deviation)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
@@ -134,9 +140,9 @@ class _Attention(nn.Module):
 class _FeedForward(nn.Module):
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
-        self.c_fc = nn.Linear(sizes.dim, sizes.mlp_ratio * sizes.dim)
-        self.c_proj = nn.Linear(sizes.mlp_ratio * sizes.dim, sizes.dim)
-        _start(self.c_fc, (2 * sizes.dim) ** -0.5)
+        self.c_fc = nn.Linear(sizes.hidden_size, sizes.inner_size)
+        self.c_proj = nn.Linear(sizes.inner_size, sizes.hidden_size)
+        _start(self.c_fc, (2 * sizes.hidden_size) ** -0.5)
         _start(self.c_proj, sizes.residual_deviation)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -151,9 +157,9 @@ class _Block(nn.Module):
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
         self.attn = _Attention(sizes)
-        self.ln_1 = nn.LayerNorm(sizes.dim)
+        self.ln_1 = nn.LayerNorm(sizes.hidden_size)
         self.mlp = _FeedForward(sizes)
-        self.ln_2 = nn.LayerNorm(sizes.dim)
+        self.ln_2 = nn.LayerNorm(sizes.hidden_size)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         seen = x + self.attn(self.ln_1(x), bias)
@@ -187,10 +193,10 @@ class _Towers(nn.Module):
 
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
-        self.frame_position_embeddings = nn.Embedding(sizes.positions, sizes.dim)
+        self.frame_position_embeddings = nn.Embedding(sizes.max_clips, sizes.hidden_size)
         self.seq_transf = _Transformer(sizes)
-        self.qfeat_proj = nn.Linear(sizes.dim, sizes.dim)
-        self.temp_proj = nn.Linear(sizes.dim, sizes.dim)
+        self.qfeat_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
+        self.temp_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
         nn.init.normal_(self.frame_position_embeddings.weight, std=0.0 if sizes.identity_start else 0.01)
         if sizes.identity_start:
             for projection in (self.qfeat_proj, self.temp_proj):
@@ -203,7 +209,7 @@ class _Towers(nn.Module):
         if frames.ndim != 3 or frames.shape[1] > positions or frames.shape[2] != dim:
             raise InvalidValue(
                 f"frames of shape {tuple(frames.shape)}: this model wants (N, T, {dim}), T <= {positions}; "
-                "cut the frames or build the model with more positions or another dim"
+                "cut the frames or build the model with a larger max_clips or another hidden_size"
             )
         bias = (1 - mask[:, None, None, :].to(frames.dtype)) * MASKED
         mixed = self.seq_transf(frames + self.frame_position_embeddings.weight[: frames.shape[1]], bias)
@@ -218,7 +224,7 @@ class _Towers(nn.Module):
 class SegmentRetriever(_Towers):
     """Segments and queries in one space (SPR, section 3.1): cosine says how well they match.
 
-    ``config.dim`` is d below. Embeddings are not normalised.
+    ``config.hidden_size`` is d below. Embeddings are not normalised.
     """
 
     def __init__(self, config: SegmentRetrieverConfig) -> None:
@@ -237,7 +243,7 @@ class SegmentRetriever(_Towers):
             (S, d) float32. A segment without any frame gives the projection's bias.
 
         Raises:
-            InvalidValue: T is more than ``config.positions``, or d is not ``config.dim``.
+            InvalidValue: T is more than ``config.max_clips``, or d is not ``config.hidden_size``.
         """
         features = self.frame_features(frames, mask)
         valid = mask.to(features.dtype).unsqueeze(-1)
@@ -271,7 +277,7 @@ class SprClipConfig(TowerSizes):
     """Settings of the CLIP refiner, besides the towers' sizes.
 
     Attributes:
-        positions: most frames of a window; longer windows are pooled
+        max_clips: most frames of a window; longer windows are pooled
             (:func:`moviola.models.spans.pool_clips`).
         kernel: frames that a convolution of the span head sees; odd.
         logit_scale: starting value of the temperature of cosines, as a logarithm.
@@ -289,7 +295,7 @@ class SprClipConfig(TowerSizes):
         alpha: a span scores exp(alpha phi) times the probabilities of its start and end.
     """
 
-    positions: int = 128
+    max_clips: int = 128
     kernel: int = 5
     logit_scale: float = math.log(20.0)
     frame_weight: float = 0.03
@@ -340,14 +346,14 @@ class SprClip(_Towers):
     """SPR_CLIP: a finer span and a matching score for each window of frames (SPR, section 3.3).
 
     A query is one sentence vector: where a batch or a call has tokens (B, 1, d), there is just this one, and
-    its mask is not looked at. ``config.dim`` is d below.
+    its mask is not looked at. ``config.hidden_size`` is d below.
     """
 
     def __init__(self, config: SprClipConfig) -> None:
         super().__init__(config)
         self.config = config
         self.pt_clip_logit_scale = nn.Parameter(torch.tensor(config.logit_scale))
-        self.span_query = nn.Linear(config.dim, config.dim)
+        self.span_query = nn.Linear(config.hidden_size, config.hidden_size)
         if config.identity_start:
             nn.init.eye_(self.span_query.weight)
             nn.init.zeros_(self.span_query.bias)
@@ -361,14 +367,14 @@ class SprClip(_Towers):
         Raises:
             InvalidValue: the towers differ in size, but for the positions.
         """
-        for name in ("dim", "layers", "head_count", "mlp_ratio"):
+        for name in ("hidden_size", "layers", "head_count", "inner_size"):
             ours, theirs = getattr(self.config, name), getattr(retriever.config, name)
             if ours != theirs:
                 raise InvalidValue(f"stage 1 with {name} {theirs}: this refiner has {ours}; make them equal")
         state = retriever.state_dict()
         del state["pt_clip_logit_scale"]
         table = self.frame_position_embeddings.weight.detach().clone()
-        known = min(len(table), retriever.config.positions)
+        known = min(len(table), retriever.config.max_clips)
         table[:known] = state["frame_position_embeddings.weight"][:known]
         self.load_state_dict(state | {"frame_position_embeddings.weight": table}, strict=False)
 
@@ -383,7 +389,7 @@ class SprClip(_Towers):
             subtitles: None; the model looks at pictures alone.
 
         Raises:
-            InvalidValue: L is more than ``positions``, d is not ``dim``, or subtitles are given.
+            InvalidValue: L is more than ``max_clips``, d is not ``hidden_size``, or subtitles are given.
         """
         if subtitles is not None:
             raise InvalidValue("subtitles: SPR_CLIP looks at pictures alone; give None")

@@ -69,7 +69,7 @@ class XMLConfig:
         relevant_pairs: the terms of Maeoki et al. that are added; None for none.
         alpha: a video's score s counts as exp(alpha s) in that of its moments.
         top_videos, top_moments: how many videos are searched for moments, and how many moments are kept.
-        shortest, longest: spans of shortest <= end - start < longest in clips, as labelled, are allowed.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, as labelled.
         clip_seconds: length of a clip.
         labels: a name in :data:`~moviola.models.spans.LABELS`, what training's labels and decoding mean.
         release_end: decode the end one clip later than the labels mean it.
@@ -95,8 +95,8 @@ class XMLConfig:
     alpha: float = 20.0
     top_videos: int = 100
     top_moments: int = 40
-    shortest: int = 2
-    longest: int = 16
+    shortest_span: int = 2
+    longest_span: int = 16
     clip_seconds: float = 1.5
     labels: str = "xml"
     release_end: bool = False
@@ -116,11 +116,11 @@ class XMLConfig:
 PRESETS: dict[str, XMLConfig] = {
     "tvr-ranking": XMLConfig(),
     "charades-sta": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=20, clip_seconds=3.0, shortest=1, longest=9,
+        visual_size=2050, subtitle_size=0, max_clips=20, clip_seconds=3.0, shortest_span=1, longest_span=9,
         relevant_pairs=RelevantPairsConfig(),
     ),
     "didemo": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=12, clip_seconds=2.5, shortest=2, longest=5,
+        visual_size=2050, subtitle_size=0, max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5,
         relevant_pairs=RelevantPairsConfig(segments=True),
     ),
 }  # fmt: skip
@@ -409,15 +409,15 @@ class XML(nn.Module):
         """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
         config = self.config
         _, length, size = context.localisation.shape
-        largest = rows.shape[1] * length * max(size, config.longest)
+        largest = rows.shape[1] * length * max(size, config.longest_span)
         chunk = max(1, _LARGEST // max(1, largest))
         parts = []
         for first in range(0, max(1, len(queries)), chunk):
             some = slice(first, first + chunk)
             start, end = self._boundaries_in(queries.select(some), context, rows[some])
             place, spans = corpus_spans(
-                weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest,
-                longest=config.longest, k=config.top_moments,
+                weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest_span,
+                longest=config.longest_span, k=config.top_moments,
             )  # fmt: skip
             found = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
             parts.append(self._ranked(found, spans))

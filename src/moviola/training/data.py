@@ -23,8 +23,8 @@ from torch import Tensor
 
 from moviola.datasets.features import ShardFeatures
 from moviola.datasets.readers import ranked_rows
-from moviola.datasets.rows import json_file, number, span, text
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.files.rows import number, read_json, span, text
 from moviola.measures import Qrels
 from moviola.models.spans import normalise_rows
 
@@ -364,7 +364,7 @@ def read_videos(choice: str) -> list[str]:
     whole, colon, split = choice.rpartition(":")
     chosen = bool(colon) and not Path(choice).is_file()
     path = Path(whole if chosen else choice)
-    content = json_file(path)
+    content = read_json(path)
     if not isinstance(content, list | dict):
         raise DataError(f"{path}: a list of video ids is expected, or an object of videos")
     items = content.items() if isinstance(content, dict) else ()

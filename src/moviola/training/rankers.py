@@ -27,7 +27,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from moviola.datasets.relevant_pairs import RelevantPairs, read_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.models.batches import CandidateBatch, PairBatch, Ranked
@@ -468,7 +468,7 @@ class XmlRecipe:
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """See :class:`moviola.training.recipes.Recipe`."""
         shortest, longest = _span_limits(sizes.clip_seconds)
-        limits = {"max_clips": sizes.longest, "shortest": shortest, "longest": longest}
+        limits = {"max_clips": sizes.longest, "shortest_span": shortest, "longest_span": longest}
         return _feature_sizes(sizes, more=2) | limits
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
@@ -566,7 +566,7 @@ class ReLoCLNetRecipe:
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """See :class:`moviola.training.recipes.Recipe`."""
         shortest, longest = _span_limits(sizes.clip_seconds)
-        limits = {"longest_video": sizes.longest, "shortest_span": shortest, "longest_span": longest}
+        limits = {"max_clips": sizes.longest, "shortest_span": shortest, "longest_span": longest}
         return _feature_sizes(sizes) | limits
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
@@ -590,7 +590,7 @@ class ReLoCLNetRecipe:
     def videos(self, model: ReLoCLNet, clips: Clips) -> ModelClips:
         """Videos as the model takes them."""
         config = model.config
-        return ModelClips(clips, config.longest_video, fixed=config.reference_padding)
+        return ModelClips(clips, config.max_clips, fixed=config.reference_padding)
 
     def run(self, model: nn.Module, split: Split) -> Run:
         """See :class:`moviola.training.recipes.Recipe`."""
@@ -625,7 +625,7 @@ class ConquerRecipe:
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """See :class:`moviola.training.recipes.Recipe`."""
         longest = max(1, round(LONGEST_CANDIDATE / sizes.clip_seconds))
-        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest": longest}
+        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest_span": longest}
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
         """See :class:`moviola.training.recipes.Recipe`."""
@@ -697,7 +697,7 @@ class PremRecipe:
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """See :class:`moviola.training.recipes.Recipe`."""
         longest = max(1, round(LONGEST_CANDIDATE / sizes.clip_seconds))
-        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest": longest}
+        return _feature_sizes(sizes) | {"max_clips": sizes.longest, "longest_span": longest}
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
         """See :class:`moviola.training.recipes.Recipe`; the trained retriever names the negatives."""

@@ -593,11 +593,11 @@ class ClipRefiner(RefinerRecipe):
                 f"{self.architecture}: frames have {sizes.visual} features and queries {sizes.query}; give "
                 "both of one CLIP"
             )
-        return {"dim": sizes.visual, "clip_seconds": sizes.clip_seconds}
+        return {"hidden_size": sizes.visual, "clip_seconds": sizes.clip_seconds}
 
     def longest(self, model: nn.Module) -> int:
         """See :class:`RefinerRecipe`."""
-        return cast("SprClip", model).config.positions
+        return cast("SprClip", model).config.max_clips
 
     def labels(self, model: nn.Module) -> str:
         """See :class:`RefinerRecipe`."""
@@ -643,12 +643,12 @@ class ReloRefiner(RefinerRecipe):
 
     def longest(self, model: nn.Module) -> int:
         """See :class:`RefinerRecipe`."""
-        return cast("ReLoCLNet", model).config.longest_video
+        return cast("ReLoCLNet", model).config.max_clips
 
     def fixed(self, model: nn.Module) -> int:
         """See :class:`RefinerRecipe`."""
         config = cast("ReLoCLNet", model).config
-        return config.longest_video if config.reference_padding else 0
+        return config.max_clips if config.reference_padding else 0
 
     def labels(self, model: nn.Module) -> str:
         """See :class:`RefinerRecipe`."""

@@ -302,7 +302,7 @@ class Stage1Recipe:
                 f"{self.architecture}: clips have {sizes.visual} features and queries {sizes.query}; give "
                 "both of one image-text encoder"
             )
-        return {"dim": sizes.visual}
+        return {"hidden_size": sizes.visual}
 
     def phases(self, model: nn.Module, train: Split, val: Split, settings: Settings) -> Iterable[Phase]:
         """See :class:`moviola.training.recipes.Recipe`."""

@@ -32,6 +32,7 @@ from moviola.datasets.gridhouse.narrator import SpokenLine, Tale, narrate, tale_
 from moviola.datasets.gridhouse.picture import Camera
 from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
 from moviola.errors import InvalidValue
+from moviola.files.writing import write_json
 
 __all__ = ["GridhouseReport", "build"]
 
@@ -195,7 +196,7 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
                 f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=1) + "\n")
+    write_json(path, settings, indent=1)
 
 
 def _films(settings: dict[str, Any]) -> list[_Film]:
@@ -267,10 +268,10 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
         episode = film.episode()
         corpus[film.video_id] = round(_shown(episode), 3)
         rows.extend(_rows(film, episode))
-    _write(folder / "video_corpus.json", corpus)
+    write_json(folder / "video_corpus.json", corpus)
     splits = ("train", "val", "test")
     of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
-    _write(folder / "splits.json", of_split)
+    write_json(folder / "splits.json", of_split)
     similar = _Similarity([row.said for row in rows])
     taken: set[str] = set()
     counts, levels, relevant = {}, Counter[int](), []
@@ -284,13 +285,13 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
         entries = [
             _entry(first_id + n, query, rows, similar, grades) for n, (query, grades) in enumerate(judged)
         ]
-        _write(folder / f"{split}.json", entries)
+        write_json(folder / f"{split}.json", entries)
         counts[split] = len(entries)
         first_id += len(entries)
     queries = _train_queries(rows, taken, draw)
     for top in TOP:
         entries = [_pseudo(first_id + n, query, rows, similar, top) for n, query in enumerate(queries)]
-        _write(folder / f"train_top{top:02d}.json", entries)
+        write_json(folder / f"train_top{top:02d}.json", entries)
     counts["train"] = len(queries)
     seen = [row for row in rows if row.slots is not None]
     return GridhouseReport(
@@ -452,9 +453,3 @@ def _moment(number: int, row: _Row, similarity: float) -> dict[str, Any]:
         "caption": row.caption,
         "similarity": round(float(similarity), 6),
     }
-
-
-def _write(path: Path, value: Any) -> None:
-    draft = path.with_name(path.name + ".tmp")
-    draft.write_text(json.dumps(value, ensure_ascii=False) + "\n")
-    draft.replace(path)

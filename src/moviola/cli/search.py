@@ -1,0 +1,168 @@
+"""``moviola search``: moments that answer a text, or a run that answers a file of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar, show_table
+from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
+
+if TYPE_CHECKING:
+    from moviola.measures import Run
+    from moviola.types import Moment
+
+# Queries that are encoded together.
+_AT_ONCE = 32
+# What is said must not take all of a narrow terminal.
+_SAID_WIDTH = 24
+
+
+@app.command()
+def search(
+    text: Annotated[str | None, typer.Argument(help="What to look for, in plain words.")] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="At most so many moments.")] = 10,
+    per_video: Annotated[int | None, typer.Option(min=1, help="At most so many of one video.")] = None,
+    video: Annotated[list[str] | None, typer.Option(help="Look only into this video; repeatable.")] = None,
+    min_score: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Leave out what scores less; with a trained refiner .5 is as likely right as wrong, without "
+            "one as good as the luckiest piece of the library would be by chance.",
+        ),
+    ] = 0.0,
+    by: Annotated[
+        Literal["both", "visual", "subtitles"], typer.Option(help="Which evidence to use.")
+    ] = "both",
+    coarse: Annotated[
+        bool, typer.Option("--coarse", help="Proposals as they are, without refinement.")
+    ] = False,
+    clips: Annotated[Path | None, typer.Option(help="Cut the moments into this folder.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the moments (PNG).")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="A file of queries: TVR-Ranking JSON, or one query a line.")
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Where the answers to --queries go: .json, .jsonl, .csv or .trec (a run file)."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Moments that answer a text, best first.
+
+    Example: `moviola search "somebody opens a red door" --top 5 --sheet found.png`
+
+    A whole query file: `moviola search --queries test.json --run run.json --top 100`
+    """
+    from dataclasses import asdict
+
+    from moviola.search import Library
+
+    if (text is None) == (queries is None):
+        raise typer.BadParameter("give either a text or --queries FILE")
+    if (queries is None) != (run is None):
+        raise typer.BadParameter("--queries and --run belong together")
+    if run is not None and (clips or sheet):
+        raise typer.BadParameter("--clips and --sheet show the answer to one text, not to a query file")
+    limits: dict[str, Any] = {
+        "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
+        "refine": not coarse,
+    }  # fmt: skip
+    if queries is not None and run is not None:
+        made = _answer_file(library, queries, run, limits)
+        if json:
+            emit_json({"queries": len(made.query_ids), "moments": len(made), "run": str(run)})
+        else:
+            console.print(f"{run}: {len(made)} moments for {len(made.query_ids)} queries")
+        return
+    with Library(library, read_only=True) as lib:
+        moments = lib.search(str(text), **limits)
+        sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
+    failed: dict[str, str] = {}
+    if clips:
+        from moviola.export import export_clips
+
+        failed |= export_clips(moments, sources, clips)[1]
+    if sheet:
+        from moviola.export import export_sheet
+
+        failed |= export_sheet(moments, sources, sheet, title=str(text))
+    if json:
+        emit_json([{**asdict(moment), "path": sources[moment.video_id]} for moment in moments])
+    else:
+        _print_moments(moments, sources)
+    for name, reason in failed.items():
+        note(f"{name}: {reason}")
+    if failed:
+        leave_partial()
+
+
+def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> None:
+    from moviola.export import clock
+
+    if not moments:
+        console.print("no moment found")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("rank", justify="right")
+    table.add_column("video", overflow="fold")
+    table.add_column("start – end", no_wrap=True)
+    table.add_column("score", justify="right")
+    table.add_column("file", overflow="fold")
+    files = _short_names(sources)
+    spoken = any(moment.snippet for moment in moments)
+    if spoken:
+        table.add_column("said", overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
+    rows = (
+        (str(m.rank), m.video_id, f"{clock(m.start)} – {clock(m.end)}", f"{m.score:.3f}", files[m.video_id],
+         m.snippet.replace("\n", " "))
+        for m in moments
+    )  # fmt: skip
+    show_table(table, rows if spoken else (row[:-1] for row in rows))
+
+
+def _short_names(sources: Mapping[str, str]) -> dict[str, str]:
+    """File names by video id, with as many folders before each as tell it from the others."""
+    parts = {video_id: Path(path).parts for video_id, path in sources.items()}
+
+    def ending(own: tuple[str, ...]) -> tuple[str, ...]:
+        lengths = range(1, len(own))
+        alone = (n for n in lengths if sum(other[-n:] == own[-n:] for other in parts.values()) == 1)
+        return own[-next(alone, len(own)) :]
+
+    return {video_id: str(Path(*ending(own))) for video_id, own in parts.items()}
+
+
+def _answer_file(library: Path, queries: Path, out: Path, limits: dict[str, Any]) -> Run:
+    """Search for every query of a file and write the run; a place that cannot be written is refused first."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    from moviola.datasets.readers.queries import read_queries
+    from moviola.files.writing import draft_of
+    from moviola.measures import Run, write_run
+    from moviola.measures.output_formats import format_of
+    from moviola.search import Library
+
+    asked, format = read_queries(queries), format_of(out)
+    bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with draft_of(out) as draft, Library(library, read_only=True) as lib, bar:
+        answers = []
+        task = bar.add_task("searching", total=len(asked))
+        for start in range(0, len(asked), _AT_ONCE):
+            answers += lib.search_many(asked[start : start + _AT_ONCE], **limits)
+            bar.update(task, completed=len(answers))
+        run = Run.from_dict({
+            query.query_id: [
+                {"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments
+            ]
+            for query, moments in zip(asked, answers, strict=True)
+        })  # fmt: skip
+        write_run(run, draft, format)
+    return run

@@ -1,0 +1,169 @@
+"""What TVR-Ranking's Table 3, Table 4 and Figure 4 show, for any data set that was built the same way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.datasets.building.consensus import LEVELS
+from moviola.datasets.readers import ranked_rows
+from moviola.datasets.statistics import words
+from moviola.errors import DataError
+from moviola.files.rows import number
+
+__all__ = [
+    "Judged",
+    "Replacement",
+    "SimilarityTable",
+    "read_judged",
+    "relevance_by_similarity",
+    "replacements",
+]
+
+_GENDER: Mapping[str, Literal["M", "F"]] = {
+    **dict.fromkeys(words("man men guy guys boy boys he him his himself male gentleman"), "M"),
+    **dict.fromkeys(words("woman women girl girls lady ladies she her hers herself female"), "F"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A word that rewriting brought in, how often, and its gender: M, F or N (Table 3)."""
+
+    word: str
+    count: int
+    gender: Literal["M", "F", "N"]
+
+
+def replacements(pairs: Iterable[tuple[str, str]]) -> list[Replacement]:
+    """Words that captions have after rewriting and not before, most frequent first.
+
+    Articles are no replacements of a name and are not counted.
+
+    Args:
+        pairs: caption before and after.
+    """
+    found: Counter[str] = Counter()
+    for before, after in pairs:
+        new = Counter(words(after)) - Counter(words(before))
+        found.update({word.removesuffix("'s"): count for word, count in new.items()})
+    for article in ("a", "an", "the"):
+        del found[article]
+    order = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return [Replacement(word, count, _GENDER.get(word, "N")) for word, count in order]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Judged pairs of a val or test file.
+
+    Attributes:
+        query: (p,) int64 positions in ``queries``.
+        queries: ids.
+        similarity: (p,) float64, sim(q, m.c).
+        relevance: (p,) int64 levels 0 to 4.
+    """
+
+    query: NDArray[np.int64]
+    queries: tuple[str, ...]
+    similarity: NDArray[np.float64]
+    relevance: NDArray[np.int64]
+
+    @property
+    def relevant_per_query(self) -> float:
+        """Mean number of moments with relevance 1 to 4 a query (Table 4)."""
+        return float((self.relevance > 0).sum() / len(self.queries))
+
+
+def read_judged(path: Path) -> Judged:
+    """Relevance and similarity of a TVR-Ranking pair file.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a pair without relevance (a pseudo training set has none) or similarity; it is named.
+    """
+    place: dict[str, int] = {}
+    rows: list[tuple[int, float, int]] = []
+    for where, query_id, _, moment in ranked_rows(path):
+        rows.append((
+            place.setdefault(query_id, len(place)),
+            # A cosine; rounding may carry it a little past 1.
+            number(moment.get("similarity"), "similarity", where, -1.01, 1.01),
+            _level(moment, where),
+        ))  # fmt: skip
+    if not rows:
+        raise DataError(f"{path}: holds no judged pair")
+    query, similarity, relevance = zip(*rows, strict=True)
+    return Judged(
+        np.array(query, np.int64),
+        tuple(place),
+        np.array(similarity, np.float64),
+        np.array(relevance, np.int64),
+    )
+
+
+def _level(moment: Mapping[str, Any], where: str) -> int:
+    level = number(moment.get("relevance"), "relevance", where)
+    if level != int(level) or level >= LEVELS:
+        raise DataError(f"{where}: relevance: {moment.get('relevance')!r} is no level from 0 to {LEVELS - 1}")
+    return int(level)
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityTable:
+    """Figure 4 as numbers.
+
+    Attributes:
+        edges: (b + 1,) float64, bounds of the similarity bins, rising.
+        counts: (5, b) int64; pairs by level and bin.
+        by_rank: (k,) float64; mean level of the pairs at rank 1, 2, … by falling similarity in their query.
+        rank_correlation: Spearman's of similarity and relevance over all pairs; NaN where one is constant.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    by_rank: NDArray[np.float64]
+    rank_correlation: float
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """(b,) mean level of each bin; NaN for an empty one."""
+        total = self.counts.sum(axis=0)
+        weighted = np.arange(LEVELS) @ self.counts
+        means: NDArray[np.float64] = np.full(len(total), np.nan)
+        np.divide(weighted, total, out=means, where=total > 0)
+        return means
+
+
+def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
+    """How relevance follows sim(q, m.c), by value and by rank (Figure 4, a and b).
+
+    Args:
+        judged: at least one pair.
+        bins: of equal width from the least similarity to the largest, >= 1.
+    """
+    edges = np.histogram_bin_edges(judged.similarity, bins)
+    column = np.clip(np.searchsorted(edges, judged.similarity, side="right") - 1, 0, bins - 1)
+    counts = np.zeros((LEVELS, bins), np.int64)
+    np.add.at(counts, (judged.relevance, column), 1)
+    order = np.lexsort((-judged.similarity, judged.query))
+    starts = np.searchsorted(judged.query[order], judged.query[order])
+    rank = np.arange(len(order)) - starts
+    levels = judged.relevance[order]
+    by_rank = np.bincount(rank, weights=levels) / np.bincount(rank)
+    return SimilarityTable(edges, counts, by_rank, _spearman(judged.similarity, judged.relevance))
+
+
+def _spearman(a: NDArray[Any], b: NDArray[Any]) -> float:
+    from scipy.stats import rankdata
+
+    x, y = rankdata(a), rankdata(b)
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / scale if scale > 0 else float("nan")

@@ -1,0 +1,110 @@
+"""Files between the steps of annotation: candidate pairs, ratings, agreed levels, judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from moviola.datasets.building.consensus import LEVELS, Rating
+from moviola.datasets.building.labelstudio import Pair
+from moviola.errors import DataError
+from moviola.files.rows import number, read_csv, text
+from moviola.files.writing import write_csv, write_json
+
+__all__ = [
+    "read_agreed", "read_pairs", "read_ratings", "write_agreed", "write_judgements", "write_pairs",
+    "write_ratings",
+]  # fmt: skip
+
+
+def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
+    """Candidate pairs as CSV, one row per pair."""
+    write_csv(path, [field.name for field in fields(Pair)], (asdict(pair).values() for pair in pairs))
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Candidate pairs that :func:`write_pairs` wrote.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a field is missing or no number; file, line and field are named.
+    """
+    return [
+        Pair(
+            pair_id=text(row, "pair_id", place),
+            query_id=text(row, "query_id", place),
+            query=text(row, "query", place),
+            video_name=text(row, "video_name", place),
+            start=number(row["start"], "start", place),
+            end=number(row["end"], "end", place),
+            duration=number(row["duration"], "duration", place),
+            caption=text(row, "caption", place),
+            # A cosine; rounding may carry it a little past 1.
+            similarity=number(row["similarity"], "similarity", place, -1.01, 1.01),
+            rank=int(number(row["rank"], "rank", place)),
+        )
+        for place, row in read_csv(path, required=[field.name for field in fields(Pair)]).objects()
+    ]
+
+
+def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:
+    """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are."""
+    entries: dict[str, dict[str, object]] = {}
+    judged: dict[str, list[dict[str, object]]] = {}
+    for pair in pairs:
+        if pair.pair_id in agreed:
+            entries.setdefault(pair.query_id, {"query_id": pair.query_id, "query": pair.query})
+            judged.setdefault(pair.query_id, []).append({
+                "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
+                "duration": pair.duration, "caption": pair.caption, "similarity": pair.similarity,
+                "relevance": agreed[pair.pair_id],
+            })  # fmt: skip
+    content = [{**entry, "relevant_moment": judged[query]} for query, entry in entries.items()]
+    write_json(path, content)
+    return sum(map(len, judged.values()))
+
+
+def write_ratings(ratings: Iterable[Rating], path: Path) -> None:
+    """Ratings as CSV that :func:`read_ratings` reads."""
+    rows = ((rating.pair_id, rating.worker, rating.relevance) for rating in ratings)
+    write_csv(path, ("pair_id", "worker", "relevance"), rows)
+
+
+def read_ratings(path: Path) -> list[Rating]:
+    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv).
+
+    Raises:
+        NotFound: no such file.
+        DataError: a field is missing, or a level is no whole number from 0 to 4; file, line and field are
+            named.
+    """
+    return [
+        Rating(text(row, "pair_id", place), text(row, "worker", place), _level(row, place))
+        for place, row in read_csv(path, required=("pair_id", "worker", "relevance")).objects()
+    ]
+
+
+def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
+    """Agreed levels as CSV that :func:`read_agreed` reads, by pair."""
+    pairs = sorted(agreed, key=lambda pair: (len(pair), pair))
+    write_csv(path, ("pair_id", "relevance"), ((pair, agreed[pair]) for pair in pairs))
+
+
+def read_agreed(path: Path) -> dict[str, int]:
+    """Agreed levels by pair that :func:`write_agreed` wrote.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a pair is missing, or a level is no whole number from 0 to 4; file, line and field are
+            named.
+    """
+    rows = read_csv(path, required=("pair_id", "relevance")).objects()
+    return {text(row, "pair_id", place): _level(row, place) for place, row in rows}
+
+
+def _level(row: Mapping[str, str], place: str) -> int:
+    level = text(row, "relevance", place)
+    if level not in {str(number) for number in range(LEVELS)}:
+        raise DataError(f"{place}: relevance {level!r} is no level from 0 to {LEVELS - 1}")
+    return int(level)

@@ -1,0 +1,221 @@
+"""Precise captions to imprecise ones, checked, resumable (TVR-Ranking, section 3.1 and appendix A).
+
+A rewrite passes if its sentence similarity to the original is at least 0.4 and no person name is left in it.
+What fails is asked for again at a higher temperature, then goes to a review file for a person to edit. Every
+rewrite that passed is written to a journal at once, so that a run that is cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.chat import EndpointFailure
+from moviola.datasets.building.person_names import NameLexicon
+from moviola.datasets.building.rewriting import find_names, rewrite
+from moviola.errors import InvalidValue
+from moviola.files.rows import read_csv, read_json_lines, text
+from moviola.files.writing import write_csv
+
+__all__ = [
+    "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "TextEncoder", "by_rules", "make_imprecise",
+    "read_journal", "read_review", "with_captions", "write_review",
+]  # fmt: skip
+
+THRESHOLD = 0.4
+"""Least sentence similarity of a caption and its rewrite."""
+
+TEMPERATURES = (0.0, 0.2)
+"""Of the first request and of the second one for what failed."""
+
+# Batches in a row without an answer: then the endpoint is down, and the rest waits for the next run.
+_GIVE_UP = 3
+
+Rewriter = Callable[[Sequence[str], float], list[str]]
+"""Captions and a temperature to one rewrite each."""
+
+
+class TextEncoder(Protocol):
+    """What is needed of a sentence encoder."""
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A caption's rewrite, its similarity to the caption in [-1, 1], and the names left in it."""
+
+    caption: str
+    rewrite: str
+    similarity: float
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Judges rewrites; ``lexicon`` is of the original captions."""
+
+    encoder: TextEncoder
+    lexicon: NameLexicon
+    threshold: float = THRESHOLD
+
+    def judge(self, captions: Sequence[str], rewrites: Sequence[str]) -> list[Rewrite]:
+        """Measure each rewrite; an unchanged caption has similarity 1."""
+        changed = [place for place in range(len(captions)) if captions[place] != rewrites[place]]
+        similarity = np.ones(len(captions))
+        if changed:
+            before = _normal(self.encoder.encode_text([captions[place] for place in changed]))
+            after = _normal(self.encoder.encode_text([rewrites[place] for place in changed]))
+            similarity[changed] = np.sum(before * after, axis=1)
+        return [
+            Rewrite(caption, new, round(float(value), 4), tuple(find_names(new, self.lexicon)))
+            for caption, new, value in zip(captions, rewrites, similarity, strict=True)
+        ]
+
+    def passes(self, judged: Rewrite) -> bool:
+        """Whether the meaning is kept and no name is left."""
+        return judged.similarity >= self.threshold and not judged.names
+
+
+def _normal(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    normal: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return normal
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        done: rewrites by caption, those of earlier runs and of people included.
+        failed: last rewrites that did not pass, for review.
+        open: captions that the endpoint did not answer; the next run asks for them again.
+        trouble: why, one line a batch.
+    """
+
+    done: dict[str, str]
+    failed: tuple[Rewrite, ...]
+    open: tuple[str, ...]
+    trouble: tuple[str, ...]
+
+
+def by_rules(lexicon: NameLexicon) -> Rewriter:
+    """The offline rewriter; temperatures do not matter to it."""
+    return lambda captions, temperature: [rewrite(caption, lexicon) for caption in captions]
+
+
+def make_imprecise(
+    captions: Iterable[str], rewriter: Rewriter, check: Check, journal: Path, *,
+    reviewed: Mapping[str, str] | None = None, temperatures: Sequence[float] = TEMPERATURES, batch: int = 20,
+) -> Outcome:  # fmt: skip
+    """Rewrite captions, each text once.
+
+    Args:
+        captions: as annotated; identical ones are rewritten once.
+        rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
+        check: what a rewrite must pass.
+        journal: JSON lines; captions in it are not rewritten again, new ones are appended.
+        reviewed: rewrites that people decided on; they count as they are.
+        temperatures: tried in order for what fails.
+        batch: captions given to the rewriter at once, >= 1.
+    """
+    if batch < 1:
+        raise InvalidValue(f"batch={batch}: give at least one caption at once")
+    given = dict.fromkeys(captions)
+    known = {**read_journal(journal), **(reviewed or {})}
+    done = {caption: known[caption] for caption in given if caption in known}
+    waiting = [caption for caption in given if caption not in done]
+    failed: dict[str, Rewrite] = {}
+    unanswered: list[str] = []
+    trouble: list[str] = []
+    in_a_row = 0
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    _mend(journal)
+    with journal.open("a", encoding="utf-8") as file:
+        for temperature in temperatures:
+            for some in _batches(waiting, batch):
+                if in_a_row == _GIVE_UP:
+                    unanswered.extend(caption for caption in some if caption not in failed)
+                    continue
+                try:
+                    rewrites = rewriter(some, temperature)
+                except EndpointFailure as error:
+                    unanswered.extend(caption for caption in some if caption not in failed)
+                    trouble.append(str(error))
+                    in_a_row += 1
+                    continue
+                in_a_row = 0
+                for judged in check.judge(some, rewrites):
+                    if check.passes(judged):
+                        done[judged.caption] = judged.rewrite
+                        failed.pop(judged.caption, None)
+                        file.write(json.dumps(asdict(judged), ensure_ascii=False) + "\n")
+                    else:
+                        failed[judged.caption] = judged
+                file.flush()
+            waiting = list(failed)
+    return Outcome(done, tuple(failed.values()), tuple(unanswered), tuple(trouble))
+
+
+def _batches(captions: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for first in range(0, len(captions), size):
+        yield captions[first : first + size]
+
+
+def _mend(journal: Path) -> None:
+    """Cut off a last line that a killed run did not finish."""
+    if journal.is_file():
+        content = journal.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            with journal.open("r+b") as file:
+                file.truncate(whole)
+
+
+def read_journal(path: Path) -> dict[str, str]:
+    """Rewrites by caption; an unfinished last line is passed over.
+
+    Raises:
+        DataError: another line is damaged.
+    """
+    if not path.exists():
+        return {}
+    _mend(path)
+    return {text(row, "caption", where): text(row, "rewrite", where) for where, row in read_json_lines(path)}
+
+
+def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
+    """Write what failed as CSV; a person fills in the column ``final`` (the proposal stands beside it).
+
+    What people ``decided`` before (caption to final) stays in the file.
+    """
+    open_rows = ((one.caption, one.rewrite, one.similarity, "; ".join(one.names), "") for one in failed)
+    decided_rows = ((caption, "", "", "", final) for caption, final in (decided or {}).items())
+    header = ("caption", "proposal", "similarity", "names", "final")
+    write_csv(path, header, chain(open_rows, decided_rows))
+
+
+def read_review(path: Path) -> dict[str, str]:
+    """What people decided, caption to final: the rows of a review file whose ``final`` is filled in.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a field is missing.
+    """
+    rows = read_csv(path, required=("caption", "final")).objects()
+    return {row["caption"]: row["final"].strip() for _, row in rows if row["final"].strip()}
+
+
+def with_captions(moments: Annotations, rewrites: Mapping[str, str]) -> Annotations:
+    """The same moments with rewritten captions; those without a rewrite are left out."""
+    kept = moments.select(np.array([caption in rewrites for caption in moments.captions], dtype=np.bool_))
+    return replace(kept, captions=tuple(rewrites[caption] for caption in kept.captions))

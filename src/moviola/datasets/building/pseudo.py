@@ -1,0 +1,119 @@
+"""Pseudo training sets and candidates for annotation (TVR-Ranking, sections 3.2 and 3.3).
+
+Both rest on sim(q, m.c), the cosine of sentence embeddings of a query and a moment's caption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.nearest import nearest
+from moviola.errors import InvalidValue
+
+__all__ = ["BATCH", "Candidates", "candidates", "needs_second_batch", "pseudo_training_set"]
+
+BATCH = 20
+"""Candidates that annotators get at once; at most two batches a query."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Moments that a query might mean, most similar first.
+
+    Attributes:
+        moment: (q, k) int64 positions of moments in the annotations.
+        similarity: (q, k) float32.
+    """
+
+    moment: NDArray[np.int64]
+    similarity: NDArray[np.float32]
+
+
+def candidates(
+    queries: NDArray[np.float32], captions: NDArray[np.float32], top: int = 2 * BATCH
+) -> Candidates:
+    """The ``top`` most similar moments of each query.
+
+    Args:
+        queries: (q, d) float32 sentence embeddings, L2-normalised.
+        captions: (m, d) float32 embeddings of the moments' captions, likewise.
+        top: how many.
+    """
+    return Candidates(*nearest(queries, captions, top))
+
+
+def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: float = 2.0) -> bool:
+    """Whether a query's first batch ends so relevant that moments beyond it are likely to matter.
+
+    The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
+    candidates of at least ``threshold``.
+
+    Args:
+        relevance: agreed levels of the first batch in order of similarity; pairs without agreement left out.
+
+    Raises:
+        InvalidValue: fewer than ``last`` levels.
+    """
+    if len(relevance) < last:
+        raise InvalidValue(f"{len(relevance)} levels: at least {last} are needed to judge the end of a batch")
+    return float(np.mean(relevance[-last:])) >= threshold
+
+
+def pseudo_training_set(
+    moments: Annotations, embeddings: NDArray[np.float32], top: int, *, held_out: Iterable[str] = ()
+) -> list[dict[str, Any]]:
+    """Every caption as a query with the ``top`` moments whose captions are most similar to it.
+
+    Identical captions are one query. Queries whose text is in ``held_out`` (val and test) are removed.
+
+    Args:
+        moments: captions that are imprecise already.
+        embeddings: (m, d) float32 sentence embeddings of the captions, L2-normalised.
+        top: N of the paper (1, 20, 40 or any other), >= 1.
+        held_out: texts of val and test queries.
+
+    Returns:
+        entries in TVR-Ranking's pair-file form.
+
+    Raises:
+        InvalidValue: one embedding a moment is needed.
+    """
+    if len(embeddings) != len(moments):
+        raise InvalidValue(f"{len(embeddings)} embeddings for {len(moments)} moments: give one each")
+    banned = set(held_out)
+    first_of: dict[str, int] = {}
+    for place, caption in enumerate(moments.captions):
+        if caption not in banned:
+            first_of.setdefault(caption, place)
+    places = list(first_of.values())
+    found = candidates(embeddings[places], embeddings, top)
+    return [
+        {
+            "query_id": number,
+            "query": query,
+            "relevant_moment": [
+                _pair(moments, int(m), float(s)) for m, s in zip(row_moments, row_similarities, strict=True)
+            ],
+        }
+        for number, (query, row_moments, row_similarities) in enumerate(
+            zip(first_of, found.moment, found.similarity, strict=True)
+        )
+    ]
+
+
+def _pair(moments: Annotations, place: int, similarity: float) -> dict[str, Any]:
+    video = int(moments.video[place])
+    return {
+        "pair_id": moments.moment_ids[place],
+        "video_name": moments.videos[video],
+        "timestamp": [float(moments.start[place]), float(moments.end[place])],
+        "duration": float(moments.durations[video]),
+        "caption": moments.captions[place],
+        "similarity": round(similarity, 6),
+    }

@@ -1,0 +1,242 @@
+"""Potentially relevant pairs: captions that may describe other moments too (paper 003, section 4).
+
+For two captions i and j, from embeddings of texts drawn from each:
+
+- Phi ``sent``: the cosine of the whole sentences;
+- Phi ``vp``: the largest cosine over all cross pairs of {sentence} and verb phrases;
+- Phi ``np-vp``: the largest cosine over all cross pairs of strings "noun verb phrase";
+- Psi: max(cosine of the whole sentences, 0), the strength with which a pair counts.
+
+A pair is potentially relevant (f = 1) where Phi >= theta. A caption without a verb phrase takes part with its
+sentence. Pairs above theta are few, so they are stored as rows of one sparse table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.datasets.building.phrases import Chunker
+from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.files.writing import atomic_write
+
+__all__ = [
+    "PHI",
+    "Parts",
+    "RelevantPairs",
+    "encode_parts",
+    "parts_of",
+    "read_relevant_pairs",
+    "relevant_pairs",
+    "write_relevant_pairs",
+]
+
+_BLOCK = 1024
+
+
+class TextEncoder(Protocol):
+    """What is needed of a sentence encoder."""
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) float32 of length 1."""
+
+
+def _sentence(caption: str, chunk: Chunker) -> list[str]:
+    return [caption]
+
+
+def _verb_phrases(caption: str, chunk: Chunker) -> list[str]:
+    return [caption, *(phrase.verb_phrase for phrase in chunk(caption))]
+
+
+def _noun_verb_phrases(caption: str, chunk: Chunker) -> list[str]:
+    return [f"{phrase.noun} {phrase.verb_phrase}".strip() for phrase in chunk(caption)] or [caption]
+
+
+PHI: dict[str, Callable[[str, Chunker], list[str]]] = {
+    "sent": _sentence,
+    "vp": _verb_phrases,
+    "np-vp": _noun_verb_phrases,
+}
+"""Which texts of a caption are compared, by the name of Phi; never none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Texts of each caption: those of caption i are ``texts[offsets[i]:offsets[i + 1]]``."""
+
+    texts: tuple[str, ...]
+    offsets: NDArray[np.int64]
+
+
+def parts_of(captions: Sequence[str], phi: str, chunk: Chunker) -> Parts:
+    """The texts that Phi compares, without repetitions within a caption.
+
+    Raises:
+        InvalidValue: an unknown Phi.
+    """
+    if phi not in PHI:
+        raise InvalidValue(f"phi {phi!r}: unknown; there are {', '.join(PHI)}")
+    groups = [list(dict.fromkeys(PHI[phi](caption, chunk))) for caption in captions]
+    offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+    return Parts(tuple(text for group in groups for text in group), offsets)
+
+
+def encode_parts(parts: Parts, encoder: TextEncoder) -> NDArray[np.float32]:
+    """Embeddings of all texts, (t, d) float32; each distinct text is encoded once."""
+    distinct = list(dict.fromkeys(parts.texts))
+    place = {text: number for number, text in enumerate(distinct)}
+    vectors = encoder.encode_text(distinct)
+    return vectors[[place[text] for text in parts.texts]]
+
+
+@dataclass(frozen=True, eq=False)
+class RelevantPairs:
+    """Ordered pairs i != j of captions with Phi >= theta, sorted by i, then j; (j, i) is there too.
+
+    Attributes:
+        count: captions in all.
+        theta: threshold.
+        rows: (count + 1,) int64; pairs of caption i are ``rows[i]`` to ``rows[i + 1]``.
+        other: (p,) int64, j of each pair.
+        phi: (p,) float32 in [theta, 1].
+        psi: (p,) float32 in [0, 1].
+    """
+
+    count: int
+    theta: float
+    rows: NDArray[np.int64]
+    other: NDArray[np.int64]
+    phi: NDArray[np.float32]
+    psi: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.other)
+
+    def among(self, batch: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """f and Psi of a training batch.
+
+        Args:
+            batch: (b,) positions of captions, each once.
+
+        Returns:
+            (b, b) bool, False on the diagonal, and (b, b) float32, 0 where f is 0.
+
+        Raises:
+            InvalidValue: a position comes twice or is out of range.
+        """
+        if len(np.unique(batch)) != len(batch) or (
+            len(batch) and not 0 <= batch.min() <= batch.max() < self.count
+        ):
+            raise InvalidValue(f"batch: positions below {self.count}, each once, are expected")
+        column = np.full(self.count, -1, np.int64)
+        column[batch] = np.arange(len(batch))
+        f = np.zeros((len(batch), len(batch)), np.bool_)
+        psi = np.zeros((len(batch), len(batch)), np.float32)
+        for row, caption in enumerate(batch):
+            mine = slice(self.rows[caption], self.rows[caption + 1])
+            places = column[self.other[mine]]
+            there = places >= 0
+            f[row, places[there]] = True
+            psi[row, places[there]] = self.psi[mine][there]
+        return f, psi
+
+
+def relevant_pairs(
+    sentences: NDArray[np.float32],
+    parts: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    theta: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> RelevantPairs:
+    """All pairs of captions with Phi >= theta; memory is bounded by a block and the pairs that are found.
+
+    Args:
+        sentences: (n, d) float32 embeddings of whole captions, L2-normalised.
+        parts: (t, d) float32 embeddings of the texts that Phi compares, L2-normalised.
+        offsets: (n + 1,) int64, see :class:`Parts`; every caption has at least one text.
+        theta: threshold in (0, 1].
+        progress: called with captions done and captions in all.
+
+    Raises:
+        InvalidValue: theta is out of range, or the arrays do not fit together.
+    """
+    if not 0 < theta <= 1:
+        raise InvalidValue(f"theta={theta}: must be in (0, 1]")
+    count = len(sentences)
+    if len(offsets) != count + 1 or offsets[-1] != len(parts) or (count and np.diff(offsets).min() < 1):
+        raise InvalidValue(f"{count} captions, {len(parts)} texts: offsets do not fit them")
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
+    for first in range(0, count, _BLOCK):
+        rows = slice(first, min(first + _BLOCK, count))
+        found += [
+            _above(parts, offsets, rows, slice(other, min(other + _BLOCK, count)), theta)
+            for other in range(0, count, _BLOCK)
+        ]
+        if progress:
+            progress(rows.stop, count)
+    i, j, phi = (
+        (np.concatenate(column) for column in zip(*found, strict=True))
+        if found
+        else (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+    )
+    order = np.lexsort((j, i))
+    i, j, phi = i[order], j[order], phi[order]
+    psi = np.empty(len(i), np.float32)
+    for first in range(0, len(i), 1 << 16):
+        some = slice(first, first + (1 << 16))
+        psi[some] = np.einsum("nd,nd->n", sentences[i[some]], sentences[j[some]])
+    rows_of = np.searchsorted(i, np.arange(count + 1)).astype(np.int64)
+    return RelevantPairs(count, theta, rows_of, j, phi, np.clip(psi, 0, 1))
+
+
+def _above(
+    parts: NDArray[np.float32], offsets: NDArray[np.int64], rows: slice, columns: slice, theta: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Pairs of two blocks of captions: the maximum over the texts of each side."""
+    left = parts[offsets[rows.start] : offsets[rows.stop]]
+    right = parts[offsets[columns.start] : offsets[columns.stop]]
+    cosines = left @ right.T
+    cosines = np.maximum.reduceat(cosines, offsets[rows] - offsets[rows.start], axis=0)
+    cosines = np.maximum.reduceat(cosines, offsets[columns] - offsets[columns.start], axis=1)
+    i, j = np.nonzero(cosines >= theta)
+    phi = np.minimum(cosines[i, j], np.float32(1))
+    i, j = i + rows.start, j + columns.start
+    other = i != j
+    return i[other].astype(np.int64), j[other].astype(np.int64), phi[other]
+
+
+def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
+    """Write a table of pairs as npz."""
+    with atomic_write(path, "wb") as file:
+        np.savez(
+            file, count=pairs.count, theta=pairs.theta, rows=pairs.rows, other=pairs.other,
+            phi=pairs.phi, psi=pairs.psi,
+        )  # fmt: skip
+
+
+def read_relevant_pairs(path: Path) -> RelevantPairs:
+    """Read what :func:`write_relevant_pairs` stored.
+
+    Raises:
+        NotFound: no such file.
+        DataError: damaged.
+    """
+    if not path.exists():
+        raise NotFound(f"{path}: no such file; `moviola dataset relevant-pairs` writes it")
+    try:
+        with np.load(path, allow_pickle=False) as table:
+            pairs = RelevantPairs(
+                int(table["count"]), float(table["theta"]), table["rows"], table["other"], table["phi"],
+                table["psi"],
+            )  # fmt: skip
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: no table of relevant pairs ({error})") from error
+    if len(pairs.rows) != pairs.count + 1 or not pairs.rows[-1] == len(pairs.other) == len(pairs.psi):
+        raise DataError(f"{path}: no table of relevant pairs (its columns do not fit together)")
+    return pairs

@@ -1,0 +1,347 @@
+"""Imprecise captions without a language model: names of persons become general nouns, by rule.
+
+TVR-Ranking, section 3.1 and appendix A, has a chat model replace character names; these rules do it offline:
+"Eric and Dr. Gregory were having a conversation." -> "Two people were having a conversation."
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from moviola.datasets.building.person_names import (
+    FEMALE,
+    MALE,
+    TITLES,
+    WORD,
+    Gender,
+    NameLexicon,
+    stem,
+    words,
+)
+
+__all__ = ["find_names", "rewrite"]
+
+_NOUN: dict[Gender, str] = {"m": "man", "f": "woman", "": "person"}
+_PLURAL: dict[Gender, str] = {"m": "men", "f": "women", "": "people"}
+_NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+# Words after which a noun takes no article of its own.
+_DETERMINERS = words("""
+    a an the this that these those his her their its my your our another each every some any one no
+""")
+_ADJECTIVES = words("""
+    young old little naked sick dead sleeping drunk surprised angry happy sad upset worried shocked
+    confused excited nervous frightened scared unconscious shirtless smiling crying teenage other
+    younger older pregnant tired injured wounded fake real annoyed bored
+""")
+# "his friend Leonard": the noun says who it is, the name goes.
+_ROLES = words("""
+    friend sister brother mother father mom dad wife husband girlfriend boyfriend roommate daughter son
+    patient detective detectives nurse agent coworker co-worker colleague colleagues doctor doctors
+    uncle aunt grandma grandfather grandmother baby cousin boss lawyer partner officer officers friends
+    patients roommates partners suspect suspects neighbor ex-husband ex-wife fiance fiancee assistant
+    professor captain actor actress waitress bartender singer surgeon ex ex-girlfriend ex-boyfriend
+    waiter intern interns
+""")
+# A coordinated list directly after one of these is the subject of the verb that follows it.
+_BEFORE_SUBJECT = words("and while as when because then where but before after until so that")
+_IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "isn't": "aren't",
+              "wasn't": "weren't", "doesn't": "don't", "hasn't": "haven't"}  # fmt: skip
+_COMMAS = frozenset((",", "and", "&", ", and", "/"))
+_BETWEEN = words("both all then also just slowly quickly suddenly each")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word or what stands between words."""
+
+    text: str
+    word: bool
+
+
+@dataclass(slots=True)
+class _Mention:
+    """One person named at tokens ``first`` to ``last``."""
+
+    first: int
+    last: int
+    key: str
+    title: str
+    gender: Gender
+    possessive: bool
+
+
+@dataclass(slots=True)
+class _Cast:
+    """Who was mentioned so far, in order, with the noun that each got."""
+
+    nouns: dict[str, str] = field(default_factory=dict)
+
+    def introduce(self, mention: _Mention, total: Counter[str]) -> str:
+        """Words for a mention: "a man", "another man", "the man", "the first man"."""
+        noun = self.nouns.get(mention.key)
+        if noun is None:
+            noun = _noun_of(mention)
+            again = noun in self.nouns.values()
+            self.nouns[mention.key] = noun
+            return f"another {noun}" if again else f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+        alike = [key for key, other in self.nouns.items() if other == noun]
+        if total[noun] < 2:
+            return f"the {noun}"
+        if total[noun] == 2:
+            return f"the {'first' if alike[0] == mention.key else 'other'} {noun}"
+        ordinal = ("first", "second", "third", "fourth", "fifth")[min(alike.index(mention.key), 4)]
+        return f"the {ordinal} {noun}"
+
+
+def _noun_of(mention: _Mention) -> str:
+    if mention.title and TITLES[mention.title][0] not in ("man", "woman"):
+        return TITLES[mention.title][0]
+    return _NOUN[mention.gender]
+
+
+def _tokens(caption: str) -> list[_Token]:
+    found: list[_Token] = []
+    place = 0
+    for match in WORD.finditer(caption):
+        if match.start() > place:
+            found.append(_Token(caption[place : match.start()], False))
+        found.append(_Token(match.group(), True))
+        place = match.end()
+    if place < len(caption):
+        found.append(_Token(caption[place:], False))
+    return found
+
+
+def _opens(tokens: Sequence[_Token], place: int) -> bool:
+    before = "".join(token.text for token in tokens[:place]).rstrip()
+    return not before or before[-1] in '.!?"'
+
+
+def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
+    """Names with their titles, first and last names joined."""
+    found: list[_Mention] = []
+    place = 0
+    while place < len(tokens):
+        last, title = place, ""
+        if _is_title(tokens, place) and place + 2 < len(tokens) and _named(tokens, place + 2, lexicon)[0]:
+            title, last = tokens[place].text.lower(), place + 2
+        name, possessive = _named(tokens, last, lexicon)
+        if (
+            not name
+            and _is_title(tokens, place)
+            and place + 2 < len(tokens)
+            and _surname(tokens[place + 2])[0]
+        ):
+            title, last = tokens[place].text.lower(), place + 2
+            name, possessive = _surname(tokens[last])
+        if not name:
+            place += 1
+            continue
+        key = name
+        while not possessive and last + 2 < len(tokens) and tokens[last + 1].text == " ":
+            following, owns = _named(tokens, last + 2, lexicon)
+            if not following:
+                following, owns = _surname(tokens[last + 2])
+            if not following or tokens[last + 2].text[0].islower():
+                break
+            key, last, possessive = following, last + 2, owns
+        gender = lexicon.gender.get(name, "") or lexicon.gender.get(key, "")
+        found.append(
+            _Mention(place, last, key, title, TITLES[title][1] or gender if title else gender, possessive)
+        )
+        place = last + 1
+    return _as_one(found, tokens)
+
+
+def _as_one(mentions: list[_Mention], tokens: Sequence[_Token]) -> list[_Mention]:
+    """A lone person whose gender is unknown takes that of the sentence's pronouns."""
+    if len({m.key for m in mentions}) == 1 and not any(m.gender for m in mentions):
+        spoken = {token.text.lower() for token in tokens[mentions[0].last :]}
+        his, hers = bool(spoken & MALE), bool(spoken & FEMALE)
+        if his != hers:
+            for mention in mentions:
+                mention.gender = "m" if his else "f"
+    return mentions
+
+
+def _is_title(tokens: Sequence[_Token], place: int) -> bool:
+    token = tokens[place]
+    after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+    return (
+        token.word and token.text.lower() in TITLES and token.text[0].isupper() and after.strip() in ("", ".")
+    )
+
+
+def _named(tokens: Sequence[_Token], place: int, lexicon: NameLexicon) -> tuple[str, bool]:
+    """The name at a token in lower case (or nothing), and whether it owns what follows.
+
+    "Sheldons phone", where the apostrophe was forgotten, is seen where "Sheldon" is a name.
+    """
+    token = tokens[place]
+    if not token.word:
+        return "", False
+    word, ending = stem(token.text)
+    if not ending and word[0].isupper() and word.lower() in lexicon.owners:
+        return lexicon.owners[word.lower()], True
+    opens = _opens(tokens, place)
+    return (word.lower(), bool(ending)) if lexicon.is_name(word, opens=opens) else ("", False)
+
+
+def _surname(token: _Token) -> tuple[str, bool]:
+    """Any word with a capital right after a name belongs to it ("Rachel Green")."""
+    word, ending = stem(token.text)
+    proper = token.word and word[:1].isupper() and word[1:].islower() and len(word) > 2
+    return (word.lower(), bool(ending)) if proper else ("", False)
+
+
+def find_names(caption: str, lexicon: NameLexicon) -> list[str]:
+    """Names of persons in a caption, as written."""
+    tokens = _tokens(caption)
+    return ["".join(t.text for t in tokens[m.first : m.last + 1]) for m in _mentions(tokens, lexicon)]
+
+
+def rewrite(caption: str, lexicon: NameLexicon) -> str:
+    """A caption in which general nouns stand for the names of persons.
+
+    Args:
+        caption: one or more sentences.
+        lexicon: of the set that the caption is from.
+
+    Returns:
+        the caption with verbs and articles agreeing; unchanged where it has no names.
+    """
+    tokens = _tokens(" ".join(caption.split()))
+    mentions = _mentions(tokens, lexicon)
+    if not mentions:
+        return " ".join(caption.split())
+    times = Counter(mention.key for mention in mentions)
+    groups = _groups(mentions, tokens, times)
+    total = Counter(_noun_of(m) for m in {m.key: m for g in groups for m in g if len(g) == 1}.values())
+    cast, text = _Cast(), [token.text for token in tokens]
+    for group in groups:
+        first, last = group[0].first, group[-1].last
+        text[first] = _phrase(group, tokens, text, cast, total)
+        text[first + 1 : last + 1] = [""] * (last - first)
+        if len(group) > 1 and not group[-1].possessive and _is_subject(tokens, first):
+            _agree(text, tokens, last + 1)
+    return _tidied("".join(text), tokens[0].text)
+
+
+def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[str]) -> list[list[_Mention]]:
+    """Lists of names ("A, B and C") of which none comes again are one group; all others stand alone."""
+    runs: list[list[_Mention]] = []
+    for mention in mentions:
+        if runs and not runs[-1][-1].possessive:
+            between = "".join(t.text for t in tokens[runs[-1][-1].last + 1 : mention.first]).lower()
+            # "Sheldon. Raj. and Leonard": a full stop typed for a comma.
+            stopped = "." in between and (between == "." or _opens(tokens, runs[-1][0].first))
+            if between.replace(".", ",").strip() in _COMMAS and ("." not in between or stopped):
+                runs[-1].append(mention)
+                continue
+        runs.append([mention])
+    groups: list[list[_Mention]] = []
+    for run in runs:
+        closed = len(run) > 1 and "and" in _joined(tokens, run) and all(times[m.key] == 1 for m in run)
+        # "He talks to Stuart and Bernadette walks over": the last one begins a clause.
+        if closed and not _is_subject(tokens, run[0].first) and _acts(tokens, run[-1]):
+            groups.extend([run[:-1], run[-1:]] if len(run) > 2 else [[m] for m in run])
+            continue
+        groups.extend([run] if closed else [[m] for m in run])
+    return groups
+
+
+def _acts(tokens: Sequence[_Token], mention: _Mention) -> bool:
+    """Whether a verb in the third person singular follows a name."""
+    after = tokens[mention.last + 2].text if mention.last + 2 < len(tokens) else ""
+    spaced = mention.last + 1 < len(tokens) and tokens[mention.last + 1].text == " "
+    return spaced and (after in ("is", "was", "has") or _plural_verb(after) != after)
+
+
+def _joined(tokens: Sequence[_Token], run: list[_Mention]) -> str:
+    between = "".join(t.text for t in tokens[run[-2].last + 1 : run[-1].first])
+    return between.lower().replace("&", "and")
+
+
+def _phrase(
+    group: list[_Mention], tokens: Sequence[_Token], text: list[str], cast: _Cast, total: Counter[str]
+) -> str:
+    before = _word_before(tokens, group[0].first)
+    owner = "'s" if group[-1].possessive else ""
+    if len(group) > 1:
+        kinds = {m.gender if not m.title or TITLES[m.title][1] else "" for m in group}
+        noun = _PLURAL[kinds.pop()] if len(kinds) == 1 else "people"
+        number = _NUMBERS[len(group)] if len(group) < len(_NUMBERS) else "several"
+        owner = owner and ("'" if noun.endswith("s") else "'s")
+        return f"{number} {noun}{owner}"
+    mention = group[0]
+    if before in _ROLES and not mention.title:
+        cast.nouns.setdefault(mention.key, before)
+        _strip_space(text, mention.first)
+        return owner
+    words = cast.introduce(mention, total)
+    if (
+        before in _DETERMINERS
+        or before in _ADJECTIVES
+        or (before.endswith(("ing", "ed")) and _has_determiner(tokens, mention.first))
+    ):
+        words = words.split()[-1]
+    return words + owner
+
+
+def _strip_space(text: list[str], place: int) -> None:
+    if place and not text[place - 1].strip():
+        text[place - 1] = ""
+
+
+def _word_before(tokens: Sequence[_Token], place: int) -> str:
+    if place < 2 or tokens[place - 1].text.strip() or not tokens[place - 2].word:
+        return ""
+    return tokens[place - 2].text.lower()
+
+
+def _has_determiner(tokens: Sequence[_Token], place: int) -> bool:
+    return place >= 4 and tokens[place - 4].text.lower() in _DETERMINERS
+
+
+def _is_subject(tokens: Sequence[_Token], first: int) -> bool:
+    before = _word_before(tokens, first)
+    return _opens(tokens, first) or before in _BEFORE_SUBJECT or tokens[first - 1].text.strip() == ","
+
+
+def _agree(text: list[str], tokens: Sequence[_Token], place: int) -> None:
+    """Make the verb after a plural subject plural: the first word that is no adverb."""
+    for at in range(place, min(place + 5, len(tokens))):
+        token = tokens[at]
+        if not token.word:
+            if token.text.strip():
+                return
+            continue
+        word = token.text.lower()
+        if word in _BETWEEN or word.endswith("ly"):
+            continue
+        text[at] = _plural_verb(token.text)
+        return
+
+
+def _plural_verb(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or not word.islower() or not word.endswith("s") or word.endswith("ss"):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if re.search(r"(?:ss|sh|ch|x|zz)es$", word):
+        return word[:-2]
+    return word[:-1]
+
+
+def _tidied(text: str, first: str) -> str:
+    text = re.sub(r"\s+([,.;:!?])", r"\1", re.sub(r"\s{2,}", " ", text)).strip()
+    text = re.sub(r"\s+'s\b", "'s", text)
+    sentences = re.sub(
+        r"([.!?]\s+)(a|an|another|the|two|three|four) ", lambda m: m[1] + m[2].capitalize() + " ", text
+    )
+    return sentences[:1].upper() + sentences[1:]

@@ -1,0 +1,61 @@
+"""One reader per data set: public annotation files to :class:`~moviola.datasets.annotations.Annotations`.
+
+Durations lie in files of their own for some sets; those readers take a ``durations`` file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.readers.activitynet import read_activitynet, read_tacos
+from moviola.datasets.readers.charades import read_charades
+from moviola.datasets.readers.didemo import read_didemo
+from moviola.datasets.readers.durations import read_video_corpus
+from moviola.datasets.readers.qvhighlights import read_qvhighlights
+from moviola.datasets.readers.tvr import read_tvr, write_tvr
+from moviola.datasets.readers.tvr_ranking import ranked_queries, ranked_rows, read_tvr_ranking
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "QUERIES_OF",
+    "READERS",
+    "ranked_rows",
+    "read_activitynet",
+    "read_annotations",
+    "read_charades",
+    "read_didemo",
+    "read_qvhighlights",
+    "read_tacos",
+    "read_tvr",
+    "read_tvr_ranking",
+    "read_video_corpus",
+    "write_tvr",
+]
+
+READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
+    "tvr": read_tvr,
+    "tvr_ranking": read_tvr_ranking,
+    "charades": read_charades,
+    "activitynet": read_activitynet,
+    "tacos": read_tacos,
+    "qvhighlights": read_qvhighlights,
+    "didemo": read_didemo,
+}
+
+QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_queries}
+"""Query texts of the data sets whose queries are not the captions of their moments."""
+
+
+def read_annotations(path: Path, kind: str, durations: Path | None = None) -> Annotations:
+    """Read a file by the name of its data set.
+
+    Raises:
+        InvalidValue: an unknown name.
+        NotFound: no such file.
+        DataError: damaged; file, row and field are named.
+    """
+    if kind not in READERS:
+        raise InvalidValue(f"data set {kind!r}: unknown; there are {', '.join(READERS)}")
+    return READERS[kind](path, durations)

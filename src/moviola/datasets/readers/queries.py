@@ -1,0 +1,53 @@
+"""Files of queries: a list to search for, without judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import DataError
+from moviola.files.rows import Rows, json_rows, line_of, parse_json, read_text
+from moviola.types import Query
+
+__all__ = ["read_queries"]
+
+
+def read_queries(path: Path) -> list[Query]:
+    """Queries of a file: TVR-Ranking's JSON list or JSON lines, or plain text with one query a line.
+
+    Rows of one query (one a pair, in the older form) give it once. Plain lines get the ids "1", "2", …
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, or no query
+            at all.
+    """
+    text = read_text(path)
+    if text.lstrip()[:1] in ("[", "{"):
+        queries = _from_rows(_rows(path, text))
+    else:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        queries = [Query(str(number), line) for number, line in enumerate(lines, start=1)]
+    if not queries:
+        raise DataError(f"{path}: holds no query")
+    return queries
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Rows, each after its place in the file."""
+    if not text.lstrip().startswith("["):
+        return json_rows(path, text).objects()
+    return Rows(path, parse_json(path, text), lambda row: f"line {line_of(text, [row])}").objects()
+
+
+def _from_rows(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> list[Query]:
+    texts: dict[str, str] = {}
+    for place, row in rows:
+        missing = [key for key in ("query_id", "query") if key not in row]
+        if missing:
+            raise DataError(f"{place}: the field {missing[0]!r} is missing")
+        query_id, text = str(row["query_id"]), str(row["query"])
+        if texts.setdefault(query_id, text) != text:
+            raise DataError(f"{place}: query_id {query_id} stands for two texts")
+    return [Query(query_id, text) for query_id, text in texts.items()]

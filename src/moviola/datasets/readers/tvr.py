@@ -1,0 +1,62 @@
+"""TVR's jsonl, in and out: the form that all data sets can be brought to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from moviola.datasets.annotations import Annotations, Collector
+from moviola.datasets.readers.durations import known_durations
+from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import number, read_json_lines, span, text
+from moviola.files.writing import write_text
+
+__all__ = ["read_tvr", "write_tvr"]
+
+
+def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
+    """TVR jsonl (``vid_name, duration, ts, desc, type, desc_id``).
+
+    The public test split has no times; it holds queries, not moments, and is refused.
+
+    Args:
+        path: the jsonl file.
+        durations: ``tvr_video2dur_idx.json``, for videos without a moment in the file.
+    """
+    found = Collector("TVR")
+    for name, duration in known_durations(durations).items():
+        found.add_video(name, duration)
+    for where, row in read_json_lines(path):
+        if "ts" not in row:
+            raise DataError(f"{where}: the field 'ts' is missing (the public test split hides its answers)")
+        video = text(row, "vid_name", where)
+        found.add_video(video, number(row.get("duration"), "duration", where))
+        start, end = span(row["ts"], "ts", where)
+        found.add(
+            video, start, end, text(row, "desc", where),
+            moment_id=text(row, "desc_id", where), type=str(row.get("type", "")),
+        )  # fmt: skip
+    return found.made()
+
+
+def write_tvr(moments: Annotations, path: Path) -> None:
+    """TVR's jsonl, which :func:`read_tvr` reads: the common form of all data sets.
+
+    Raises:
+        InvalidValue: a video's duration is unknown.
+    """
+    unknown = np.isnan(moments.durations[moments.video])
+    if unknown.any():
+        video = moments.videos[int(moments.video[int(np.argmax(unknown))])]
+        raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
+    rows = [
+        {
+            "vid_name": moments.videos[video], "duration": float(moments.durations[video]),
+            "ts": [float(moments.start[place]), float(moments.end[place])], "desc": moments.captions[place],
+            "type": moments.types[place], "desc_id": moments.moment_ids[place],
+        }
+        for place, video in enumerate(moments.video.tolist())
+    ]  # fmt: skip
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

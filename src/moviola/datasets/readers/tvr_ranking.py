@@ -1,0 +1,65 @@
+"""TVR-Ranking's pair files: queries with the moments that may answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from moviola.datasets.annotations import Annotations, Collector
+from moviola.datasets.readers.durations import known_durations
+from moviola.errors import DataError
+from moviola.files.rows import number, read_json, read_json_lines, read_text, span, text
+
+__all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking"]
+
+
+def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
+    """Moments of a TVR-Ranking pair file (JSON list or JSON lines), each pair's moment once.
+
+    A moment is the same when video, times and caption are.
+    """
+    found = Collector("TVR-Ranking")
+    for name, duration in known_durations(durations).items():
+        found.add_video(name, duration)
+    seen: set[tuple[str, float, float, str]] = set()
+    for where, _, moment in _pairs(path):
+        video, caption = text(moment, "video_name", where), text(moment, "caption", where)
+        start, end = span(moment.get("timestamp"), "timestamp", where)
+        if (video, start, end, caption) not in seen:
+            seen.add((video, start, end, caption))
+            found.add_video(video, number(moment.get("duration"), "duration", where))
+            found.add(video, start, end, caption, moment_id=str(moment.get("pair_id", "")))
+    return found.made()
+
+
+def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Where a pair stands, the entry with its query, and its moment; one row is both in the older form."""
+    if not read_text(path).lstrip().startswith("["):
+        yield from ((where, row, row) for where, row in read_json_lines(path))
+        return
+    for place, entry in enumerate(read_json(path), start=1):
+        where = f"{path}: entry {place}"
+        moments = entry.get("relevant_moment") if isinstance(entry, dict) else None
+        if not isinstance(moments, list):
+            raise DataError(f"{where}: relevant_moment: a list is expected, not {moments!r:.60}")
+        for count, moment in enumerate(moments, start=1):
+            if not isinstance(moment, dict):
+                raise DataError(f"{where}, moment {count}: an object is expected")
+            yield f"{where}, moment {count}", entry, moment
+
+
+def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Pairs of a TVR-Ranking pair file: where each stands, query id, query text, and the moment's fields.
+
+    Raises:
+        NotFound: no such file.
+        DataError: damaged; file, row and field are named.
+    """
+    for where, entry, moment in _pairs(path):
+        yield where, text(entry, "query_id", where), text(entry, "query", where), moment
+
+
+def ranked_queries(path: Path) -> list[str]:
+    """Query texts of a pair file, one for each query id; errors as of :func:`ranked_rows`."""
+    return list({query_id: query for _, query_id, query, _ in ranked_rows(path)}.values())

@@ -1,0 +1,30 @@
+"""The one feature store: memory-mapped half-precision rows, read by everybody in the same way.
+
+:class:`FeatureShards` holds rows on disk; a library writes them (``moviola.library``), :func:`convert` makes
+them of published files. :class:`VideoFeatures` and :class:`QueryFeatures` are what retrieval and training
+read, and a :class:`FeatureSource` is what gives these: a library, or a :class:`FeatureFolder`.
+"""
+
+from __future__ import annotations
+
+from moviola.features.cache import EncodingCache, MemoryCache
+from moviola.features.folder import FeatureFolder, describe_folder, require_new_folder
+from moviola.features.published import Computed, FeatureFiles, convert, open_features
+from moviola.features.queries import MAX_TOKENS, QueryFeatures
+from moviola.features.shards import Extent, FeatureShards, KeyedShards
+from moviola.features.source import FeatureSource, SourceFacts
+from moviola.features.videos import (
+    ComputedRows,
+    FeatureRows,
+    Integers,
+    StoredRows,
+    VideoFeatures,
+    normalise_rows,
+)
+
+__all__ = [
+    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles",
+    "FeatureFolder", "FeatureRows", "FeatureShards", "FeatureSource", "Integers", "KeyedShards",
+    "MemoryCache", "QueryFeatures", "SourceFacts", "StoredRows", "VideoFeatures", "convert",
+    "describe_folder", "normalise_rows", "open_features", "require_new_folder",
+]  # fmt: skip

@@ -1,0 +1,64 @@
+"""What models make of whole videos, kept so that it is made once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EncodingCache", "MemoryCache"]
+
+_BYTES = 1 << 28
+
+
+class EncodingCache(Protocol):
+    """Encodings of videos by model revision and video."""
+
+    def get(
+        self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
+    ) -> NDArray[np.float16]:
+        """What the model of a revision made of a video; made now where it is not there.
+
+        Args:
+            revision: of the model; changes with its weights.
+            key: number of the video.
+            count: rows that the encoding has.
+            make: gives (count, ...) float16.
+        """
+
+
+class MemoryCache:
+    """Encodings in memory; the least recently used are forgotten beyond ``most_bytes``. Safe for threads."""
+
+    def __init__(self, most_bytes: int = _BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._recent: OrderedDict[tuple[str, int], NDArray[np.float16]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(
+        self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
+    ) -> NDArray[np.float16]:
+        """See :class:`EncodingCache`: what was made of a video, (count, ...) float16."""
+        with self._lock:
+            if (revision, key) in self._recent:
+                self._recent.move_to_end((revision, key))
+                return self._recent[revision, key]
+        rows = make()  # outside of the lock: two threads may make the same, none waits for another's video
+        with self._lock:
+            if (revision, key) not in self._recent:
+                self._recent[revision, key] = rows
+                self._bytes += rows.nbytes
+            while len(self._recent) > 1 and self._bytes > self._most_bytes:
+                self._bytes -= self._recent.popitem(last=False)[1].nbytes
+        return rows
+
+    def forget(self, wanted: Callable[[str, int], bool]) -> None:
+        """Drop everything for which ``wanted(revision, key)`` is false."""
+        with self._lock:
+            for known in [known for known in self._recent if not wanted(*known)]:
+                self._bytes -= self._recent.pop(known).nbytes

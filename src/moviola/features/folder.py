@@ -1,0 +1,152 @@
+"""A folder of features: what ``moviola features`` writes from a library or from published files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.features.queries import QueryFeatures
+from moviola.features.shards import KeyedShards
+from moviola.features.source import SourceFacts
+from moviola.features.videos import StoredRows, VideoFeatures
+from moviola.files.rows import read_json
+from moviola.files.writing import write_json
+
+__all__ = ["FeatureFolder", "describe_folder", "require_new_folder"]
+
+DESCRIPTION = "features.json"
+
+
+@dataclass(frozen=True)
+class FeatureFolder:
+    """A :class:`moviola.features.source.FeatureSource` on disk::
+
+        FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
+        FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
+        FOLDER/queries/    one array per query text
+        FOLDER/features.json  the facts, and the duration of each video; written last
+
+    Attributes:
+        folder: where it lies.
+        facts: see :class:`moviola.features.source.SourceFacts`.
+        durations: seconds by video id.
+    """
+
+    folder: Path
+    facts: SourceFacts
+    durations: Mapping[str, float]
+
+    @classmethod
+    def open(cls, folder: Path) -> FeatureFolder:
+        """Open a folder of features.
+
+        Raises:
+            NotFound: there is none.
+            DataError: a file of it is damaged.
+        """
+        path = folder / DESCRIPTION
+        if not path.is_file():
+            raise NotFound(
+                f"{path}: no such file; give a library, or a folder that `moviola features from-library` or "
+                "`from-files` wrote"
+            )
+        about = read_json(path)
+        try:
+            durations = {name: float(seconds) for name, seconds in about["durations"].items()}
+            visual, queries = (KeyedShards(folder / part).dim for part in ("visual", "queries"))
+            facts = SourceFacts(
+                encoder=str(about["encoder"]),
+                encoder_revision=str(about["encoder_revision"]),
+                clip_seconds=float(about["clip_seconds"]),
+                segment_clips=int(about["segment_clips"]),
+                unit=bool(about.get("unit", True)),
+                visual_dim=visual,
+                subtitle_dim=_subtitles(folder).dim if _has_subtitles(folder) else 0,
+                query_dim=queries,
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path}: damaged ({error!r}); write the folder anew") from error
+        return cls(folder, facts, durations)
+
+    @cached_property
+    def _all(self) -> VideoFeatures:
+        visual = KeyedShards(self.folder / "visual")
+        names = [name for name in self.durations if name in visual]
+        if len(names) < len(self.durations):
+            first = next(name for name in self.durations if name not in visual)
+            raise DataError(
+                f"{self.folder}: lists {first!r}, but has no features of it; write the folder anew"
+            )
+        subtitles = _subtitles(self.folder) if self.facts.subtitle_dim else None
+        return VideoFeatures(
+            video_ids=tuple(names),
+            durations=np.array([self.durations[name] for name in names]),
+            clip_seconds=self.facts.clip_seconds,
+            counts=np.array([visual.shape(name)[0] for name in names], dtype=np.int64),
+            visual=_stored(visual, names),
+            subtitles=_stored(subtitles, names) if subtitles else None,
+            unit=self.facts.unit,
+        )
+
+    def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
+        """Features of some videos, of all by default.
+
+        Raises:
+            NotFound: a video has no features.
+        """
+        return self._all if video_ids is None else self._all.named(video_ids)
+
+    @cached_property
+    def _queries(self) -> KeyedShards:
+        return KeyedShards(self.folder / "queries")
+
+    def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
+        """Features of queries, found by their texts.
+
+        Raises:
+            NotFound: a query has no features.
+        """
+        stored = self._queries
+        missing = [text for text in texts if text not in stored]
+        if missing:
+            raise NotFound(
+                f"{self.folder}: {len(missing):,} of {len(texts):,} queries without features, the first "
+                f"{missing[0]!r}; write the folder anew with their annotation file"
+            )
+        rows = tuple(stored.mapped(text) for text in texts)
+        return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
+
+
+def _has_subtitles(folder: Path) -> bool:
+    return (folder / "subtitles").is_dir()
+
+
+def _subtitles(folder: Path) -> KeyedShards:
+    return KeyedShards(folder / "subtitles")
+
+
+def _stored(shards: KeyedShards, names: Sequence[str]) -> StoredRows:
+    return StoredRows(shards.shards, tuple(shards.extent(name) for name in names))
+
+
+def require_new_folder(folder: Path) -> None:
+    """Raises :class:`InvalidValue` unless a folder can be written whole: it is not there, or is empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidValue(f"{folder}: not empty; give a new folder")
+
+
+def describe_folder(folder: Path, facts: SourceFacts, durations: Mapping[str, float]) -> FeatureFolder:
+    """Write ``features.json``, which makes a folder of features whole; gives the folder, opened."""
+    about: dict[str, Any] = asdict(facts)
+    for size in ("visual_dim", "subtitle_dim", "query_dim"):
+        del about[size]  # the arrays say it themselves
+    write_json(folder / DESCRIPTION, {**about, "durations": dict(durations)}, indent=1)
+    return FeatureFolder.open(folder)

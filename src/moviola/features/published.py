@@ -1,0 +1,238 @@
+"""Feature files as others publish them: one (n, d) array per key, a key being a video or a query.
+
+Three forms are read lazily, one array at a time: HDF5 with one data set per key (as the papers' features were
+released), a folder of ``KEY.npy``, and a folder of ``KEY.safetensors`` (or one such file) with one tensor per
+file (or per key). A fourth is ours, :class:`moviola.features.shards.KeyedShards`, which :func:`convert`
+writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError, InvalidValue, MissingDependency, NotFound
+from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, write_table
+
+__all__ = ["Computed", "FeatureFiles", "convert", "open_features"]
+
+
+class FeatureFiles(Protocol):
+    """Arrays by key, read when asked for."""
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in file order."""
+
+    def shape(self, key: str) -> tuple[int, int]:
+        """Rows and dimension, without reading the rows; a single vector counts as one row."""
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        """(n, d) float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Features made one array at a time by a function of the key."""
+
+    names: tuple[str, ...]
+    make: Callable[[str], NDArray[np.float32]]
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order given."""
+        return self.names
+
+    def shape(self, key: str) -> tuple[int, int]:
+        """Rows and dimension; the array is made for it."""
+        rows, dim = self.make(key).shape
+        return rows, dim
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        """(n, d) float32."""
+        return self.make(key)
+
+
+def _as_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
+    if len(shape) == 1:
+        return 1, shape[0]
+    if len(shape) != 2:
+        raise DataError(f"{where}: shape {tuple(shape)}; an array of rows (n, d) is expected")
+    return shape[0], shape[1]
+
+
+def _as_rows(array: NDArray[Any], where: str) -> NDArray[np.float32]:
+    return np.asarray(array, dtype=np.float32).reshape(_as_shape(array.shape, where))
+
+
+class _Hdf5:
+    """One HDF5 data set per key."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import h5py
+        except ImportError as error:
+            raise MissingDependency(
+                f"{path}: needs the package h5py; pip install 'moviola[features]'"
+            ) from error
+        self._path = path
+        try:
+            self._file = h5py.File(path, "r")
+        except OSError as error:
+            raise DataError(f"{path}: no readable HDF5 file ({error})") from error
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._file)
+
+    def _at(self, key: str) -> Any:
+        if key not in self._file:
+            raise NotFound(f"{self._path}: no features of {key!r}")
+        if not hasattr(self._file[key], "shape"):
+            raise DataError(f"{self._path}: {key}: a group; one data set per key is expected")
+        return self._file[key]
+
+    def shape(self, key: str) -> tuple[int, int]:
+        return _as_shape(self._at(key).shape, f"{self._path}: {key}")
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        return _as_rows(self._at(key)[()], f"{self._path}: {key}")
+
+
+class _Files:
+    """One file a key in a folder."""
+
+    def __init__(self, folder: Path, suffix: str) -> None:
+        self._folder, self._suffix = folder, suffix
+        self._names = {path.name.removesuffix(suffix): path for path in sorted(folder.glob(f"*{suffix}"))}
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
+    def _array(self, key: str) -> NDArray[Any]:
+        if key not in self._names:
+            raise NotFound(f"{self._folder}: no features of {key!r} ({key}{self._suffix})")
+        return _ONE_ARRAY[self._suffix](self._names[key])
+
+    def shape(self, key: str) -> tuple[int, int]:
+        return _as_shape(self._array(key).shape, f"{self._folder}: {key}")
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        return _as_rows(self._array(key), f"{self._folder}: {key}")
+
+
+def _npy(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        raise DataError(f"{path}: no readable npy file ({error})") from error
+    return array
+
+
+def _safetensors_file(path: Path) -> Any:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise MissingDependency(
+            f"{path}: needs the package safetensors; pip install 'moviola[features]'"
+        ) from error
+    try:
+        return safe_open(str(path), framework="numpy")
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: no readable safetensors file ({error})") from error
+
+
+def _safetensors(path: Path) -> NDArray[Any]:
+    with _safetensors_file(path) as file:
+        names = list(file.keys())
+        if len(names) != 1:
+            raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
+        array: NDArray[Any] = file.get_tensor(names[0])
+        return array
+
+
+_ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
+
+
+class _Safetensors:
+    """One tensor per key in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, _safetensors_file(path)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._file.keys())
+
+    def _known(self, key: str) -> str:
+        if key not in self._file.keys():  # noqa: SIM118 - no mapping, only keys()
+            raise NotFound(f"{self._path}: no features of {key!r}")
+        return key
+
+    def shape(self, key: str) -> tuple[int, int]:
+        return _as_shape(tuple(self._file.get_slice(self._known(key)).get_shape()), f"{self._path}: {key}")
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        return _as_rows(self._file.get_tensor(self._known(key)), f"{self._path}: {key}")
+
+
+def open_features(path: Path) -> FeatureFiles:
+    """Features of any form; which, the path tells.
+
+    Raises:
+        NotFound: no such file or folder.
+        DataError: damaged, or of no known form.
+        MissingDependency: h5py or safetensors is needed.
+    """
+    if path.is_dir():
+        if (path / "shards.json").exists():
+            return KeyedShards(path)
+        for suffix in _ONE_ARRAY:
+            if any(path.glob(f"*{suffix}")):
+                return _Files(path, suffix)
+        raise DataError(f"{path}: holds neither shards.json nor .npy or .safetensors files")
+    if not path.exists():
+        raise NotFound(f"{path}: no such file or folder")
+    return _Safetensors(path) if path.suffix == ".safetensors" else _Hdf5(path)
+
+
+def convert(
+    source: FeatureFiles,
+    folder: Path,
+    *,
+    shard_bytes: int = 1 << 30,
+    progress: Callable[[int, int], None] | None = None,
+) -> KeyedShards:
+    """Write any features as our shards.
+
+    Args:
+        source: arrays of one dimension.
+        folder: a new or empty folder.
+        shard_bytes: a new shard begins when one is that long.
+        progress: called with the number of keys done and the number of all keys.
+
+    Raises:
+        InvalidValue: the folder holds something, or there are no features.
+        DataError: dimensions differ, or a number does not fit half precision; the key is named.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidValue(f"{folder}: not empty; give a new folder")
+    keys = source.keys()
+    if not keys:
+        raise InvalidValue("no features: there is nothing to convert")
+    dim = source.shape(keys[0])[1]
+    shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
+    extents: list[Extent] = []
+    end = (0, 0)
+    for done, key in enumerate(keys, start=1):
+        rows = source.read(key)
+        if rows.shape[1] != dim:
+            raise DataError(f"{key}: dimension {rows.shape[1]}, but {keys[0]} has {dim}")
+        extent = shards.append(halves(rows, key), end, sync=False)
+        extents.append(extent)
+        end = (extent.shard, extent.offset + extent.count)
+        if progress:
+            progress(done, len(keys))
+    shards.sync()
+    return write_table(folder, list(keys), extents, dim)

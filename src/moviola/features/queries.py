@@ -1,0 +1,88 @@
+"""Features of queries: one row per token, the last row for the whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features.shards import halves
+from moviola.features.videos import Integers, normalise_rows
+
+__all__ = ["MAX_TOKENS", "QueryFeatures"]
+
+MAX_TOKENS = 30
+"""Tokens of a query that models are trained with; of a longer query the first ones and the last one."""
+
+
+@dataclass(frozen=True)
+class QueryFeatures:
+    """Queries with the features of their tokens, in half precision wherever they come from.
+
+    Attributes:
+        query_ids: of Q queries.
+        texts: their texts.
+        rows: (n, d) float16 each, n >= 1, one row per token; the last row stands for the whole text. A query
+            of which only the whole is known has that one row.
+        max_tokens: most tokens that :meth:`tokens` gives.
+        unit: bring each row to length 1, see :class:`moviola.features.videos.VideoFeatures`.
+    """
+
+    query_ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    rows: tuple[NDArray[np.float16], ...]
+    max_tokens: int = MAX_TOKENS
+    unit: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        query_ids: Sequence[str],
+        texts: Sequence[str],
+        rows: Sequence[NDArray[np.floating[Any]]],
+        *,
+        unit: bool = True,
+    ) -> QueryFeatures:
+        """From what an encoder gives: (n, d) of each text, or (d,) where it gives one vector per text."""
+        given = tuple(
+            halves(np.atleast_2d(array), f"query {text!r}") for array, text in zip(rows, texts, strict=True)
+        )
+        return cls(tuple(query_ids), tuple(texts), given, unit=unit)
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a row; 0 without queries."""
+        return self.rows[0].shape[1] if self.rows else 0
+
+    @cached_property
+    def _floats(self) -> list[NDArray[np.float32]]:
+        values = [rows.astype(np.float32) for rows in self.rows]
+        return [normalise_rows(rows) for rows in values] if self.unit else values
+
+    def tokens(self, query: int) -> NDArray[np.float32]:
+        """(n, d) float32 of a query by place; of more than ``max_tokens`` the first ones and the last one."""
+        rows, most = self._floats[query], self.max_tokens
+        return rows if len(rows) <= most else np.concatenate([rows[: most - 1], rows[-1:]])
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """(Q, d) float32, one vector per query: the row of its whole text."""
+        return np.stack([rows[-1] for rows in self._floats]) if self.rows else np.empty((0, 0), np.float32)
+
+    def cut(self, max_tokens: int) -> QueryFeatures:
+        """The same with at most so many tokens, for a model that has positions for no more."""
+        return self if max_tokens >= self.max_tokens else replace(self, max_tokens=max_tokens)
+
+    def select(self, queries: Sequence[int] | Integers) -> QueryFeatures:
+        """Some of the queries by place, in the order given."""
+        places = np.asarray(queries, dtype=np.int64).tolist()
+        columns = (self.query_ids, self.texts, self.rows)
+        ids, texts, rows = (tuple(column[place] for place in places) for column in columns)
+        return replace(self, query_ids=ids, texts=texts, rows=rows)

@@ -1,0 +1,239 @@
+"""Feature rows on disk: float16, contiguous, append-only shards that are read through memory maps.
+
+A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. Where the rows of a
+video lie is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
+files in ``offsets.npz`` (:class:`KeyedShards`). Rows behind the end that the owner knows are the remains of
+a killed process; the next writer overwrites them.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError, LibraryError, NotFound
+from moviola.files.rows import read_json
+from moviola.files.writing import atomic_write, write_json
+
+__all__ = ["Extent", "FeatureShards", "KeyedShards", "halves", "write_table"]
+
+_HALF = np.dtype("<f2")
+# Large enough that a library has few files, small enough that compaction moves little at a time.
+_SHARD_BYTES = 1 << 30
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where rows lie: ``count`` rows of a shard from row ``offset``; ``crc`` is the CRC-32 of their bytes."""
+
+    shard: int
+    offset: int
+    count: int
+    crc: int = 0
+
+
+def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
+    """Rows in half precision, the form in which features are stored and used everywhere.
+
+    Args:
+        rows: floating point, of any shape.
+        what: names the rows in an error.
+
+    Raises:
+        DataError: a number is not finite, or too large for half precision.
+    """
+    with np.errstate(over="ignore"):
+        data = np.ascontiguousarray(rows, dtype=_HALF)
+    if not np.isfinite(data).all():
+        raise DataError(
+            f"{what}: a number is not finite, or above {np.finfo(_HALF).max:.0f}, the largest of half "
+            "precision; scale the features, or compute them again in a higher precision"
+        )
+    return data
+
+
+class FeatureShards:
+    """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder.
+
+    Args:
+        folder: where the shards lie; made by the first :meth:`append`.
+        kind: the first part of their names, for instance ``"frames"``.
+        dim: numbers in a row.
+        shard_bytes: a new shard begins when one is that long.
+    """
+
+    def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
+        self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
+        self._maps: dict[int, NDArray[np.float16]] = {}
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return self.dim * _HALF.itemsize
+
+    def shard(self, number: int) -> Path:
+        """The file of a shard."""
+        return self.folder / f"{self.kind}-{number:05d}.f16"
+
+    def shards(self) -> dict[int, Path]:
+        """The shards that are there, by number."""
+        return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
+
+    def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
+        """Write rows behind the last ones that were ever committed.
+
+        Args:
+            rows: (n, dim) floating point; stored as float16.
+            end: shard and row where committed rows end. The owner never moves it back, so that rows which
+                another process still reads are not overwritten after a removal.
+            sync: have them on disk before this returns; else :meth:`sync` does that for all of them.
+
+        Raises:
+            DataError: a number does not fit half precision.
+        """
+        number, offset = end
+        if offset * self.row_bytes >= self._shard_bytes:
+            number, offset = number + 1, 0
+        data = halves(rows, self.kind)
+        if data.ndim != 2 or data.shape[1] != self.dim:
+            raise ValueError(f"rows of shape {data.shape} for {self.kind} of dimension {self.dim}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path, payload = self.shard(number), data.tobytes()
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            file.seek(offset * self.row_bytes)
+            file.truncate()
+            file.write(payload)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        self._maps.pop(number, None)
+        return Extent(number, offset, len(data), zlib.crc32(payload))
+
+    def sync(self) -> None:
+        """Have everything that was written on disk."""
+        for path in self.shards().values():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+    def read(self, extent: Extent) -> NDArray[np.float16]:
+        """The rows of an extent, (count, dim) float16, a view of the memory map.
+
+        Raises:
+            LibraryError: the shard is missing or too short.
+        """
+        end = extent.offset + extent.count
+        mapped = self._maps.get(extent.shard)
+        if mapped is None or len(mapped) < end:
+            mapped = self._map(extent.shard, end)
+        return mapped[extent.offset : end]
+
+    def _map(self, number: int, rows_needed: int) -> NDArray[np.float16]:
+        path = self.shard(number)
+        there = path.stat().st_size // self.row_bytes if path.exists() else 0
+        if there < rows_needed:
+            raise LibraryError(
+                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
+                "takes the damaged videos out so that they can be indexed again; write a folder anew"
+            )
+        mapped: NDArray[np.float16] = (
+            np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
+            if there
+            else np.empty((0, self.dim), _HALF)
+        )
+        self._maps[number] = mapped
+        return mapped
+
+    def intact(self, extent: Extent) -> bool:
+        """Whether the rows of an extent are all there and unchanged since they were written."""
+        try:
+            rows = self.read(extent)
+        except LibraryError:
+            return False
+        return zlib.crc32(rows.tobytes()) == extent.crc
+
+
+class KeyedShards:
+    """A folder of shards with a table of what lies where, one array of rows per key (a video or a query)::
+
+        FOLDER/rows-00000.f16, …  the shards
+        FOLDER/offsets.npz        keys (k,) and shard, offset, count, each (k,) int64
+        FOLDER/shards.json        {"format": 1, "dim": d}; written last, so it marks a whole folder
+
+    Raises:
+        DataError: the folder is not whole, of another format, or a shard is shorter than the table says.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        head = read_json(folder / "shards.json")
+        if not (
+            isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
+        ):
+            raise DataError(
+                f"{folder / 'shards.json'}: format {_FORMAT} with a dim is expected, not {head!r:.60}"
+            )
+        self.folder, self.dim = folder, int(head["dim"])
+        self.shards = FeatureShards(folder, "rows", self.dim)
+        try:
+            with np.load(folder / "offsets.npz", allow_pickle=False) as table:
+                keys, *places = (table[name] for name in ("keys", "shard", "offset", "count"))
+        except (OSError, KeyError, ValueError) as error:
+            raise DataError(f"{folder / 'offsets.npz'}: no readable table ({error})") from error
+        rows = zip(keys.tolist(), *(column.tolist() for column in places), strict=True)
+        self._extents = {str(key): Extent(*place) for key, *place in rows}
+        self._require_whole()
+
+    def _require_whole(self) -> None:
+        ends: dict[int, int] = {}
+        for extent in self._extents.values():
+            ends[extent.shard] = max(ends.get(extent.shard, 0), extent.offset + extent.count)
+        for shard, end in ends.items():
+            try:
+                self.shards.read(Extent(shard, 0, end))
+            except LibraryError as error:
+                raise DataError(str(error)) from error
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order of writing."""
+        return tuple(self._extents)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._extents
+
+    def extent(self, key: str) -> Extent:
+        """Where the rows of a key lie.
+
+        Raises:
+            NotFound: there are none.
+        """
+        if key not in self._extents:
+            raise NotFound(f"{self.folder}: no features of {key!r}")
+        return self._extents[key]
+
+    def shape(self, key: str) -> tuple[int, int]:
+        """Rows and dimension of a key."""
+        return self.extent(key).count, self.dim
+
+    def mapped(self, key: str) -> NDArray[np.float16]:
+        """(n, d) float16, a view of the memory map."""
+        return self.shards.read(self.extent(key))
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        """(n, d) float32."""
+        return self.mapped(key).astype(np.float32)
+
+
+def write_table(folder: Path, keys: list[str], extents: list[Extent], dim: int) -> KeyedShards:
+    """Name what lies where in a folder of shards, which makes it whole."""
+    places = np.array([(e.shard, e.offset, e.count) for e in extents], np.int64).reshape(-1, 3)
+    shard, offset, count = places.T
+    with atomic_write(folder / "offsets.npz", "wb") as file:
+        np.savez(file, keys=np.array(keys), shard=shard, offset=offset, count=count)
+    write_json(folder / "shards.json", {"format": _FORMAT, "dim": dim})
+    return KeyedShards(folder)

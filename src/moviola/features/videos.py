@@ -1,0 +1,188 @@
+"""Features of videos, one row per clip, whoever keeps them.
+
+A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. Rows are half
+precision and stay where they are, mostly memory-mapped; only what is asked for is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import NotFound
+from moviola.features.cache import EncodingCache, MemoryCache
+from moviola.features.shards import Extent, FeatureShards
+
+__all__ = ["ComputedRows", "FeatureRows", "Integers", "StoredRows", "VideoFeatures", "normalise_rows"]
+
+Integers = NDArray[np.int64]
+
+
+def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each row (n, d) divided by its Euclidean length plus 1e-5, so that rows of zeros stay zero.
+
+    As the releases of XML and ReLoCLNet normalise their features.
+    """
+    lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
+    normalised: NDArray[np.float32] = features / (lengths + np.float32(1e-5))
+    return normalised
+
+
+class FeatureRows(Protocol):
+    """One kind of features of some videos."""
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a row."""
+
+    def read(self, video: int) -> NDArray[np.float16]:
+        """(n, dim) float16, all rows of a video, by its place among the videos."""
+
+    def select(self, videos: Sequence[int]) -> FeatureRows:
+        """The same of some of the videos, in the order given."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows in shards: the extent of each video."""
+
+    shards: FeatureShards
+    extents: tuple[Extent, ...]
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a row."""
+        return self.shards.dim
+
+    def read(self, video: int) -> NDArray[np.float16]:
+        """(n, dim) float16, a view of the memory map."""
+        return self.shards.read(self.extents[video])
+
+    def select(self, videos: Sequence[int]) -> StoredRows:
+        """The same of some of the videos, in the order given."""
+        return StoredRows(self.shards, tuple(self.extents[video] for video in videos))
+
+
+@dataclass(frozen=True)
+class ComputedRows:
+    """Rows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
+
+    Attributes:
+        dim: numbers in a row.
+        keys: what ``make`` is called with for each video.
+        make: the function.
+    """
+
+    dim: int
+    keys: tuple[int, ...]
+    make: Callable[[int], NDArray[np.float16]]
+
+    def read(self, video: int) -> NDArray[np.float16]:
+        """(n, dim) float16."""
+        return self.make(self.keys[video])
+
+    def select(self, videos: Sequence[int]) -> ComputedRows:
+        """The same of some of the videos, in the order given."""
+        return replace(self, keys=tuple(self.keys[video] for video in videos))
+
+
+@dataclass(frozen=True)
+class VideoFeatures:
+    """Features of V videos.
+
+    Attributes:
+        video_ids: their ids.
+        durations: (V,) float64 seconds.
+        clip_seconds: length of a clip in seconds.
+        counts: (V,) int64, clips of each video, >= 1.
+        visual: features of the pictures, one row per clip.
+        subtitles: features of what is said during each clip, zeros where nobody speaks; None without them.
+        unit: bring each row to length 1 (:func:`normalise_rows`) when it is read. The releases of SPR's stage
+            1 and of CONQUER take rows as they are.
+        keys: (V,) int64 rising, numbers by which caches and indexes know the videos; 0, 1, … by default.
+        cache: what models made of these videos before.
+    """
+
+    video_ids: tuple[str, ...]
+    durations: NDArray[np.float64]
+    clip_seconds: float
+    counts: Integers
+    visual: FeatureRows
+    subtitles: FeatureRows | None = None
+    unit: bool = True
+    keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    cache: EncodingCache = field(default_factory=MemoryCache, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.keys) != len(self.video_ids):
+            object.__setattr__(self, "keys", np.arange(len(self.video_ids), dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.video_ids)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Place of each video by its id."""
+        return {video: row for row, video in enumerate(self.video_ids)}
+
+    def read(self, video: int, first: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(n, d) float32, the features of clips ``first`` to ``stop`` of a video."""
+        return self._floats(self.visual.read(video)[first:stop])
+
+    def read_subtitles(
+        self, video: int, first: int = 0, stop: int | None = None
+    ) -> NDArray[np.float32] | None:
+        """The same of the subtitles; None without them."""
+        return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
+
+    def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
+        values = rows.astype(np.float32)
+        return normalise_rows(values) if self.unit else values
+
+    def select(self, videos: Sequence[int] | Integers) -> VideoFeatures:
+        """Some of the videos by place, in rising order; they share the cache."""
+        rows = np.asarray(videos, dtype=np.int64)
+        return replace(
+            self,
+            video_ids=tuple(self.video_ids[row] for row in rows.tolist()),
+            durations=self.durations[rows],
+            counts=self.counts[rows],
+            visual=self.visual.select(rows.tolist()),
+            subtitles=None if self.subtitles is None else self.subtitles.select(rows.tolist()),
+            keys=self.keys[rows],
+        )
+
+    def named(self, video_ids: Sequence[str]) -> VideoFeatures:
+        """Some of the videos by id, in the order of this collection.
+
+        Raises:
+            NotFound: a video has no features here.
+        """
+        missing = [name for name in video_ids if name not in self.row_of]
+        if missing:
+            raise NotFound(
+                f"{len(missing):,} videos without features, the first {missing[0]!r}; add their features, or "
+                "leave them out"
+            )
+        return self.select(sorted(self.row_of[name] for name in set(video_ids)))
+
+    def without_subtitles(self) -> VideoFeatures:
+        """The same videos, pictures alone."""
+        return replace(self, subtitles=None)
+
+    def with_fresh_cache(self) -> VideoFeatures:
+        """The same videos with an empty cache in memory, for a model whose weights change."""
+        return replace(self, cache=MemoryCache())
+
+    def clip_spans(
+        self, video: int | Integers, start: Any, end: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Spans (n,) in seconds cut to a video, or to the videos (n,); none is shorter than 1 ms."""
+        begin = np.maximum(np.asarray(start, dtype=np.float64), 0.0)
+        stop = np.minimum(np.asarray(end, dtype=np.float64), self.durations[video])
+        return begin, np.maximum(stop, begin + 1e-3)

@@ -1,0 +1,54 @@
+"""One writer at a time: a lock that the operating system drops when the process ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from moviola.errors import InvalidValue, LibraryLocked
+from moviola.files.writing import write_text
+
+__all__ = ["exclusive"]
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path`` of a folder; another process that asks is refused at once.
+
+    The owner's process id stands in a file of its own beside it, since a locked file cannot be read
+    everywhere.
+
+    Raises:
+        LibraryLocked: another writer holds the lock; the message names its process id.
+        InvalidValue: the folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    owner = path.with_name(path.name + ".owner")
+    lock = FileLock(path, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise LibraryLocked(
+            f"{path.parent}: process {_written(owner)} is writing to this library; "
+            "wait for it to end (reading goes on)"
+        ) from None
+    except OSError as error:
+        raise InvalidValue(
+            f"{path}: cannot be locked ({error.strerror}); give a folder that can be written"
+        ) from error
+    try:
+        write_text(owner, str(os.getpid()))
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _written(owner: Path) -> str:
+    try:
+        return owner.read_text().strip() or "unknown"
+    except OSError:  # not yet written, or gone this moment
+        return "unknown"

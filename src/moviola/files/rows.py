@@ -1,0 +1,296 @@
+"""Files of rows: JSON, JSON lines, CSV and blank-separated text, with the file and the line in every error.
+
+A reader takes the ``text`` beside the ``path`` where its caller looks at the text first, to find out the
+format; the path then serves for messages only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import DataError, NotFound
+
+__all__ = [
+    "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "number", "parse_json",
+    "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
+]  # fmt: skip
+
+_GAP = re.compile(r"[\s,:]*")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a file and, for messages, where each stands: ``where(i)`` is for instance ``line 7``."""
+
+    path: Path
+    rows: Sequence[Any]
+    where: Callable[[int], str]
+
+    def fields(self, *names: str) -> list[list[Any]]:
+        """One list per field.
+
+        Raises:
+            DataError: a row is no object or lacks a field.
+        """
+        try:
+            return [[row[name] for row in self.rows] for name in names]
+        except (KeyError, TypeError, IndexError):
+            for i, row in enumerate(self.rows):
+                if not isinstance(row, dict):
+                    raise self.error(i, f"a row must be an object, not {type(row).__name__}") from None
+                for name in names:
+                    if name not in row:
+                        raise self.error(i, f"the field {name!r} is missing") from None
+            raise
+
+    def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Each row as a mapping, after its place: ``("queries.jsonl: line 7", {…})``.
+
+        Raises:
+            DataError: a row is no object.
+        """
+        for i, row in enumerate(self.rows):
+            if not isinstance(row, dict):
+                raise self.error(i, f"an object is expected, not {row!r:.60}")
+            yield f"{self.path}: {self.where(i)}", row
+
+    def error(self, row: int, complaint: str) -> DataError:
+        """A :class:`DataError` that names the file and the line of a row."""
+        return DataError(f"{self.path}: {self.where(row)}: {complaint}")
+
+
+@dataclass(frozen=True, eq=False)
+class CsvRows(Rows):
+    """Rows of a CSV file: lists of text, each as long as ``header``; made by :func:`csv_rows`."""
+
+    header: tuple[str, ...]
+
+    def fields(self, *names: str) -> list[list[Any]]:
+        """One list of text per column; the columns are among those that :func:`csv_rows` required."""
+        places = [self.header.index(name) for name in names]
+        return [[row[place] for row in self.rows] for place in places]
+
+    def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Each row as a mapping from column to text, after its place."""
+        for i, row in enumerate(self.rows):
+            yield f"{self.path}: {self.where(i)}", dict(zip(self.header, row, strict=True))
+
+
+def read_text(path: Path) -> str:
+    """The file as text, a byte order mark left out.
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8, or not a file that can be read.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise NotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a text file") from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: line {line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; errors as of :func:`read_text` and :func:`parse_json`."""
+    return parse_json(path, read_text(path))
+
+
+def parse_json(path: Path, text: str) -> Any:
+    """The text of a file as one JSON document.
+
+    Raises:
+        DataError: not JSON, or an object names a key twice.
+    """
+    return _parsed(path, text, None)
+
+
+def _parsed(path: Path, text: str, line: int | None) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        at = error.lineno if line is None else line
+        raise DataError(f"{path}: line {at}: not valid JSON ({error.msg}, column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        place = "" if line is None else f"line {line}: "
+        raise DataError(f"{path}: {place}not usable JSON ({error})") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return made
+
+
+def line_of(text: str, path: Sequence[str | int]) -> int:
+    """Line, from 1, on which the value at ``path`` (keys and positions) of a valid JSON document begins."""
+    decode = json.JSONDecoder().raw_decode
+    at = _skip(text, 0)
+    for step in path:
+        at = _skip(text, at + 1)
+        position = 0
+        while True:
+            if isinstance(step, str):
+                key, at = decode(text, at)
+                at = _skip(text, at)
+                if key == step:
+                    break
+            elif position == step:
+                break
+            _, at = decode(text, at)
+            at = _skip(text, at)
+            position += 1
+    return text.count("\n", 0, at) + 1
+
+
+def _skip(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    assert gap is not None
+    return gap.end()
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Objects of a JSON-lines file, each after its place, ``FILE: line 7``.
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8, or a line is no JSON object.
+    """
+    return json_rows(path, read_text(path)).objects()
+
+
+def json_rows(path: Path, text: str) -> Rows:
+    """One JSON value per line; empty lines are passed over.
+
+    Raises:
+        DataError: a line is not JSON.
+    """
+    lines = text.split("\n")
+    numbers = [n for n, line in enumerate(lines) if line and not line.isspace()]
+    filled = [lines[n] for n in numbers]
+
+    def where(row: int) -> str:
+        return f"line {numbers[row] + 1}"
+
+    # One parse of all lines is much faster than one per line; it counts if each line is one whole object.
+    if all(line.startswith("{") and line.rstrip().endswith("}") for line in filled):
+        try:
+            rows = json.loads(f"[{','.join(filled)}]", object_pairs_hook=_once)
+        except (ValueError, RecursionError):
+            rows = []
+        if len(rows) == len(filled):
+            return Rows(path, rows, where)
+    return Rows(path, [_parsed(path, line, n + 1) for line, n in zip(filled, numbers, strict=True)], where)
+
+
+def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
+    """Rows of a CSV file; errors as of :func:`read_text` and :func:`csv_rows`."""
+    return csv_rows(path, read_text(path), required)
+
+
+def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
+    """Rows of a CSV file's text, every row as long as the header; empty lines are passed over.
+
+    Args:
+        path: for messages.
+        text: the content.
+        required: columns that the header must have.
+
+    Raises:
+        DataError: a column is missing, or a row has more or fewer fields than the header.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""))
+    table: list[list[str]] = []
+    ends: list[int] = []
+    try:
+        for row in reader:
+            if row:
+                table.append(row)
+                ends.append(reader.line_num)
+    except csv.Error as error:
+        raise DataError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
+    header = tuple(name.strip() for name in table[0]) if table else ()
+    for name in required:
+        if name not in header:
+            line = ends[0] if ends else 1
+            given = ",".join(header) or "empty"
+            raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {given}")
+    made = CsvRows(path, table[1:], lambda row: f"line {ends[row + 1]}", header)
+    if set(map(len, made.rows)) - {len(header)}:
+        i, row = next((i, row) for i, row in enumerate(made.rows) if len(row) != len(header))
+        if len(row) < len(header):
+            raise made.error(i, f"the field {header[len(row)]} is missing")
+        raise made.error(i, f"the field number {len(header) + 1} has no name in the header")
+    return made
+
+
+def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
+    """Rows of blank-separated fields, one for each of ``names``; empty lines are passed over.
+
+    Raises:
+        DataError: a row has more or fewer fields.
+    """
+    filled = [(n, row) for n, row in enumerate(map(str.split, text.split("\n")), start=1) if row]
+    rows = [row for _, row in filled]
+    made = Rows(path, rows, lambda row: f"line {filled[row][0]}")
+    if set(map(len, rows)) - {len(names)}:
+        i, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
+        if len(row) < len(names):
+            raise made.error(i, f"the field {names[len(row)]!r} is missing; a row reads: {' '.join(names)}")
+        raise made.error(i, f"{len(row)} fields; a row reads: {' '.join(names)}")
+    return made
+
+
+def text(row: Mapping[str, Any], name: str, place: str) -> str:
+    """A row's field as text that is not empty; ``place`` is the file and the line, for the error.
+
+    Raises:
+        DataError: the field is missing or empty.
+    """
+    value = row.get(name)
+    if value is None or str(value) == "":
+        raise DataError(f"{place}: the field {name!r} is missing")
+    return str(value)
+
+
+def number(value: Any, name: str, place: str, low: float = 0.0, high: float = math.inf) -> float:
+    """A finite number from ``low`` to ``high``, given as number or as text; the names are for the error.
+
+    Raises:
+        DataError: anything else.
+    """
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not (low <= found <= high and math.isfinite(found)):
+        bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f">= {low:g}"
+        raise DataError(f"{place}: {name}: {value!r} is no number {bounds}")
+    return found
+
+
+def span(value: Any, name: str, place: str) -> tuple[float, float]:
+    """``[start, end]``, two finite numbers >= 0 of whatever unit; the order is not checked.
+
+    Raises:
+        DataError: anything else.
+    """
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise DataError(f"{place}: {name}: [start, end] is expected, not {value!r:.60}")
+    return number(value[0], name, place), number(value[1], name, place)

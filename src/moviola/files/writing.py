@@ -1,0 +1,110 @@
+"""Files that are whole or not there: written to a draft beside them, flushed to the disk, then renamed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, overload
+
+from moviola.errors import InvalidValue
+
+__all__ = ["atomic_write", "draft_of", "write_csv", "write_json", "write_text"]
+
+
+@contextmanager
+def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path beside ``path`` to write to, for libraries that take a name and no open file.
+
+    When the block ends, what was written there is flushed and takes the name ``path``; when it raises, the
+    draft is removed and what stood at ``path`` stays. Missing parent folders are made. A symbolic link is
+    written through.
+
+    Raises:
+        InvalidValue: the place cannot be written, or the disk is full; path, reason and remedy are named.
+    """
+    target = Path(os.path.realpath(path))
+    # Cut, since the target's name may be as long as the file system allows.
+    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    with _explained(path):
+        if target.exists() and not target.is_file():
+            raise InvalidValue(f"{path}: cannot be written (it is no regular file); name a file")
+        target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with _explained(path, only=draft):
+            yield draft
+        with _explained(path):
+            _flush(draft)
+            draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str], only: Path | None = None) -> Iterator[None]:
+    """Failures of the file system as errors that name ``path``; ``only``: those about that file alone."""
+    try:
+        yield
+    except OSError as error:
+        if only is not None and error.filename not in (None, str(only)):
+            raise
+        reason = error.strerror or str(error)
+        raise InvalidValue(
+            f"{path}: cannot be written ({reason}); name a place that can be written and has room"
+        ) from error
+    except UnicodeEncodeError as error:
+        held = error.object[error.start : error.end]
+        raise InvalidValue(f"{path}: cannot be written ({held!r} is no Unicode text)") from error
+
+
+@overload
+def atomic_write(
+    path: str | os.PathLike[str], mode: Literal["w"] = "w"
+) -> AbstractContextManager[IO[str]]: ...
+@overload
+def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
+    """An open file that becomes ``path`` when the block ends and leaves no trace when it raises.
+
+    Args:
+        path: the file; see :func:`draft_of` for what happens to it, and for the errors.
+        mode: ``"w"`` UTF-8 text, where ``\\n`` stays so on every system, as ``csv`` expects; ``"wb"`` bytes.
+    """
+    with draft_of(path) as draft:
+        opened: IO[Any] = draft.open("wb") if mode == "wb" else draft.open("w", encoding="utf-8", newline="")
+        with opened as file:
+            yield file
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file (UTF-8) in one step; errors as of :func:`draft_of`."""
+    with atomic_write(path) as file:
+        file.write(text)
+
+
+def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a CSV file (UTF-8, lines end in ``\\n``) in one step; errors as of :func:`draft_of`."""
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = None) -> None:
+    """Write one JSON document (UTF-8, letters of all scripts as they are) in one step.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+        TypeError: ``value`` holds what JSON cannot.
+    """
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+
+
+def _flush(path: Path) -> None:
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,73 @@
+"""What models make of whole videos, on disk in a folder that may be deleted at any time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import MemoryCache
+from moviola.files.writing import atomic_write
+
+__all__ = ["DiskCache"]
+
+
+class DiskCache:
+    """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`.
+
+    A row number of the catalogue stands for one state of one video for ever, and a revision for one model, so
+    nothing in here is ever out of date.
+
+    Args:
+        folder: where files lie.
+        read_only: never write.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool) -> None:
+        self.folder, self.read_only = folder, read_only
+        self._memory = MemoryCache()
+
+    def get(
+        self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
+    ) -> NDArray[np.float16]:
+        """What the model of a revision made of a video, (count, ...) float16; made and stored if need be."""
+        return self._memory.get(revision, key, count, lambda: self._stored(revision, key, count, make))
+
+    def _stored(
+        self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
+    ) -> NDArray[np.float16]:
+        path = self.folder / revision / f"{key}.npy"
+        rows = _read(path, count)
+        if rows is None:
+            rows = make()
+            if not self.read_only:
+                # Another process may sweep the folder meanwhile; then it is made again when it is needed.
+                with suppress(FileNotFoundError), atomic_write(path, "wb") as file:
+                    np.save(file, rows)
+        return rows
+
+    def keep_only(self, revision: str, keys: Collection[int]) -> None:
+        """Delete what other models made, and what was made of other videos, in memory too.
+
+        What was forgotten on disk alone would be served from memory, and never be written again.
+        """
+        self._memory.forget(lambda known, key: known == revision and key in keys)
+        for folder in self.folder.glob("*"):
+            if folder.name != revision:
+                shutil.rmtree(folder, ignore_errors=True)
+        for path in (self.folder / revision).glob("*") if revision else ():
+            if path.suffix != ".npy" or not path.stem.isdigit() or int(path.stem) not in keys:
+                path.unlink(missing_ok=True)
+
+
+def _read(path: Path, count: int) -> NDArray[np.float16] | None:
+    """The rows in a file, memory-mapped; None where there is none that is whole."""
+    try:
+        rows = np.load(path, mmap_mode="r")
+    except (OSError, ValueError, EOFError):
+        return None
+    return rows if rows.dtype == np.float16 and len(rows) == count else None

@@ -1,0 +1,126 @@
+"""The encoders of a library, loaded when first needed and compared with what it was built with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from moviola.library.settings import Settings
+
+if TYPE_CHECKING:
+    from moviola.encoders import ClipEncoder, SentenceEncoder
+
+__all__ = ["LibraryEncoders", "settings_of_new_library"]
+
+NONE = "none"
+
+
+class LibraryEncoders:
+    """Safe for threads.
+
+    Args:
+        folder: of the library, for messages.
+        settings: of the library; name the encoders.
+        device, precision: handed to the encoders.
+    """
+
+    def __init__(self, folder: Path, settings: Settings, device: str, precision: str) -> None:
+        self._folder, self._settings = folder, settings
+        self._device, self._precision = device, precision
+        self._lock = RLock()
+        self._visual: ClipEncoder | None = None
+        self._sentences: SentenceEncoder | None = None
+
+    @property
+    def visual(self) -> ClipEncoder | None:
+        """The visual encoder; None if the library has none.
+
+        Raises:
+            EncoderMismatch: it has another revision than when the library was built.
+            MissingModel: it is not on this machine.
+        """
+        with self._lock:
+            if self._visual is None and self._settings.encoder:
+                self._visual = self._load_visual(self._settings.encoder)
+            return self._visual
+
+    @property
+    def sentences(self) -> SentenceEncoder | None:
+        """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
+        with self._lock:
+            if self._sentences is None and self._settings.sentence_encoder:
+                self._sentences = self._load_sentences(self._settings.sentence_encoder)
+            return self._sentences
+
+    def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
+        """Refuse encoders, named as when opening, that the library was not built with; None: not named.
+
+        Raises:
+            EncoderMismatch: naming both values.
+        """
+        wanted: dict[str, object] = {}
+        if encoder is not None:
+            wanted["encoder"] = "" if encoder == NONE else self._load_visual(encoder).id
+        if sentence_encoder is not None:
+            none = sentence_encoder == NONE
+            wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
+        self._settings.require_same(self._folder, wanted)
+
+    def _load_visual(self, name: str) -> ClipEncoder:
+        from moviola.encoders import load_encoder
+
+        encoder = load_encoder(name, device=self._device, precision=self._precision)
+        self._settings.require_same(self._folder, _visual_facts(encoder))
+        return encoder
+
+    def _load_sentences(self, name: str) -> SentenceEncoder:
+        from moviola.encoders import load_sentence_encoder
+
+        encoder = load_sentence_encoder(name, device=self._device)
+        self._settings.require_same(self._folder, _sentence_facts(encoder))
+        return encoder
+
+
+def settings_of_new_library(
+    encoder: str,
+    sentence_encoder: str | None,
+    sampling: dict[str, float],
+    *,
+    device: str,
+    precision: str,
+) -> Settings:
+    """What a library that is made with these encoders records.
+
+    Args:
+        encoder: name of the visual encoder, or ``"none"``.
+        sentence_encoder: likewise; None: MiniLM where its package is installed, else none.
+        sampling: ``segment_seconds`` and ``frame_rate`` where they are given.
+        device, precision: handed to the encoders.
+
+    Raises:
+        MissingModel: an encoder is not on this machine.
+        InvalidValue: a number outside its range.
+    """
+    from moviola.encoders import MINILM, load_encoder, load_sentence_encoder
+    from moviola.encoders.sentences import packaged_folder
+
+    values: dict[str, object] = {**sampling}
+    if encoder != NONE:
+        values |= _visual_facts(load_encoder(encoder, device=device, precision=precision))
+    name = sentence_encoder or (MINILM if packaged_folder() else NONE)
+    if name != NONE:
+        values |= _sentence_facts(load_sentence_encoder(name, device=device))
+    return Settings.of(values)
+
+
+def _visual_facts(encoder: ClipEncoder) -> dict[str, object]:
+    return {"encoder": encoder.id, "encoder_revision": encoder.revision, "encoder_dim": encoder.dim}
+
+
+def _sentence_facts(encoder: SentenceEncoder) -> dict[str, object]:
+    return {
+        "sentence_encoder": encoder.id,
+        "sentence_revision": encoder.revision,
+        "sentence_dim": encoder.dim,
+    }

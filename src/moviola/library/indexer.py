@@ -1,0 +1,296 @@
+"""Bringing videos into a library and taking them out; putting trained models in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moviola.errors import InvalidValue, LibraryError, printable
+from moviola.features import Extent
+from moviola.library.catalogue import VideoRow
+from moviola.library.indexes import publish_indexes
+from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
+from moviola.library.settings import Settings
+from moviola.library.store import LibraryStore
+from moviola.types import Cue
+
+if TYPE_CHECKING:
+    from moviola.library.ingest import Encoded, Refused
+    from moviola.library.scan import FoundFile, Plan
+
+__all__ = ["Indexer", "IngestProgress", "IngestReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """Where indexing stands: videos done of those that need work, the one in flight and its seconds done."""
+
+    done: int
+    total: int
+    video_id: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
+
+    ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
+    ``ignored`` are paths of files that are no videos by their suffix.
+    """
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, str] = field(default_factory=dict)
+    subtitle_problems: dict[str, str] = field(default_factory=dict)
+
+
+Progress = Callable[[IngestProgress], None]
+
+
+class Indexer:
+    """Writes to a library; every method takes its write lock.
+
+    Args:
+        store: the library, not opened read-only.
+    """
+
+    def __init__(self, store: LibraryStore) -> None:
+        self._store = store
+
+    # -- videos ----------------------------------------------------------------------------------------
+
+    def index(
+        self, *sources: str | PathLike[str], prune: bool = False, progress: Progress | None = None
+    ) -> IngestReport:
+        """Bring files and folders (recursively) into the library; what has not changed is passed over.
+
+        Each video is committed as soon as it is whole: interrupted work, however it was interrupted, goes on
+        with the next call. A damaged or unfit file is reported and does not stop the others.
+
+        Args:
+            sources: video files or folders.
+            prune: take out videos of these folders whose file is gone (else they are only reported).
+            progress: called as work goes on.
+
+        Raises:
+            InvalidValue: no source given, or the library was opened read-only.
+            NotFound: a source does not exist.
+            LibraryLocked: another process is writing.
+        """
+        from moviola.library.scan import make_plan
+
+        if not sources:
+            raise InvalidValue("nothing to index: name at least one video file or folder")
+        with self._store.writing():
+            plan = make_plan([Path(source) for source in sources], self._store.catalogue.videos())
+            report = IngestReport(
+                unchanged=[video.video_id for video in plan.unchanged],
+                missing=[video.video_id for video in plan.missing],
+                ignored=[printable(path) for path in plan.ignored],
+                refused=dict(plan.refused),
+            )
+            if prune and plan.missing:
+                self._drop(plan.missing)
+                report.removed, report.missing = report.missing, []
+            self._follow_moved(plan, report)
+            for video, found in plan.subtitles:
+                self._reread_subtitles(video, found, report)
+                report.updated.append(video.video_id)
+            self._encode(plan, report, progress or (lambda _: None))
+            self._publish()
+        return report
+
+    def remove(self, video_ids: Iterable[str]) -> list[str]:
+        """Take videos out (their files are not touched); all or none.
+
+        Raises:
+            NotFound: an id is unknown.
+            InvalidValue: the library was opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
+            self._drop(videos)
+            publish_indexes(self._store)
+        return [video.video_id for video in videos]
+
+    def _drop(self, videos: Iterable[VideoRow]) -> None:
+        with self._store.catalogue.transaction():
+            for video in videos:
+                self._store.catalogue.drop(video.row)
+
+    def _follow_moved(self, plan: Plan, report: IngestReport) -> None:
+        catalogue = self._store.catalogue
+        for video, found in plan.moved:
+            with catalogue.transaction():
+                catalogue.moved(video.row, str(found.path), found.size, found.mtime_ns, video.sidecars)
+            if video.sidecars != found.sidecars:
+                there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
+                self._reread_subtitles(there, found, report)
+            report.moved.append(video.video_id)
+
+    def _encode(self, plan: Plan, report: IngestReport, progress: Progress) -> None:
+        from moviola.library.ingest import Encoded, encode_videos
+
+        files = [*plan.new, *plan.changed]
+        if not files:
+            return
+        changed = {found.video_id for found in plan.changed}
+        catalogue, settings = self._store.catalogue, self._store.settings
+        job, done, state = catalogue.begin_job("index", len(files)), 0, "interrupted"
+
+        def on_frames(found: FoundFile, seconds: float) -> None:
+            progress(IngestProgress(done, len(files), found.video_id, seconds))
+
+        try:
+            encoder = self._store.encoders.visual
+            for outcome in encode_videos(files, encoder, settings.frame_rate, on_frames):
+                if isinstance(outcome, Encoded):
+                    self._commit(outcome, report)
+                    known = outcome.file.video_id in changed
+                    (report.updated if known else report.added).append(outcome.file.video_id)
+                else:
+                    self._commit_refusal(outcome, report)
+                done += 1
+                catalogue.advance_job(job)
+                progress(IngestProgress(done, len(files), outcome.file.video_id, 0.0))
+            state = "done"
+        finally:
+            catalogue.end_job(job, state)  # type: ignore[arg-type]
+
+    def _commit(self, encoded: Encoded, report: IngestReport) -> None:
+        found, store = encoded.file, self._store
+        cues = self._read_cues(found, report)
+        error = ""
+        if encoded.broken_at is not None:
+            error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
+            report.partial[found.video_id] = error
+        frames = None
+        if encoded.frames is not None:
+            frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
+        video = VideoRow(
+            row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
+            hash=found.hash, sidecars=found.sidecars, state="partial" if error else "ready", error=error,
+            duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
+            codec=encoded.info.video_codec, frames=frames, cues=self._append_cues(cues),
+        )  # fmt: skip
+        with store.catalogue.transaction():
+            store.catalogue.put(video, cues)
+
+    def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
+        found = refused.file
+        report.refused[found.video_id] = f"{found.path.name}: {refused.reason}; skipped"
+        video = VideoRow(
+            row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
+            hash=found.hash, sidecars=found.sidecars, state="refused", error=refused.reason,
+        )  # fmt: skip
+        with self._store.catalogue.transaction():
+            self._store.catalogue.put(video, [])
+
+    # -- subtitles -------------------------------------------------------------------------------------
+
+    def _read_cues(self, found: FoundFile, report: IngestReport) -> Sequence[Cue]:
+        from moviola.library.ingest import read_cues
+
+        cues, problems = read_cues(found)
+        if problems:
+            report.subtitle_problems[found.video_id] = "; ".join(problems)
+        return cues
+
+    def _append_cues(self, cues: Sequence[Cue]) -> Extent | None:
+        sentences = self._store.encoders.sentences
+        if sentences is None or not cues:
+            return None
+        embedded = sentences.encode_text([cue.text for cue in cues])
+        return self._store.cue_features.append(embedded, self._store.catalogue.feature_end("cues"))
+
+    def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
+        """The pictures are as they were, so their features stay; only the cues are read again."""
+        cues = self._read_cues(found, report)
+        fresh = replace(
+            video,
+            size=found.size,
+            mtime_ns=found.mtime_ns,
+            sidecars=found.sidecars,
+            cues=self._append_cues(cues),
+        )
+        with self._store.catalogue.transaction():
+            self._store.catalogue.put(fresh, cues)
+
+    # -- models and what follows from videos and models -----------------------------------------------------
+
+    def use(
+        self,
+        *,
+        stage1: str | PathLike[str] | None = None,
+        refiner: str | PathLike[str] | None = None,
+        force: bool = False,
+    ) -> None:
+        """Search with trained models from now on, or without them again.
+
+        The models are copied into the library, and the segment index is made anew where stage 1 changes.
+
+        Args:
+            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the one that the package carries for
+                the encoder ``demo``; ``"none"`` for the mean of the frames; None: as it is.
+            refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
+                ``"none"`` for the refinement that needs no training; None: as it is.
+            force: take a model that does not say what it was trained on.
+
+        Raises:
+            InvalidValue: nothing to change, opened read-only, a model of another kind, or one that does not
+                say what it was trained on.
+            EncoderMismatch: a model that was trained on another encoder, frame rate or segment length.
+            NotFound, DataError: a model's folder is missing or damaged.
+            LibraryError: the library has no visual encoder.
+            LibraryLocked: another process is writing.
+        """
+        folder, settings = self._store.folder, self._store.settings
+        given = {"stage1": stage1, "refiner": refiner}
+        chosen = {role: source for role, source in given.items() if source is not None}
+        if not chosen:
+            raise InvalidValue(f"{folder}: nothing to change; name a stage1, a refiner, or {NONE!r}")
+        if not settings.encoder:
+            raise LibraryError(f"{folder}: built without a visual encoder; trained models read frames")
+        with self._store.writing():
+            sources = {role: source_of(role, source) for role, source in chosen.items()}
+            trained = {role: source for role, source in sources.items() if source is not None}
+            for role, source in trained.items():
+                check_fits(role, source, self._store.settings, force=force)
+            changes = {key: "" for role in chosen for key in (role, f"{role}_revision")}
+            for role, source in trained.items():
+                changes |= copy_into(folder, role, source)
+            settings = Settings.of({**self._store.settings.model_dump(), **changes})
+            settings.write(folder)
+            self._store.adopt(settings)
+            discard_others(folder, settings)
+            self._publish()
+
+    def models_in_use(self) -> dict[str, dict[str, str] | None]:
+        """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
+        values = self._store.settings.model_dump()
+        return {
+            role: {"name": values[role], "revision": values[f"{role}_revision"]} if values[role] else None
+            for role in ROLES
+        }
+
+    def _publish(self) -> None:
+        """Bring the indexes, and what the refiner in use makes of whole videos, up to date."""
+        store = self._store
+        publish_indexes(store)
+        videos = store.searchable()
+        features = store.features_of([videos[row] for row in sorted(videos)])
+        store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))
+        if store.settings.refiner:
+            for place in range(len(features)):
+                store.models.refiner.prepare(features, place)

@@ -1,0 +1,397 @@
+"""Read judgements and runs: our own JSON, JSON lines and CSV, and the files of the published data sets.
+
+================  =====================================  ==========================================
+format            judgements                             runs
+================  =====================================  ==========================================
+``json``          ``{query_id: [{video_id, start, end,   the same with ``score``
+                  relevance}]}``
+``jsonl``         one object per moment: ``query_id,     the same with ``score``
+                  video_id, start, end, relevance``
+``csv``           the same as columns                    the same as columns
+``tvr_ranking``   ``[{query_id, query,                   none
+                  relevant_moment: […]}]``, or JSON
+                  lines with one pair each
+``tvr``           JSON lines ``{desc_id, vid_name,       ``{video2idx, VCMR or SVMR: […]}``; the
+                  ts}``; the relevance is 1              order of a list is the ranking
+``qvhighlights``  JSON lines ``{qid, vid,                JSON lines ``{qid, vid,
+                  relevant_windows}``; the relevance     pred_relevant_windows}``
+                  is 1
+``trec``          ``query 0 document relevance``         ``query Q0 document rank score tag``
+================  =====================================  ==========================================
+
+TREC documents are moments: see :mod:`moviola.measures.trec`. In row formats a query without a row cannot be
+told from one that was not asked.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import Rows, blank_separated_rows, csv_rows, json_rows, line_of, parse_json, read_text
+from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
+from moviola.measures.presets import Preset, preset_of
+from moviola.measures.trec import moment_of
+
+__all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
+
+_T = TypeVar("_T", bound=Columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns as they stand in a file, not yet checked.
+
+    ``columns`` are query, video, start, end and value; ``rows.where`` names the place of a moment;
+    ``ranked``: the order of the file is the ranking.
+    """
+
+    rows: Rows
+    columns: list[list[Any]]
+    queries: list[Any] | None = None
+    ranked: bool = False
+    text: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+Reader = Callable[[Path, str, str], Table]
+
+
+def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Qrels:
+    """Judgements of a file.
+
+    Args:
+        path: the file.
+        format: a key of :data:`QRELS_FORMATS`; found out from the content when not given.
+        preset: of the evaluation that follows; it says whether moments with ``end == start`` may be there.
+
+    Raises:
+        NotFound: no such file.
+        DataError: the file is damaged; with the file, the line and the field.
+        InvalidValue: no such format or preset.
+    """
+    return _read(Qrels, Path(path), format, QRELS_FORMATS, preset_of(preset).zero_length)
+
+
+def read_run(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Run:
+    """Ranked moments of a file; arguments and errors as for :func:`read_qrels`."""
+    return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset).zero_length)
+
+
+def _read(
+    kind: type[_T], path: Path, format: str | None, formats: Mapping[str, Reader], zero_length: bool
+) -> _T:
+    if format is not None and format not in formats:
+        raise InvalidValue(f"format {format!r}: unknown here; there are {', '.join(formats)}")
+    text = read_text(path)
+    if not text.strip():
+        raise DataError(f"{path}: line 1: the file is empty; give one with at least one row")
+    name = format or _detect(path, text)
+    if name not in formats:
+        raise DataError(
+            f"{path}: a {name} file holds no {kind.__name__.lower()}; give one of {', '.join(formats)}"
+        )
+    with _uncollected():
+        return _build(kind, formats[name](path, text, kind.field), zero_length)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off the search for cycles: rows hold none, and a million of them would be searched often."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
+    rows, called = table.rows, table.names
+    query, video, *measured = table.columns
+    start, end, value = (
+        _numbers(rows, called.get(name, name), column, table.text)
+        for name, column in zip(("start", "end", kind.field), measured, strict=True)
+    )
+    found = fault(kind.field, start, end, value, zero_length=zero_length)
+    if found is not None:
+        raise rows.error(*found)
+    for name, column in (("query_id", query), ("video_id", video)):
+        if not set(map(type, column)) <= {str, int}:
+            row = next(i for i, value in enumerate(column) if type(value) not in (str, int))
+            raise rows.error(row, f"{called.get(name, name)} is {column[row]!r}; it must be text")
+    return kind.from_columns(
+        query, video, start, end, value, queries=table.queries, zero_length=zero_length, ranked=table.ranked
+    )
+
+
+def _numbers(rows: Rows, name: str, column: list[Any], text: bool) -> Floats:
+    try:
+        if text:
+            return np.fromiter(map(float, column), np.float64, len(column))
+        if set(map(type, column)) <= {int, float}:
+            return np.array(column, np.float64)
+    except (ValueError, OverflowError):
+        pass
+    for i, value in enumerate(column):
+        try:
+            if not text and type(value) not in (int, float):
+                raise ValueError
+            float(value)
+        except (ValueError, OverflowError):
+            raise rows.error(i, f"{name} is {value!r}; it must be a number") from None
+    raise AssertionError("unreachable: one value was no number")
+
+
+def _json(path: Path, text: str, value: str) -> Table:
+    content = parse_json(path, text)
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: line 1: an object {{query_id: [moments]}} was expected")
+    for query, moments in content.items():
+        if not isinstance(moments, list):
+            raise DataError(
+                f"{path}: line {line_of(text, [query])}: query {query}: a list of moments was expected"
+            )
+    places = [(query, i) for query, moments in content.items() for i in range(len(moments))]
+    flat = [moment for moments in content.values() for moment in moments]
+    rows = Rows(
+        path,
+        flat,
+        lambda i: f"line {line_of(text, places[i])}: query {places[i][0]}, moment {places[i][1] + 1}",
+    )
+    columns = rows.fields("video_id", "start", "end", value)
+    return Table(rows, [[query for query, _ in places], *columns], queries=list(content))
+
+
+def _listed(path: Path, text: str) -> Rows:
+    """JSON lines, or the entries of one JSON list."""
+    if not text.lstrip().startswith("["):
+        return json_rows(path, text)
+    return Rows(path, parse_json(path, text), lambda i: f"line {line_of(text, [i])}")
+
+
+def _own_rows(rows: Rows, value: str) -> Table:
+    return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
+
+
+def _json_lines(path: Path, text: str, value: str) -> Table:
+    return _own_rows(_listed(path, text), value)
+
+
+def _csv(path: Path, text: str, value: str) -> Table:
+    names = ("query_id", "video_id", "start", "end", value)
+    rows = csv_rows(path, text, required=names)
+    return Table(rows, rows.fields(*names), text=True)
+
+
+def _tvr_ranking(path: Path, text: str, value: str) -> Table:
+    outer = _listed(path, text)
+    if outer.rows and not any(isinstance(row, dict) and "relevant_moment" in row for row in outer.rows):
+        return _pairs(outer, value, queries=None)
+    names, moments = outer.fields("query_id", "relevant_moment")
+    for i, found in enumerate(moments):
+        if not isinstance(found, list):
+            raise outer.error(i, "relevant_moment must be a list")
+        _named(outer, i, names[i])
+    places = [(i, j) for i, found in enumerate(moments) for j in range(len(found))]
+    rows = Rows(
+        path,
+        [moment for found in moments for moment in found],
+        lambda i: f"line {line_of(text, [places[i][0], 'relevant_moment', places[i][1]])}",
+    )
+    return _pairs(rows, value, queries=names, query=[names[i] for i, _ in places])
+
+
+def _named(rows: Rows, row: int, name: object) -> str:
+    try:
+        return query_name(name)
+    except InvalidValue as error:
+        raise rows.error(row, str(error)) from None
+
+
+def _pairs(rows: Rows, value: str, queries: list[Any] | None, query: list[Any] | None = None) -> Table:
+    video, times, values = rows.fields("video_name", "timestamp", value)
+    if query is None:
+        (query,) = rows.fields("query_id")
+    start, end = _split(rows, "timestamp", times)
+    columns = [query, video, start, end, values]
+    return Table(rows, columns, queries=queries, names={"video_id": "video_name"})
+
+
+def _split(rows: Rows, name: str, times: list[Any]) -> tuple[list[Any], list[Any]]:
+    for i, pair in enumerate(times):
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise rows.error(i, f"{name} is {pair!r}; it must be [start, end]")
+    return [pair[0] for pair in times], [pair[1] for pair in times]
+
+
+def _detect(path: Path, text: str) -> str:
+    """The format of a file by its first characters, keys and suffix."""
+    head = text.lstrip()[:1]
+    if head not in ("[", "{"):
+        first = text.partition("\n")[0]
+        return "csv" if path.suffix == ".csv" or "," in first else "trec"
+    marks = _first_keys(text, head)
+    plain = "json" if head == "{" else "jsonl"
+    return next((name for key, name in _MARKS.items() if key in marks), plain)
+
+
+_MARKS = {
+    "video2idx": "tvr",
+    "VCMR": "tvr",
+    "SVMR": "tvr",
+    "VR": "tvr",
+    "relevant_moment": "tvr_ranking",
+    "video_name": "tvr_ranking",
+    "desc_id": "tvr",
+    "relevant_windows": "qvhighlights",
+    "pred_relevant_windows": "qvhighlights",
+    "query_id": "jsonl",
+}
+"""A key that gives a format away, the telling ones first."""
+
+
+def _first_keys(text: str, head: str) -> set[str]:
+    """Keys of the first object of a file, few when the file is one object of lists; empty when it is
+    damaged."""
+    decode = json.JSONDecoder().raw_decode
+    try:
+        at = text.index("{", text.index(head))
+        key, after = decode(text, text.index('"', at))
+        if text[after : after + 99].lstrip(" :\n\t\r")[:1] in ("[", "{") and key not in (
+            "relevant_moment",
+            "ts",
+        ):
+            return {key}
+        return set(decode(text, at)[0])
+    except (ValueError, RecursionError):
+        return set()
+
+
+def _tvr_truth(path: Path, text: str, value: str) -> Table:
+    rows = _listed(path, text)
+    query, video, times = rows.fields("desc_id", "vid_name", "ts")
+    several = [i for i, ts in enumerate(times) if isinstance(ts, list) and ts and isinstance(ts[0], list)]
+    if several:
+        raise rows.error(several[0], "ts holds several time stamps; only the TVR evaluator can use them")
+    start, end = _split(rows, "ts", times)
+    names = {"query_id": "desc_id", "video_id": "vid_name", "start": "ts", "end": "ts"}
+    return Table(rows, [query, video, start, end, [1] * len(query)], names=names)
+
+
+def _tvr_submission(path: Path, text: str, value: str) -> Table:
+    content = parse_json(path, text)
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: line 1: an object with video2idx and VCMR was expected")
+    task = next((task for task in ("VCMR", "SVMR") if isinstance(content.get(task), list)), None)
+    names = content.get("video2idx")
+    if task is None or not isinstance(names, dict):
+        missing = "VCMR" if isinstance(names, dict) else "video2idx"
+        raise DataError(
+            f"{path}: line 1: the field {missing!r} is missing; a submission has video2idx and VCMR"
+        )
+    outer = Rows(path, content[task], lambda i: f"line {line_of(text, [task, i])}")
+    queries, predictions = outer.fields("desc_id", "predictions")
+    for i, (name, found) in enumerate(zip(queries, predictions, strict=True)):
+        _named(outer, i, name)
+        if not isinstance(found, list):
+            raise outer.error(i, "predictions must be a list")
+    places = [(i, j) for i, found in enumerate(predictions) for j in range(len(found))]
+    flat = [row for found in predictions for row in found]
+
+    def where(row: int) -> str:
+        i, j = places[row]
+        return f"line {line_of(text, [task, i, 'predictions', j])}"
+
+    rows = Rows(path, flat, where)
+    for i, row in enumerate(flat):
+        if not (isinstance(row, list) and len(row) >= 4):
+            raise rows.error(i, f"predictions holds {row!r}; it must be [video index, start, end, score]")
+    video_of = {json.dumps(index): name for name, index in names.items()}
+    video = []
+    for i, row in enumerate(flat):
+        name = video_of.get(json.dumps(row[0]))
+        if name is None:
+            raise rows.error(i, f"video index {row[0]!r} is not in video2idx")
+        video.append(name)
+    columns = [[queries[i] for i, _ in places], video, *([row[at] for row in flat] for at in (1, 2, 3))]
+    return Table(rows, columns, queries=queries, ranked=True, names={"query_id": "desc_id"})
+
+
+def _windows(path: Path, text: str, field: str, width: int) -> tuple[Rows, list[Any], list[Any], list[Any]]:
+    """Windows of a QVHighlights file: rows, then query and video of each, the windows, and all queries."""
+    outer = _listed(path, text)
+    queries, videos, windows = outer.fields("qid", "vid", field)
+    places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
+    flat = [row for found in windows for row in (found if isinstance(found, list) else [found])]
+    rows = Rows(path, flat, lambda i: outer.where(places[i]))
+    for i, name in enumerate(queries):
+        _named(outer, i, name)
+    for i, row in enumerate(flat):
+        if not (isinstance(row, list) and len(row) == width):
+            wanted = "[start, end]" if width == 2 else "[start, end, score]"
+            raise rows.error(i, f"{field} holds {row!r}; it must be {wanted}")
+    return rows, [[queries[i] for i in places], [videos[i] for i in places]], flat, queries
+
+
+_QVH_NAMES = {"query_id": "qid", "video_id": "vid"}
+
+
+def _qvhighlights_truth(path: Path, text: str, value: str) -> Table:
+    rows, places, flat, queries = _windows(path, text, "relevant_windows", 2)
+    columns = [*places, [row[0] for row in flat], [row[1] for row in flat], [1] * len(flat)]
+    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
+
+
+def _qvhighlights_run(path: Path, text: str, value: str) -> Table:
+    rows, places, flat, queries = _windows(path, text, "pred_relevant_windows", 3)
+    columns = [*places, *([row[at] for row in flat] for at in range(3))]
+    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
+
+
+def _trec(path: Path, text: str, value: str) -> Table:
+    fields = _TREC_FIELDS[value]
+    rows = blank_separated_rows(path, text, fields)
+    moments = []
+    for i, row in enumerate(rows.rows):
+        try:
+            moments.append(moment_of(row[2]))
+        except InvalidValue as error:
+            raise rows.error(i, str(error)) from None
+    at = fields.index(value)
+    query = [row[0] for row in rows.rows]
+    columns = [query, *([moment[j] for moment in moments] for j in range(3)), [row[at] for row in rows.rows]]
+    return Table(rows, columns, text=True)
+
+
+_TREC_FIELDS = {
+    "relevance": ("query", "iteration", "document", "relevance"),
+    "score": ("query", "Q0", "document", "rank", "score", "tag"),
+}
+
+QRELS_FORMATS: dict[str, Reader] = {
+    "json": _json,
+    "jsonl": _json_lines,
+    "csv": _csv,
+    "tvr_ranking": _tvr_ranking,
+    "tvr": _tvr_truth,
+    "qvhighlights": _qvhighlights_truth,
+    "trec": _trec,
+}
+RUN_FORMATS: dict[str, Reader] = {
+    "json": _json,
+    "jsonl": _json_lines,
+    "csv": _csv,
+    "tvr": _tvr_submission,
+    "qvhighlights": _qvhighlights_run,
+    "trec": _trec,
+}

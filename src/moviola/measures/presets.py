@@ -1,0 +1,54 @@
+"""What published evaluators do differently, by the name of the release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from moviola.errors import InvalidValue
+
+__all__ = ["DEFAULT", "PRESETS", "Preset", "preset_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What the releases of TVR-Ranking and SPR do differently, as options.
+
+    Attributes:
+        strict: overlap sign of nDCG and DCG, whatever the measure's name says; ``None`` leaves it to the
+            name.
+        keep_zeros: judged moments of relevance 0 can take up a prediction.
+        count_irrelevant: queries without a relevant moment count and score 0; else they are left out.
+        count_missing: queries without an entry in the run count and score 0; else they are left out.
+        zero_length: files may hold moments with ``end == start``, which overlap nothing; else they are
+            refused when they are read.
+    """
+
+    strict: bool | None = None
+    keep_zeros: bool = False
+    count_irrelevant: bool = False
+    count_missing: bool = True
+    zero_length: bool = False
+
+
+DEFAULT = Preset()
+PRESETS: dict[str, Preset] = {
+    "tvr_ranking": Preset(
+        strict=True, keep_zeros=True, count_irrelevant=True, count_missing=False, zero_length=True
+    ),
+    "spr": Preset(strict=False, count_missing=False, zero_length=True),
+}
+
+
+def preset_of(preset: str | Preset | None) -> Preset:
+    """A preset by its name; one that is given as such; without any :data:`DEFAULT`.
+
+    Raises:
+        InvalidValue: there is none of this name.
+    """
+    if preset is None:
+        return DEFAULT
+    if isinstance(preset, Preset):
+        return preset
+    if preset not in PRESETS:
+        raise InvalidValue(f"preset {preset!r}: unknown; there are {', '.join(PRESETS)}")
+    return PRESETS[preset]

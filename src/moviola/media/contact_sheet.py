@@ -1,0 +1,168 @@
+"""Contact sheets: many stills with captions on one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from moviola.errors import InvalidValue
+from moviola.files.writing import atomic_write
+
+__all__ = ["SheetCell", "contact_sheet"]
+
+_CELL_WIDTH = 320
+_GAP = 20
+_MARGIN = 28
+_TEXT = 17
+_TITLE = 30
+_LEADING = 1.35
+_LINE = round(_TEXT * _LEADING)
+# Pillow's own font knows little more than ASCII: what to write for characters that are common in captions,
+# and where to look for others (a system has few of these).
+_SUBSTITUTES = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
+_SYSTEM_FONTS = (
+    "NotoSans-Regular.ttf",
+    "DejaVuSans.ttf",
+    "LiberationSans-Regular.ttf",
+    "NotoSansCJK-Regular.ttc",
+    "Arial Unicode.ttf",
+    "Arial.ttf",
+    "arial.ttf",
+    "msyh.ttc",
+)
+_NO_GLYPH = "\U0010fffe"
+_BACKGROUND = (24, 25, 28)
+_FRAME = (52, 54, 60)
+_TEXT_COLOUR = (236, 236, 232)
+_FAINT_TEXT = (160, 163, 170)
+
+
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+
+class SheetCell(NamedTuple):
+    """A still, as (h, w, 3) uint8 RGB or as JPEG or PNG bytes, and the lines of text below it."""
+
+    image: NDArray[np.uint8] | bytes
+    caption: Sequence[str] = ()
+
+
+def contact_sheet(
+    cells: Sequence[SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]],
+    out: Path,
+    columns: int = 5,
+    title: str = "",
+) -> None:
+    """Write a PNG that shows the cells row by row, each still above its caption.
+
+    The first line of a caption is bright, the others are faint; what does not fit is shortened with an
+    ellipsis. The file appears whole or not at all.
+
+    Raises:
+        InvalidValue: no cells, fewer than one column, or a place that cannot be written.
+    """
+    if not cells or columns < 1:
+        raise InvalidValue(
+            f"contact sheet of {len(cells)} cells in {columns} columns: give at least one of both"
+        )
+    stills = [_still(image) for image, _ in cells]
+    captions = [tuple(" ".join(text.split()) for text in caption) for _, caption in cells]
+    all_text = "".join((title, *(text for caption in captions for text in caption)))
+    caption_font, title_font = _font(_TEXT, all_text), _font(_TITLE, all_text)
+    columns = min(columns, len(cells))
+    width = 2 * _MARGIN + columns * _CELL_WIDTH + (columns - 1) * _GAP
+    rows = [
+        _Row(stills[at : at + columns], captions[at : at + columns]) for at in range(0, len(cells), columns)
+    ]
+    top = _MARGIN + (round(_TITLE * _LEADING) + _GAP // 2 if title else 0)
+    height = top + sum(row.height + _GAP for row in rows) - _GAP + _MARGIN
+    sheet = Image.new("RGB", (width, height), _BACKGROUND)
+    draw = ImageDraw.Draw(sheet)
+    if title:
+        shortened = _fitted(draw, title, title_font, width - 2 * _MARGIN)
+        draw.text((_MARGIN, _MARGIN - 6), shortened, _TEXT_COLOUR, title_font)
+    for row in rows:
+        row.paint(sheet, draw, caption_font, top)
+        top += row.height + _GAP
+    with atomic_write(out, "wb") as file:
+        sheet.save(file, "PNG", optimize=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Stills side by side, centred on one line, and their captions below."""
+
+    stills: list[Image.Image]
+    captions: list[tuple[str, ...]]
+
+    @property
+    def picture_height(self) -> int:
+        return max(still.height for still in self.stills)
+
+    @property
+    def height(self) -> int:
+        lines = max(len(caption) for caption in self.captions)
+        return self.picture_height + (_TEXT // 2 + lines * _LINE if lines else 0)
+
+    def paint(self, sheet: Image.Image, draw: ImageDraw.ImageDraw, font: Font, top: int) -> None:
+        for column, (still, caption) in enumerate(zip(self.stills, self.captions, strict=True)):
+            x = _MARGIN + column * (_CELL_WIDTH + _GAP)
+            y = top + (self.picture_height - still.height) // 2
+            sheet.paste(still, (x, y))
+            draw.rectangle((x - 1, y - 1, x + still.width, y + still.height), outline=_FRAME)
+            for number, text in enumerate(caption):
+                place = (x, top + self.picture_height + _TEXT // 2 + number * _LINE)
+                colour = _FAINT_TEXT if number else _TEXT_COLOUR
+                draw.text(place, _fitted(draw, text, font, _CELL_WIDTH), colour, font)
+
+
+def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
+    """As wide as a cell, at most as high as wide."""
+    picture = Image.open(BytesIO(image)) if isinstance(image, bytes) else Image.fromarray(image)
+    scale = min(_CELL_WIDTH / picture.width, _CELL_WIDTH / picture.height)
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    still = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    if still.width == _CELL_WIDTH:
+        return still
+    padded = Image.new("RGB", (_CELL_WIDTH, still.height), (0, 0, 0))
+    padded.paste(still, ((_CELL_WIDTH - still.width) // 2, 0))
+    return padded
+
+
+def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str:
+    """Text that the font can draw, cut to a width."""
+    text = "".join(letter if _can_draw(font, letter) else _SUBSTITUTES.get(letter, letter) for letter in text)
+    if draw.textlength(text, font) <= width:
+        return text
+    while text and draw.textlength(text + "…", font) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _font(size: int, text: str) -> Font:
+    """Pillow's own font when it has all the letters, else the system's font that has most of them."""
+    own = ImageFont.load_default(size)
+    wanted = {letter for letter in text if not letter.isspace() and letter not in _SUBSTITUTES}
+
+    def missing(font: Font) -> int:
+        return sum(not _can_draw(font, letter) for letter in wanted)
+
+    if not missing(own):
+        return own
+    candidates: list[Font] = [own]
+    for name in _SYSTEM_FONTS:
+        with suppress(OSError):
+            candidates.append(ImageFont.truetype(name, size))
+    return min(candidates, key=missing)
+
+
+def _can_draw(font: Font, letter: str) -> bool:
+    return letter.isspace() or bytes(font.getmask(letter)) != bytes(font.getmask(_NO_GLYPH))

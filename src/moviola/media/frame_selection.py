@@ -1,0 +1,397 @@
+"""The frame on screen at each moment of a regular grid, exactly, with as little decoding as that takes.
+
+Two ways lead there and give the same frames:
+
+- :func:`every_picture` decodes everything in order;
+- :func:`needed_pictures` holds packets back until it is clear which picture a moment of the grid needs, then
+  leaves out all packets before the last key frame that leads to it and all pictures that nothing refers to.
+
+The second is tried first. It gives up (:class:`CannotPrune`) as soon as something is not as it should be:
+missing or contradictory time stamps, a picture that does not come out, damage. Then the file is read again
+the first way, from the moment that was not yet served.
+
+Time 0 is the stream's start time, which respects edit lists; for AVI, the first picture.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from moviola.errors import InvalidValue
+from moviola.media.container import DAMAGE
+from moviola.media.source import Source
+
+__all__ = [
+    "CannotPrune",
+    "Grid",
+    "Picture",
+    "every_picture",
+    "from_key_frame",
+    "in_order",
+    "needed_pictures",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded picture and the tick since which it is on screen."""
+
+    since: int
+    frame: VideoFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Moments ``(first + k * step)`` seconds from a stream's zero, k = 0, 1, …, in exact arithmetic."""
+
+    first: Fraction
+    step: Fraction
+    count: int | None = None
+
+    @classmethod
+    def regular(cls, rate: float) -> Self:
+        """The grid of ``k / rate`` seconds, without end."""
+        if not (math.isfinite(rate) and 0 < rate <= 1000):
+            raise InvalidValue(f"rate {rate}: give frames a second, above 0 and at most 1000")
+        return cls(Fraction(0), 1 / Fraction(rate).limit_denominator(1_000_000))
+
+    @classmethod
+    def single(cls, time: float) -> Self:
+        """A grid of one moment, ``time`` seconds from zero."""
+        if not (math.isfinite(time) and time >= 0):
+            raise InvalidValue(f"time {time}: give seconds, 0 or more")
+        return cls(Fraction(time).limit_denominator(1_000_000), Fraction(1), 1)
+
+    def time(self, k: int) -> float:
+        """Moment k in seconds from zero."""
+        return float(self.first + k * self.step)
+
+    def last_tick(self, k: int, source: Source) -> int:
+        """The last tick that is not after moment k."""
+        assert source.zero is not None
+        return source.zero + math.floor((self.first + k * self.step) / source.tick)
+
+    def wants(self, k: int, source: Source, end: int) -> bool:
+        """Whether moment k is asked for in a video that ends at tick ``end``; the first one always is."""
+        assert source.zero is not None
+        if self.count is not None:
+            return k < self.count
+        return k == 0 or (self.first + k * self.step) < (end - source.zero) * source.tick
+
+
+class _DisplayTimes:
+    """Assigns to each decoded picture the tick since which it is on screen."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._decoding_order: list[int] = []
+        self._previous: int | None = None
+
+    def sent(self, packet: Packet[VideoStream]) -> None:
+        if self._source.numbered and packet.dts is not None:
+            heapq.heappush(self._decoding_order, packet.dts)
+
+    def failed(self, packet: Packet[VideoStream]) -> None:
+        if self._source.numbered and packet.dts in self._decoding_order:
+            self._decoding_order.remove(packet.dts)
+            heapq.heapify(self._decoding_order)
+
+    def read(self, frame: VideoFrame) -> int:
+        stamp: int | None
+        if self._source.numbered:
+            # AVI: pictures come out in order of display, so the smallest number that went in is theirs.
+            stamp = heapq.heappop(self._decoding_order) if self._decoding_order else None
+        else:
+            stamp = frame.pts if frame.pts is not None else frame.dts
+        if stamp is None:
+            stamp = 0 if self._previous is None else self._previous + self._source.step
+        self._previous = stamp
+        return stamp
+
+
+class _EndOfVideo:
+    """Computes the tick at which the last picture leaves the screen."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+        self._gap = 0
+
+    def see(self, since: int, duration: int | None) -> None:
+        """Take a picture into account; the order does not matter."""
+        if self._last is None:
+            self._last = (since, duration or 0)
+        elif since > self._last[0]:
+            self._gap = since - self._last[0]
+            self._last = (since, duration or 0)
+
+    def tick(self, source: Source) -> int:
+        """Last time stamp plus its duration; when that is not given, as long as the picture before it."""
+        assert self._last is not None
+        since, duration = self._last
+        return since + (duration if duration > 0 else self._gap or source.step)
+
+
+def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
+    """Decode everything; give (k, picture on screen at moment k of the grid) from ``k`` on."""
+    shown: Picture | None = None
+    ending = _EndOfVideo()
+    bad: list[int] = []
+    for since, frame in in_order(source, source.packets(), bad):
+        if source.zero is None:
+            source.zero = since
+        while shown and grid.last_tick(k, source) < since and grid.wants(k, source, since):
+            source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
+            yield k, shown
+            k += 1
+        if shown is None or since >= shown.since:
+            shown = Picture(since, frame)
+            ending.see(since, frame.duration)
+            source.end = ending.tick(source)
+    if shown is None:
+        return
+    while grid.wants(k, source, ending.tick(source)):
+        source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
+        yield k, shown
+        k += 1
+
+
+def _bridged(bad: list[int], since: int, until: int) -> bool:
+    """Whether the picture that should be on screen did not decode, so that an older one stands in for it."""
+    return any(since < stamp <= until for stamp in bad)
+
+
+def in_order(
+    source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
+) -> Iterator[tuple[int, VideoFrame]]:
+    """All pictures in order of display, each with the tick since which it is on screen.
+
+    Time stamps of packets that fail to decode are appended to ``bad``.
+    """
+    clock = _DisplayTimes(source)
+    for packet in packets:
+        clock.sent(packet)
+        try:
+            frames = source.decode(packet)
+        except DAMAGE:
+            stamp = packet.pts if packet.pts is not None else packet.dts
+            source.note_damage(stamp)
+            if bad is not None:
+                bad.append(stamp or 0)
+            clock.failed(packet)
+            continue
+        for frame in frames:
+            yield clock.read(frame), frame
+    try:
+        frames = source.decode(None)
+    except DAMAGE:
+        source.note_damage(None)
+        return
+    for frame in frames:
+        yield clock.read(frame), frame
+
+
+class CannotPrune(Exception):
+    """Pruned decoding is not sure to be exact here; moment ``k`` is the first that was not served."""
+
+
+def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
+    """Packets from the first key frame on that decode from there, as needed after seeking.
+
+    Raises:
+        CannotPrune: the first key frame is shown after ``limit``, or nobody knows when.
+    """
+    floor: int | None = None
+    for packet in packets:
+        if floor is None and packet.is_keyframe:
+            if packet.pts is None or packet.pts > limit:
+                raise CannotPrune
+            floor = packet.pts
+        # Pictures shown before the key frame refer to what was before it.
+        if floor is not None and packet.pts is not None and packet.pts >= floor:
+            yield packet
+
+
+def needed_pictures(source: Source, grid: Grid) -> Iterator[tuple[int, Picture]]:
+    """Give (k, picture on screen at moment k of the grid), decoding only what those pictures need.
+
+    Raises:
+        CannotPrune: something is not as it should be; what was given out until then is right.
+    """
+    pruner = _Pruner(source, grid)
+    try:
+        for packet in source.packets():
+            yield from pruner.take(packet)
+            if pruner.decided_all:
+                break
+        yield from pruner.finish()
+    except DAMAGE as error:
+        raise CannotPrune from error
+
+
+class _Pruner:
+    """Holds packets back until the picture on screen at the next moment is known, then feeds what it needs.
+
+    A moment is decided once a packet's decoding time is past it: every later packet is shown later still.
+    """
+
+    # Guards on memory. Packets held at a low rate of samples; pictures that wait for a moment to be decided,
+    # fewer where they are large; packets without a decoding time, which decide nothing.
+    _HELD_BYTES = 32 << 20
+    _WAITING = 24
+    _WAITING_BYTES = 256 << 20
+    _UNDECIDED = 64
+
+    def __init__(self, source: Source, grid: Grid) -> None:
+        if source.numbered or source.zero is None:
+            raise CannotPrune
+        self._source = source
+        self._grid = grid
+        self._k = 0  # the next moment to decide
+        self._limit = self._previous_limit = 0  # known from the first packet on
+        self._stamps: list[int] = []  # ascending, of pictures that moment k or a later one may show
+        self._chosen: int | None = None  # picture of moment k - 1
+        self._held: deque[Packet[VideoStream]] = deque()
+        self._held_bytes = 0
+        self._undecided = 0
+        self._floor: int | None = None  # pictures shown before the key frame that decoding began at
+        self._queue: deque[tuple[int, int]] = deque()  # decided: (k, time stamp)
+        self._decoded: dict[int, VideoFrame] = {}
+        self._begun = False
+        self._gap = True  # packets before the first one held were left out
+        self._ending = _EndOfVideo()
+        picture_bytes = 4 * source.stream.codec_context.width * source.stream.codec_context.height
+        self._cleared_above = min(self._WAITING, self._WAITING_BYTES // max(picture_bytes, 1))
+
+    @property
+    def decided_all(self) -> bool:
+        return self._grid.count is not None and self._k >= self._grid.count
+
+    def take(self, packet: Packet[VideoStream]) -> Iterator[tuple[int, Picture]]:
+        if packet.pts is None or packet.is_corrupt:
+            raise CannotPrune
+        if not self._k:
+            self._limit = self._grid.last_tick(0, self._source)
+        if not packet.is_discard:
+            if self._chosen is not None and self._chosen < packet.pts <= self._previous_limit:
+                raise CannotPrune
+            insort(self._stamps, packet.pts)
+            self._ending.see(packet.pts, packet.duration)
+            self._source.end = self._ending.tick(self._source)
+        if packet.is_keyframe and packet.pts <= self._limit and self._precedes_held(packet.pts):
+            self._held.clear()
+            self._held_bytes = 0
+            self._gap = True
+        self._held.append(packet)
+        self._held_bytes += packet.size
+        self._undecided = self._undecided + 1 if packet.dts is None else 0
+        if self._undecided > self._UNDECIDED:
+            raise CannotPrune
+        if packet.dts is not None and self._limit < packet.dts:
+            while self._limit < packet.dts and self._grid.wants(self._k, self._source, packet.dts):
+                self._decide()
+            yield from self._served()
+        if self._held_bytes > self._HELD_BYTES:
+            self._feed(len(self._held), shown_from=None)
+
+    def finish(self) -> Iterator[tuple[int, Picture]]:
+        if not self._stamps:
+            raise CannotPrune
+        end = self._ending.tick(self._source)
+        while self._grid.wants(self._k, self._source, end):
+            self._decide()
+        self._collect(self._source.decode(None))
+        yield from self._served()
+        if self._queue:
+            raise CannotPrune
+
+    def _decide(self) -> None:
+        """Settle which picture moment k shows, and feed the decoder with what leads to it."""
+        at = bisect_right(self._stamps, self._limit) - 1
+        if at < 0:
+            raise CannotPrune
+        wanted = self._stamps[at]
+        del self._stamps[:at]
+        if wanted != self._chosen:
+            self._feed_up_to(wanted)
+            self._chosen = wanted
+        self._queue.append((self._k, wanted))
+        self._k += 1
+        self._previous_limit, self._limit = self._limit, self._grid.last_tick(self._k, self._source)
+
+    def _precedes_held(self, key: int) -> bool:
+        """Whether all that is held is shown before a key frame, so that nothing after the key needs it."""
+        return all(packet.pts is not None and packet.pts < key for packet in self._held)
+
+    def _feed_up_to(self, wanted: int) -> None:
+        start = length = None
+        for position, packet in enumerate(self._held):
+            assert packet.pts is not None
+            if packet.is_keyframe and packet.pts <= wanted:
+                start = position
+            if packet.pts == wanted and not packet.is_discard:
+                length = position + 1
+                break
+        if length is None:
+            return  # it went in before, as a reference for an earlier picture
+        if start or self._gap:
+            if start is None:
+                raise CannotPrune
+            if self._begun:
+                # Without draining, pictures of the part left out would be mixed with those that follow.
+                self._collect(self._source.restart())
+            for _ in range(start):
+                self._held_bytes -= self._held.popleft().size
+            length -= start
+            self._floor = self._held[0].pts
+            self._begun, self._gap = True, False
+        self._feed(length, shown_from=wanted)
+
+    def _feed(self, length: int, *, shown_from: int | None) -> None:
+        for _ in range(length):
+            packet = self._held.popleft()
+            self._held_bytes -= packet.size
+            assert packet.pts is not None
+            # Pictures shown before the key frame refer to what was left out; nothing later refers to them.
+            if self._floor is None or packet.pts >= self._floor:
+                skippable = shown_from is not None and packet.pts < shown_from
+                self._collect(self._source.decode(packet, reference_only=skippable))
+
+    def _collect(self, frames: list[VideoFrame]) -> None:
+        for frame in frames:
+            if frame.pts is None or frame.is_corrupt:
+                raise CannotPrune
+            self._decoded[frame.pts] = frame
+        if len(self._decoded) > self._cleared_above:
+            self._forget()
+
+    def _served(self) -> Iterator[tuple[int, Picture]]:
+        """Moments whose picture has come out of the decoder."""
+        while self._queue and (frame := self._decoded.get(self._queue[0][1])):
+            k, since = self._queue.popleft()
+            yield k, Picture(since, frame)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of pictures that no moment will show."""
+        # Pictures come out in order of display: a later one means that the wanted one will not come.
+        head = self._queue[0][1] if self._queue else None
+        if head is not None and head not in self._decoded and head < max(self._decoded, default=head):
+            raise CannotPrune
+        newest = max((stamp for stamp in self._decoded if stamp <= self._limit), default=self._limit)
+        wanted = {stamp for _, stamp in self._queue}
+        self._decoded = {
+            stamp: frame for stamp, frame in self._decoded.items() if stamp >= newest or stamp in wanted
+        }
+        if len(self._decoded) > self._WAITING:
+            raise CannotPrune

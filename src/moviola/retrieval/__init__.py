@@ -1,0 +1,25 @@
+"""The way from features to moments: stage 1, proposals, refinement, suppression, calibration; each once.
+
+:class:`Retrieval` composes them; a library, ``answer`` on features, validation during training and the
+benchmark all call it.
+
+- how a segment is embedded: ``stage1``; what a segment is: ``segments``
+- where hits become proposals: ``proposals``
+- where a proposal becomes a moment: ``refiners``
+- what a score means: ``calibration``
+- models that rank a whole corpus without proposals: ``corpus``
+"""
+
+from __future__ import annotations
+
+from moviola.retrieval.calibration import Calibration, Chance
+from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval
+from moviola.retrieval.proposals import Hits, Proposals, propose
+from moviola.retrieval.refiners import CurveRefiner, Refiner, load_refiner, refiner_of
+from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
+
+__all__ = [
+    "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments", "Proposals",
+    "Refiner", "Retrieval", "Stage1", "TrainedStage1", "load_refiner", "load_stage1", "propose",
+    "refiner_of", "segment_index",
+]  # fmt: skip

@@ -1,0 +1,256 @@
+"""The stages of retrieval composed: whoever asks, a library, an answer on features or val during training.
+
+queries ─ stage 1 ─▶ index hits ─▶ proposals ─ refiner ─▶ moments ─ suppression ─ order ─ calibration
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.index import Index
+from moviola.retrieval.calibration import Chance, Scale
+from moviola.retrieval.proposals import Hits, Proposals, merged_apart, propose
+from moviola.retrieval.refiners.contract import Refined, Refiner
+from moviola.retrieval.segments import mean_pooled, segment_counts, segment_spans, unpack_ids
+from moviola.retrieval.stage1 import Stage1
+from moviola.temporal import suppress
+
+__all__ = ["SEGMENTS", "Moments", "Retrieval"]
+
+SEGMENTS = 200
+"""Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
+
+# Videos whose pieces are drawn as the background of a query's cosines, how many pieces, and how many windows
+# a trained refiner without a calibration scores for every query to learn what chance gives.
+_BACKGROUND_VIDEOS = 64
+_BACKGROUND_PIECES = 4096
+_BACKGROUND_WINDOWS = 64
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Answers to Q queries as columns, by query, best first.
+
+    Attributes:
+        offsets: (Q + 1,) int64; those of query q are rows ``offsets[q]`` to ``offsets[q + 1]``.
+        video: (N,) int64, places of videos.
+        start, end: (N,) float64 seconds.
+        match: (N,) float64, the matching score of what found the moment, comparable within one query.
+        score: (N,) float64 in [0, 1], see :mod:`moviola.retrieval.calibration`; rises with ``match``.
+    """
+
+    offsets: Integers
+    video: Integers
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    match: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+    def rows(self, query: int) -> slice:
+        """The rows of a query."""
+        return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
+    @property
+    def query(self) -> Integers:
+        """(N,) int64, the query of each row."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """The three stages over some videos.
+
+    Attributes:
+        features: the videos.
+        index: their segments by id (:func:`moviola.retrieval.segments.pack_ids` of the videos' numbers), made
+            by ``stage1``.
+        stage1: embeds queries.
+        refiner: makes moments of proposals; None leaves them coarse.
+        segment_clips: T, clips of a segment.
+        segments: how many are retrieved per query.
+    """
+
+    features: VideoFeatures
+    index: Index
+    stage1: Stage1
+    refiner: Refiner | None
+    segment_clips: int
+    segments: int = SEGMENTS
+
+    # -- stages 1 and 2 ------------------------------------------------------------------------------------
+
+    def hits(self, queries: QueryFeatures, *, within: Integers | None = None) -> Hits:
+        """The best segments of each query (SPR, section 3.1.3).
+
+        Args:
+            queries: what to look for.
+            within: (n,) places of videos; only these are searched. None searches all.
+        """
+        allowed = None if within is None else self._ids_of(within)
+        scores, ids = self.index.search(self.stage1.queries(queries), self.segments, allowed=allowed)
+        keys, position = unpack_ids(ids)
+        return Hits(np.searchsorted(self.features.keys, keys), position, scores)
+
+    def proposals(self, queries: QueryFeatures, *, within: Integers | None = None) -> Proposals:
+        """Coarse moments of each query (SPR, section 3.2); arguments as of :meth:`hits`."""
+        return propose(
+            self.hits(queries, within=within),
+            self.features,
+            self.segment_clips,
+            apart=merged_apart(len(self.index)),
+        )
+
+    def _ids_of(self, videos: Integers) -> Integers:
+        ids = self.index.ids()
+        return ids[np.isin(unpack_ids(ids)[0], self.features.keys[videos])]
+
+    # -- stage 3 -------------------------------------------------------------------------------------------
+
+    def moments(
+        self,
+        queries: QueryFeatures,
+        proposals: Proposals | None = None,
+        *,
+        within: Integers | None = None,
+        scored: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> Moments:
+        """Answers to queries.
+
+        Args:
+            queries: what to look for.
+            proposals: of these queries; None takes those of the first two stages.
+            within: see :meth:`hits`.
+            scored: fill in :attr:`Moments.score`; False leaves the matching scores there, which saves windows
+                where a refiner without a calibration is set against chance.
+            progress: called with the number of queries that are done.
+        """
+        own = self.proposals(queries, within=within) if proposals is None else proposals
+        parts = []
+        for query in range(len(queries)):
+            parts.append(self._answer(queries, query, own.of(query), scored))
+            if progress:
+                progress(query + 1)
+        offsets = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
+        if not parts:
+            nothing = np.empty(0)
+            return Moments(offsets, np.empty(0, np.int64), nothing, nothing, nothing, nothing)
+        return Moments(offsets, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _answer(
+        self, queries: QueryFeatures, query: int, proposals: Proposals, scored: bool
+    ) -> tuple[NDArray[Any], ...]:
+        """Video, start, end, match and score of one query's moments, best first."""
+        if not len(proposals.video):
+            nothing = np.empty(0)
+            return proposals.video, nothing, nothing, nothing, nothing
+        refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
+        match = np.asarray(refined.score, dtype=np.float64)
+        keep = _apart(proposals.video, refined.start, refined.end, match, self._suppress_above)
+        keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
+        score = match
+        if scored:
+            evidence = match if self.refiner is None else self.refiner.evidence(match)
+            score = self._scale(queries, query).scores(evidence)
+        columns = (proposals.video, refined.start, refined.end, match, score)
+        return tuple(column[keep] for column in columns)
+
+    @property
+    def _suppress_above(self) -> float:
+        return 1.0 if self.refiner is None else self.refiner.suppress_above
+
+    def _refined(self, queries: QueryFeatures, query: int, proposals: Proposals) -> Refined:
+        if self.refiner is None:
+            return Refined(proposals.start, proposals.end, proposals.score)
+        return self.refiner.refine(queries, query, self.features, proposals)
+
+    def _in_encoder_space(self, queries: QueryFeatures, query: int, proposals: Proposals) -> Proposals:
+        """For a refiner that adds cosines to those of proposals: what is as unusual in the encoder's space.
+
+        Cosines of a trained stage 1 are in a space of its own.
+        """
+        if self.refiner is None or not self.refiner.in_encoder_space or not self.stage1.trained:
+            return proposals
+        standing = self._segment_chance(queries, query).standing(proposals.score)
+        return replace(
+            proposals, score=self._encoder_chance(queries, query).evidence(standing).astype(np.float32)
+        )
+
+    # -- what scores mean ----------------------------------------------------------------------------------
+
+    def _scale(self, queries: QueryFeatures, query: int) -> Scale:
+        if self.refiner is None:
+            return self._segment_chance(queries, query)
+        if self.refiner.calibration is not None:
+            return self.refiner.calibration
+        if self.refiner.in_encoder_space:
+            return self._encoder_chance(queries, query)
+        random = self.refiner.refine(queries, query, self.features, self._random_windows)
+        return Chance.of(self.refiner.evidence(random.score), len(self.index))
+
+    def _encoder_chance(self, queries: QueryFeatures, query: int) -> Chance:
+        """What cosines chance gives in the space of the encoder."""
+        return Chance.of(self._mean_segments @ queries.vectors[query], len(self.index))
+
+    def _segment_chance(self, queries: QueryFeatures, query: int) -> Chance:
+        """What cosines chance gives with the segments of the index."""
+        if not self.stage1.trained:
+            return self._encoder_chance(queries, query)
+        vector = self.stage1.queries(queries.select([query]))
+        # Embeddings of a trained stage 1 are slow to make; the index gives the same cosines.
+        sample = self._sampled_ids
+        cosines, _ = self.index.search(vector, len(sample), allowed=sample)
+        return Chance.of(cosines[0], len(self.index))
+
+    @cached_property
+    def _sampled_ids(self) -> Integers:
+        ids = np.sort(self.index.ids())
+        return np.random.default_rng(0).permutation(ids)[:_BACKGROUND_PIECES]
+
+    @cached_property
+    def _mean_segments(self) -> NDArray[np.float32]:
+        """Mean-pooled segments of some videos, (m, d): the same ones for every query."""
+        generator = np.random.default_rng(0)
+        videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
+        sample = np.concatenate(
+            [mean_pooled(self.features.visual.read(int(video)), self.segment_clips) for video in videos]
+        )
+        return sample[generator.permutation(len(sample))[:_BACKGROUND_PIECES]]
+
+    @cached_property
+    def _random_windows(self) -> Proposals:
+        """Random segments of some videos as proposals."""
+        generator = np.random.default_rng(0)
+        videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
+        counts = segment_counts(self.features, self.segment_clips)[videos]
+        video = np.repeat(videos, counts)
+        position = np.concatenate([np.arange(count) for count in counts.tolist()])
+        keep = generator.permutation(len(video))[:_BACKGROUND_WINDOWS]
+        video, position = video[keep], position[keep]
+        start, end = segment_spans(self.features, video, position, position, self.segment_clips)
+        zeros = np.zeros(len(keep))
+        return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
+
+
+def _apart(
+    video: Integers,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    match: NDArray[np.float64],
+    threshold: float,
+) -> Integers:
+    """Rows (n,) of moments of which no two in one video overlap more than ``threshold`` (IoU)."""
+    if threshold >= 1:
+        return np.arange(len(video))
+    kept = []
+    for place in np.unique(video).tolist():
+        rows = np.flatnonzero(video == place)
+        kept.append(rows[suppress(start[rows], end[rows], match[rows], threshold, keep=len(rows))])
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)

@@ -1,0 +1,167 @@
+"""Stage 2 of SPR: neighbouring segment hits become coarse moments (paper, section 3.2). Columns
+throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+from moviola.features import Integers, VideoFeatures
+from moviola.retrieval.segments import segment_spans
+
+__all__ = ["Hits", "Proposals", "merged_apart", "propose"]
+
+# In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
+# hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
+# segments on that is all of them, as in the paper.
+_MERGED_SHARE, _MERGED_LEAST = 0.01, 20
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The segments retrieved for Q queries, K each, best first.
+
+    Attributes:
+        video: (Q, K) int64, places of videos.
+        position: (Q, K) int64, of the segment in its video.
+        score: (Q, K) float32, falling along each row; -inf where a query has fewer hits.
+    """
+
+    video: Integers
+    position: Integers
+    score: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Coarse moments of Q queries as columns, by query, best first.
+
+    Attributes:
+        offsets: (Q + 1,) int64; those of query q are rows ``offsets[q]`` to ``offsets[q + 1]``.
+        video: (N,) int64, places of videos.
+        start, end: (N,) float64 seconds.
+        score: (N,) float32, the similarity of the best hit.
+        rank: (N,) int64, its rank among the query's hits, from 1; ranks of absorbed hits are missing.
+    """
+
+    offsets: Integers
+    video: Integers
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    score: NDArray[np.float32]
+    rank: Integers
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def query(self) -> Integers:
+        """(N,) int64, the query of each row."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def rows(self, query: int) -> slice:
+        """The rows of a query."""
+        return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
+    def of(self, query: int) -> Proposals:
+        """The proposals of one query."""
+        rows = self.rows(query)
+        count = rows.stop - rows.start
+        columns = (self.video, self.start, self.end, self.score, self.rank)
+        return Proposals(np.array([0, count]), *(column[rows] for column in columns))  # type: ignore[arg-type]
+
+    def first(self, count: int) -> Proposals:
+        """At most so many proposals of each query, the best ones."""
+        place = np.arange(len(self.video)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        keep = place < count
+        offsets = np.concatenate([[0], np.cumsum(np.minimum(np.diff(self.offsets), count))])
+        columns = (self.video, self.start, self.end, self.score, self.rank)
+        return Proposals(offsets, *(column[keep] for column in columns))  # type: ignore[arg-type]
+
+    @classmethod
+    def of_columns(
+        cls,
+        query: Sequence[int] | Integers,
+        video: Sequence[int] | Integers,
+        start: Sequence[float] | NDArray[np.float64],
+        end: Sequence[float] | NDArray[np.float64],
+        score: Sequence[float] | NDArray[np.floating],
+        *,
+        queries: int,
+    ) -> Proposals:
+        """From rows in order of rank within each query; ranks are counted from 1."""
+        asked = np.asarray(query, dtype=np.int64)
+        order = np.argsort(asked, kind="stable")
+        counts = np.bincount(asked, minlength=queries)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rank = np.arange(len(asked)) - np.repeat(offsets[:-1], counts) + 1
+        return cls(
+            offsets,
+            np.asarray(video, dtype=np.int64)[order],
+            np.asarray(start, dtype=np.float64)[order],
+            np.asarray(end, dtype=np.float64)[order],
+            np.asarray(score, dtype=np.float32)[order],
+            rank,
+        )
+
+
+def merged_apart(segments: int) -> int:
+    """How many of the best hits merge with each other, in a library of so many segments."""
+    return max(_MERGED_LEAST, round(_MERGED_SHARE * segments))
+
+
+def propose(
+    hits: Hits, features: VideoFeatures, segment_clips: int, *, gap: int = 0, apart: int | None = None
+) -> Proposals:
+    """Merge the segment hits of each query into proposals.
+
+    Args:
+        hits: a segment occurs at most once for a query.
+        features: the videos.
+        segment_clips: T, clips of a segment.
+        gap: runs with at most this many missing segments between them are joined; 0, the paper's choice,
+            joins adjacent segments only.
+        apart: the best so many hits merge only with each other, and the others only with each other; None
+            merges all. See :func:`merged_apart`.
+
+    Returns:
+        The rank of a proposal is the best rank of its hits, its score that hit's; its span runs from the
+        start of its first segment to the end of its last one.
+
+    Raises:
+        InvalidValue: a negative gap.
+    """
+    if gap < 0:
+        raise InvalidValue(f"gap {gap}: must not be negative")
+    queries, depth = hits.score.shape
+    there = np.isfinite(hits.score).reshape(-1)
+    query = np.repeat(np.arange(queries), depth)[there]
+    rank = np.tile(np.arange(1, depth + 1), queries)[there]
+    video, position = hits.video.reshape(-1)[there], hits.position.reshape(-1)[there]
+    rest = (rank > (depth if apart is None else apart)).astype(np.int64)
+    order = np.lexsort((position, video, rest, query))
+    groups = np.stack([query, rest, video])[:, order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(groups, axis=1) != 0).any(axis=0) | (np.diff(position[order]) > gap + 1)
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(order)) - 1
+    if not len(first):
+        return Proposals.of_columns([], [], [], [], [], queries=queries)
+    best = np.minimum.reduceat(rank[order], first)
+    asked = query[order][first]
+    start, end = segment_spans(
+        features, video[order][first], position[order][first], position[order][last], segment_clips
+    )
+    at = np.lexsort((best, asked))
+    places = np.zeros((queries, depth + 1), dtype=np.float32)
+    places[query, rank] = hits.score.reshape(-1)[there]
+    counts = np.bincount(asked, minlength=queries)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    asked, best = asked[at], best[at]
+    return Proposals(offsets, video[order][first][at], start[at], end[at], places[asked, best], best)

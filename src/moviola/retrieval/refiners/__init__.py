@@ -1,0 +1,85 @@
+"""Stage 3 of SPR: proposals become moments with finer times and a better order (paper, section 3.3).
+
+:class:`CurveRefiner` needs no training. The trained refiners are found by their model's architecture in
+:data:`REFINERS`; torch is imported with the first of them. A new one is a class that keeps the contract
+:class:`Refiner`, and a line in that table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from moviola.errors import InvalidValue
+from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
+from moviola.retrieval.refiners.curve import CurveRefiner
+
+__all__ = [
+    "CONTEXT",
+    "REFINERS",
+    "SAME_MOMENT",
+    "CurveRefiner",
+    "Refined",
+    "Refiner",
+    "load_refiner",
+    "refiner_of",
+]
+
+REFINERS: dict[str, tuple[str, str]] = {
+    "reel": ("moviola.retrieval.refiners.reel", "ReelRefiner"),
+    "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
+    "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
+}
+"""Module and class of what runs a trained refiner, by the model's architecture."""
+
+
+def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
+    """The refiner that runs a model.
+
+    Args:
+        architecture: a key of :data:`REFINERS`.
+        model: of that architecture, in evaluation mode.
+        revision: changes with its weights.
+        options: ``context``, ``calibration``, ``suppress_above``; see
+            :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
+
+    Raises:
+        InvalidValue: no refiner has this architecture.
+    """
+    if architecture not in REFINERS:
+        raise InvalidValue(f"architecture {architecture!r} is no refiner; there are {', '.join(REFINERS)}")
+    module, name = REFINERS[architecture]
+    made: Callable[..., Refiner] = getattr(import_module(module), name)
+    return made(model, revision, **options)
+
+
+def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
+    """The refiner in a model's folder, with the context that it was trained with and its calibration.
+
+    Args:
+        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+        revision: changes with the model's weights and settings.
+        device: where to run it.
+        options: as of :func:`refiner_of`, instead of what the folder says.
+
+    Raises:
+        NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
+        InvalidValue: it holds a model that is no refiner.
+    """
+    from moviola.models.pretrained import from_pretrained, read_description
+
+    about = read_description(folder)
+    if about.architecture not in REFINERS:
+        raise InvalidValue(
+            f"{folder}: architecture {about.architecture!r} is no refiner; give {', '.join(REFINERS)}"
+        )
+    sampling = (about.extra.get("settings") or {}).get("sampling") or {}
+    said = {
+        "context": float(sampling.get("context", CONTEXT)),
+        "calibration": Calibration.of(about.extra, folder),
+    }
+    model = from_pretrained(folder, device)
+    return refiner_of(about.architecture, cast("Any", model), revision, **{**said, **options})

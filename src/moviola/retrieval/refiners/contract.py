@@ -1,0 +1,78 @@
+"""What every refiner does: proposals to moments with finer times and a better order (SPR, section 3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.proposals import Proposals
+
+__all__ = ["CONTEXT", "SAME_MOMENT", "Refined", "Refiner"]
+
+CONTEXT = 8.0
+"""Seconds on both sides of a proposal that refiners look at (tau_C; SPR, section 4.6)."""
+
+SAME_MOMENT = 0.5
+"""Two moments of one video that overlap more than this (IoU) are one, found twice."""
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The best span of each of N proposals.
+
+    Attributes:
+        start, end: (N,) float64 seconds, inside the video, end > start.
+        score: (N,) float, the matching score (phi of the paper), comparable within one query.
+    """
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    score: NDArray[np.floating[Any]]
+
+
+class Refiner(Protocol):
+    """Proposals to moments."""
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether :meth:`refine` reads the query's tokens, and not its one vector alone."""
+
+    @property
+    def in_encoder_space(self) -> bool:
+        """Whether scores are cosines in the encoder's space, rather than on a scale of the refiner's own."""
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """From evidence to the probability of being right; None where that was not measured."""
+
+    @property
+    def suppress_above(self) -> float:
+        """Of two refined moments of a video that overlap more than this (IoU) the better stays; 1 keeps
+        all.
+        """
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """What of matching scores (n,) is linear in the log odds; it rises. See the calibration module."""
+
+    def prepare(self, features: VideoFeatures, video: int) -> None:
+        """Make what can be known of a video before any query, and leave it in the features' cache."""
+
+    def refine(
+        self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
+    ) -> Refined:
+        """Refine the N proposals of one query.
+
+        Args:
+            queries: with the query.
+            query: its place among them.
+            features: the videos that proposals refer to by place.
+            proposals: of this query alone.
+
+        Returns:
+            a span and a score per proposal, in their order.
+        """

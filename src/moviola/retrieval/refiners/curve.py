@@ -1,0 +1,130 @@
+"""Refinement without training: the curve of query-clip similarities around a proposal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.retrieval.proposals import Proposals
+from moviola.retrieval.refiners.contract import CONTEXT, Refined
+from moviola.retrieval.segments import normalised
+
+__all__ = ["CurveRefiner"]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRefiner:
+    """The span that holds most of the similarity above a threshold.
+
+    With s the smoothed similarity of each clip to the query, low its ``floor`` quantile in the window and
+    peak its maximum inside the proposal, the threshold is low + ``level`` (peak - low). The span is the run
+    of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged.
+
+    The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``:
+    a whole span that fits says more than one segment that does.
+
+    Attributes:
+        context: seconds on both sides of a proposal that are looked at (tau_C).
+        level, floor: in [0, 1], see above.
+        before, after: seconds by which spans are widened, for what a moment holds besides its telling clips.
+        coarse_share: in [0, 1].
+    """
+
+    context: float = CONTEXT
+    level: float = 0.5
+    floor: float = 0.2
+    before: float = 0.0
+    after: float = 0.0
+    coarse_share: float = 0.5
+
+    @property
+    def needs_tokens(self) -> bool:
+        """False: the query's vector is enough."""
+        return False
+
+    @property
+    def in_encoder_space(self) -> bool:
+        """True: scores are cosines."""
+        return True
+
+    @property
+    def calibration(self) -> None:
+        """None: nothing was trained, so nothing was measured."""
+        return None
+
+    @property
+    def suppress_above(self) -> float:
+        """1: every refined proposal stays."""
+        return 1.0
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The cosines themselves, (n,)."""
+        return np.asarray(score, dtype=np.float64)
+
+    def prepare(self, features: VideoFeatures, video: int) -> None:
+        """Nothing can be known of a video before the query."""
+
+    def refine(
+        self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
+    ) -> Refined:
+        """The best span of each proposal; see :meth:`moviola.retrieval.refiners.contract.Refiner.refine`."""
+        vector = normalised(queries.vectors[query : query + 1])[0]
+        columns = (proposals.video.tolist(), proposals.start.tolist(), proposals.end.tolist())
+        spans = [self._span(vector, features, *row) for row in zip(*columns, strict=True)]
+        first, last, own = (np.array(column) for column in zip(*spans, strict=True))
+        seconds = features.clip_seconds
+        start, end = features.clip_spans(
+            proposals.video, first * seconds - self.before, (last + 1) * seconds + self.after
+        )
+        return Refined(start, end, self.coarse_share * proposals.score + (1 - self.coarse_share) * own)
+
+    def _span(
+        self, vector: NDArray[np.float32], features: VideoFeatures, video: int, start: float, end: float
+    ) -> tuple[int, int, float]:
+        """First and last clip of the best span, inclusive, and its mean similarity."""
+        clips, seconds = features.visual.read(video), features.clip_seconds
+        begin = max(0, math.floor((start - self.context) / seconds))
+        stop = min(len(clips), math.ceil((end + self.context) / seconds))
+        begin = min(begin, stop - 1)
+        curve = _smoothed(_cosines(clips[begin:stop], vector))
+        inside = _inside(start / seconds - begin, end / seconds - begin, len(curve))
+        first, last = self._best_run(curve, inside)
+        return begin + first, begin + last, float(curve[first : last + 1].mean())
+
+    def _best_run(self, curve: NDArray[np.float32], inside: slice) -> tuple[int, int]:
+        """First and last clip, inclusive, of the run with the largest sum above the threshold."""
+        low = float(np.quantile(curve, self.floor))
+        peak = float(curve[inside].max())
+        gains = np.concatenate(([0.0], np.cumsum(curve - (low + self.level * (peak - low)))))
+        # The best end for each start: a running maximum from the right.
+        best_end = np.maximum.accumulate(gains[::-1])[::-1]
+        first = int(np.argmax(best_end[1:] - gains[:-1]))
+        last = first + int(np.argmax(gains[first + 1 :]))
+        return first, last
+
+
+def _inside(start: float, end: float, count: int) -> slice:
+    """The clips of a proposal among ``count``; its bounds are counted in clips."""
+    first = int(np.clip(round(start), 0, count - 1))
+    last = int(np.clip(np.ceil(end), first + 1, count))
+    return slice(first, last)
+
+
+def _cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n,) float32 of clips (n, d) with a vector (d,) of length 1; 0 for a clip of zeros."""
+    rows = np.asarray(clips, dtype=np.float32)
+    lengths = np.linalg.norm(rows, axis=1)
+    cosines: NDArray[np.float32] = rows @ vector / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return cosines
+
+
+def _smoothed(curve: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A binomial filter of width 3; the ends stand for what lies beyond them."""
+    around = np.pad(curve, 1, mode="edge")
+    smooth: NDArray[np.float32] = 0.25 * around[:-2] + 0.5 * around[1:-1] + 0.25 * around[2:]
+    return smooth

@@ -1,0 +1,118 @@
+"""What trained refiners have in common: proposals as windows of clips, and times from clips."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
+from moviola.models.spans import LABELS, ClipWindows
+from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.proposals import Proposals
+from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
+from moviola.retrieval.windows import proposal_windows
+
+__all__ = ["TrainedRefiner"]
+
+Model = TypeVar("Model", bound=torch.nn.Module)
+
+
+@dataclass(frozen=True)
+class TrainedRefiner(ABC, Generic[Model]):
+    """A model that decodes the best span of a window of clips.
+
+    Attributes:
+        model: in evaluation mode.
+        revision: changes with the model's weights and settings; caches know it by that.
+        context: seconds on both sides of a proposal.
+        calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
+        suppress_above: likewise.
+    """
+
+    model: Model
+    revision: str
+    context: float = CONTEXT
+    calibration: Calibration | None = None
+    suppress_above: float = SAME_MOMENT
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether the model reads the query's tokens: True, but for models of whole sentences."""
+        return True
+
+    @property
+    def in_encoder_space(self) -> bool:
+        """False: scores are on the model's own scale."""
+        return False
+
+    @property
+    @abstractmethod
+    def max_clips(self) -> int:
+        """Most clips of a window; a longer one is pooled."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> str:
+        """What the model's end clips mean, a key of :data:`moviola.models.spans.LABELS`."""
+
+    @abstractmethod
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """What of matching scores (n,) is linear in the log odds."""
+
+    def prepare(self, features: VideoFeatures, video: int) -> None:
+        """Nothing is known of a whole video, unless a model reads videos whole."""
+
+    @abstractmethod
+    def decode(
+        self,
+        query: tuple[Tensor, Tensor],
+        features: VideoFeatures,
+        video: NDArray[np.int64],
+        windows: ClipWindows,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Score (N,) float32, clip of start and clip of end (N,) int64, of N windows for one query.
+
+        Args:
+            query: see :meth:`query_batch`.
+            features: the videos.
+            video: (N,) places of videos.
+            windows: in these videos.
+        """
+
+    def refine(
+        self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
+    ) -> Refined:
+        """The best span of each proposal; see :meth:`moviola.retrieval.refiners.contract.Refiner.refine`."""
+        if not len(proposals.video):
+            nothing = np.empty(0)
+            return Refined(nothing, nothing, nothing)
+        windows = proposal_windows(features, proposals, context=self.context, max_clips=self.max_clips)
+        with torch.inference_mode():
+            decoded = self.decode(self.query_batch(queries, query), features, proposals.video, windows)
+            score, first, last = (part.cpu().numpy() for part in decoded)
+        convention = LABELS[self.labels]
+        # Where the end is the clip behind the moment, a moment in a window of one clip has no such clip.
+        last = np.maximum(last, first + (0 if convention.end_inside else 1))
+        seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
+        return Refined(*features.clip_spans(proposals.video, *seconds), score)
+
+    def query_batch(self, queries: QueryFeatures, query: int) -> tuple[Tensor, Tensor]:
+        """What the model reads of a query: (1, n, d) float32, and its mask (1, n)."""
+        tokens = torch.from_numpy(queries.cut(self.max_tokens).tokens(query))[None].to(self.device)
+        return tokens, torch.ones(tokens.shape[:2], device=self.device)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a query that the model reads."""
+        return MAX_TOKENS
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device

@@ -1,0 +1,139 @@
+"""SPR's own refiners: every window is encoded for itself, and compared with the query (SPR, section 3.3)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.models.reloclnet import Context, ReLoCLNet
+from moviola.models.spans import ClipWindows
+from moviola.models.spr import SprClip, SprClipContext
+from moviola.retrieval.calibration import logarithm
+from moviola.retrieval.refiners.trained import TrainedRefiner
+from moviola.retrieval.windows import EncodedWindows
+
+__all__ = ["SprClipRefiner", "SprReloRefiner"]
+
+Model = TypeVar("Model", bound=torch.nn.Module)
+
+
+@dataclass(frozen=True)
+class WindowRefiner(TrainedRefiner[Model]):
+    """A refiner whose windows are encoded once, however many queries propose them."""
+
+    @property
+    def labels(self) -> str:
+        """What the model's end clips mean."""
+        return cast("str", self._config.labels)
+
+    @property
+    def max_clips(self) -> int:
+        """Most clips of a window; a longer one is pooled."""
+        return cast("int", self._config.max_clips)
+
+    @property
+    def _config(self) -> Any:
+        return self.model.config
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The logarithms of scores (n,), which are products of probabilities and an exponential."""
+        return logarithm(score)
+
+    def streams(self, features: VideoFeatures) -> VideoFeatures:
+        """The features with the streams that the model takes."""
+        return features
+
+    @abstractmethod
+    def encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
+        """What to keep of N windows, (N, L, ...)."""
+
+    @abstractmethod
+    def context_of(self, kept: Tensor, mask: Tensor) -> Any:
+        """Kept windows as the model's context."""
+
+    @property
+    def fixed(self) -> int:
+        """To how many clips every window is padded, see :class:`moviola.retrieval.windows.EncodedWindows`."""
+        return 0
+
+    @cached_property
+    def _windows(self) -> EncodedWindows:
+        def encode(visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
+            moved = None if subtitles is None else subtitles.to(self.device)
+            return self.encode(visual.to(self.device), mask.to(self.device), moved)
+
+        return EncodedWindows(encode, fixed=self.fixed)
+
+    def decode(
+        self,
+        query: tuple[Tensor, Tensor],
+        features: VideoFeatures,
+        video: NDArray[np.int64],
+        windows: ClipWindows,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores (N,) above 0, clip of start and of end (N,) of the best span of each window."""
+        kept, mask = self._windows(self.streams(features), video, windows)
+        found = cast("Any", self.model).refine(*query, self.context_of(kept, mask))
+        return cast("tuple[Tensor, Tensor, Tensor]", found)
+
+
+@dataclass(frozen=True)
+class SprClipRefiner(WindowRefiner[SprClip]):
+    """SPR_CLIP: pictures alone, and a query is its one vector."""
+
+    @property
+    def needs_tokens(self) -> bool:
+        """False: the query's vector is enough."""
+        return False
+
+    def streams(self, features: VideoFeatures) -> VideoFeatures:
+        """Pictures alone."""
+        return features.without_subtitles()
+
+    def encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
+        """Frames of N windows in the model's space, (N, L, d)."""
+        return self.model.encode_context(visual, mask).frames
+
+    def context_of(self, kept: Tensor, mask: Tensor) -> SprClipContext:
+        """Kept windows as the model's context."""
+        return SprClipContext(kept, mask)
+
+    def query_batch(self, queries: QueryFeatures, query: int) -> tuple[Tensor, Tensor]:
+        """The query's vector (1, 1, d), and its mask (1, 1)."""
+        vector = torch.from_numpy(queries.vectors[query])[None, None].to(self.device)
+        return vector, torch.ones(1, 1, device=self.device)
+
+
+@dataclass(frozen=True)
+class SprReloRefiner(WindowRefiner[ReLoCLNet]):
+    """SPR_ReLo: ReLoCLNet on windows, with subtitles where it was trained with them."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a query that the model reads."""
+        return self.model.config.max_tokens
+
+    @property
+    def fixed(self) -> int:
+        """The model's length where padding is to count as in its release, else 0."""
+        return self.model.config.max_clips if self.model.config.reference_padding else 0
+
+    def streams(self, features: VideoFeatures) -> VideoFeatures:
+        """Pictures, and subtitles where the model has a stream of them."""
+        return features if self.model.config.subtitle_size else features.without_subtitles()
+
+    def encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
+        """Both streams of N windows, (N, L, streams, h)."""
+        return torch.stack(self.model.encode_context(visual, mask, subtitles).clips, dim=2)
+
+    def context_of(self, kept: Tensor, mask: Tensor) -> Context:
+        """Kept windows as the model's context."""
+        return Context(mask, tuple(kept.unbind(2)))

@@ -1,0 +1,99 @@
+"""Clips to segments, the unit that is indexed: their embedding without training, their ids, their times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import LibraryError
+from moviola.features import Integers, VideoFeatures
+
+__all__ = [
+    "mean_pooled", "normalised", "pack_ids", "segment_counts", "segment_spans", "unpack_ids",
+    "whole_segments",
+]  # fmt: skip
+
+# A segment's id is its video's number and its position in it: nothing has to be looked up, and a library
+# never uses a number twice. 2^20 segments of 4 s are 48 days.
+_POSITION_BITS = 20
+
+
+def pack_ids(key: int, count: int) -> Integers:
+    """Ids of the ``count`` segments (or cues) of the video with number ``key``, (count,) int64.
+
+    Raises:
+        LibraryError: more than 2^20 of them.
+    """
+    if count > 1 << _POSITION_BITS:
+        raise LibraryError(
+            f"{count} segments in one video: at most {1 << _POSITION_BITS} fit; split the video"
+        )
+    return (np.int64(key) << _POSITION_BITS) + np.arange(count, dtype=np.int64)
+
+
+def unpack_ids(ids: Integers) -> tuple[Integers, Integers]:
+    """Numbers of videos and positions in them, of ids of any shape."""
+    return ids >> _POSITION_BITS, ids & ((1 << _POSITION_BITS) - 1)
+
+
+def segment_counts(features: VideoFeatures, segment_clips: int) -> Integers:
+    """(V,) int64, segments of each video; the last one of a video may hold fewer clips."""
+    counts: Integers = -(-features.counts // segment_clips)
+    return counts
+
+
+def segment_spans(
+    features: VideoFeatures, video: Integers, first: Integers, last: Integers, segment_clips: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Start and end in seconds of stretches of segments, cut to their videos.
+
+    Args:
+        features: the videos.
+        video: (n,) places of videos.
+        first, last: (n,) positions of the first and the last segment, inclusive.
+        segment_clips: T, clips of a segment.
+    """
+    seconds = segment_clips * features.clip_seconds
+    return features.clip_spans(video, first * seconds, (last + 1) * seconds)
+
+
+def mean_pooled(clips: NDArray[np.floating[Any]], segment_clips: int) -> NDArray[np.float32]:
+    """Segment embeddings without training: the mean of the segment's normalised clips, normalised.
+
+    The paper's CLIP_mp (SPR, appendix B.2, Table 7).
+
+    Args:
+        clips: (n, d), n >= 1, features in order.
+        segment_clips: T; the last segment may hold fewer.
+
+    Returns:
+        (ceil(n / T), d) float32, L2-normalised.
+    """
+    unit = normalised(clips)
+    starts = np.arange(0, len(unit), segment_clips)
+    return normalised(np.add.reduceat(unit, starts, axis=0))
+
+
+def whole_segments(clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+    """Clips (n, d), n >= 1, as segments (ceil(n / T), T, d); a short last one repeats its last clip.
+
+    As SPR does it.
+    """
+    missing = -len(clips) % segment_clips
+    filled = np.concatenate([clips, np.repeat(clips[-1:], missing, axis=0)])
+    return filled.reshape(-1, segment_clips, clips.shape[1])
+
+
+def normalised(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Rows scaled to length 1, float32; a row of zeros becomes the first axis, so that it can be indexed."""
+    values = np.asarray(rows, dtype=np.float32)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    empty = norms[:, 0] == 0
+    if empty.any():
+        values = values.copy()
+        values[empty, 0] = 1.0
+        norms[empty] = 1.0
+    unit: NDArray[np.float32] = values / norms
+    return unit

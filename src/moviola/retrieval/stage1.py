@@ -1,0 +1,185 @@
+"""Stage 1 of SPR, segment retrieval: segments and queries become vectors of one space (paper, section
+3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.index import BACKENDS, Index
+from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_segments
+
+if TYPE_CHECKING:
+    from moviola.models.spr import SegmentRetriever
+
+__all__ = [
+    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index",
+    "trained_recipe", "video_scores",
+]  # fmt: skip
+
+# Segments that pass through a trained stage 1 together.
+_BATCH = 1024
+
+
+class Stage1(Protocol):
+    """Segments of clips and queries to unit vectors whose inner product says how well they match."""
+
+    @property
+    def recipe(self) -> str:
+        """Names how the vectors are made, so that an index made in another way is recognised."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether the vectors are in another space than the encoder's."""
+
+    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+        """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
+
+    def queries(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, d) float32, L2-normalised."""
+
+
+@dataclass(frozen=True)
+class MeanPooling:
+    """Without training: a segment is the mean of its clips, a query the encoder's vector."""
+
+    @property
+    def recipe(self) -> str:
+        """The name of the vectors."""
+        return "mean of normalised frames"
+
+    @property
+    def trained(self) -> bool:
+        """False: vectors are in the encoder's space."""
+        return False
+
+    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+        """(ceil(n / T), d) float32, L2-normalised; see :func:`moviola.retrieval.segments.mean_pooled`."""
+        return mean_pooled(clips, segment_clips)
+
+    def queries(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, d) float32, the encoder's vectors, L2-normalised."""
+        return normalised(queries.vectors)
+
+
+@dataclass(frozen=True)
+class TrainedStage1:
+    """A trained segment retriever (SPR, section 3.1.2).
+
+    Attributes:
+        model: in evaluation mode.
+        revision: changes with the model's weights and settings.
+    """
+
+    model: SegmentRetriever
+    revision: str
+
+    @property
+    def recipe(self) -> str:
+        """The name of the vectors, with the model's revision."""
+        return trained_recipe(self.revision)
+
+    @property
+    def trained(self) -> bool:
+        """True: vectors are in the model's own space."""
+        return True
+
+    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+        """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
+        import torch
+
+        device = self.model.pt_clip_logit_scale.device
+        whole = torch.from_numpy(whole_segments(clips, segment_clips))
+        with torch.inference_mode():
+            parts = [
+                self.model.encode_segments(part.to(device), torch.ones(part.shape[:2], device=device)).cpu()
+                for part in torch.split(whole, _BATCH)
+            ]
+        return normalised(torch.cat(parts).numpy())
+
+    def queries(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, d) float32, L2-normalised."""
+        import torch
+
+        with torch.inference_mode():
+            given = torch.from_numpy(queries.vectors).to(self.model.pt_clip_logit_scale.device)
+            return normalised(self.model.encode_queries(given).cpu().numpy())
+
+
+def trained_recipe(revision: str) -> str:
+    """:attr:`Stage1.recipe` of a trained segment retriever, known without loading it."""
+    return f"spr-stage1 {revision}"
+
+
+def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedStage1:
+    """The stage 1 in a model's folder; see :func:`moviola.models.pretrained.from_pretrained` for errors."""
+    from moviola.models.pretrained import from_pretrained
+    from moviola.models.spr import SegmentRetriever
+
+    return TrainedStage1(from_pretrained(folder, device, kind=SegmentRetriever), revision)
+
+
+def segment_index(
+    stage1: Stage1, features: VideoFeatures, segment_clips: int, *, backend: str = "flat"
+) -> Index:
+    """An index in memory of all segments of some videos.
+
+    Args:
+        stage1: makes the vectors.
+        features: the videos.
+        segment_clips: T, clips of a segment.
+        backend: a name in :data:`moviola.index.BACKENDS`.
+    """
+    vectors = [stage1.segments(features.read(video), segment_clips) for video in range(len(features))]
+    ids = [pack_ids(key, len(own)) for key, own in zip(features.keys.tolist(), vectors, strict=True)]
+    index = BACKENDS[backend](vectors[0].shape[1] if vectors else features.visual.dim)
+    if vectors:
+        index.add(np.concatenate(ids), np.concatenate(vectors))
+    return index
+
+
+@dataclass(frozen=True)
+class EmbeddedSegments:
+    """All segments of some videos, embedded; for measures that need every score.
+
+    Attributes:
+        stage1: made the vectors.
+        features: the videos.
+        segment_clips: T, clips of a segment.
+    """
+
+    stage1: Stage1
+    features: VideoFeatures
+    segment_clips: int
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """(S, d) float32, L2-normalised, by video and position."""
+        own = [
+            self.stage1.segments(self.features.read(video), self.segment_clips)
+            for video in range(len(self.features))
+        ]
+        return np.concatenate(own)
+
+    def scores(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, S) float32, cosines of all queries with all segments."""
+        found: NDArray[np.float32] = self.stage1.queries(queries) @ self.vectors.T
+        return found
+
+
+def video_scores(
+    stage1: Stage1, features: VideoFeatures, queries: QueryFeatures, segment_clips: int
+) -> NDArray[np.float32]:
+    """(Q, V) float32 above 0: exp of the best cosine of each video's segments, a first stage for CONQUER."""
+    embedded = EmbeddedSegments(stage1, features, segment_clips)
+    counts = -(-features.counts // segment_clips)
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    best: NDArray[np.float32] = np.exp(np.maximum.reduceat(embedded.scores(queries), begin, axis=1))
+    return best

@@ -1,0 +1,159 @@
+"""Proposals with context as windows of clips: what refiners are trained on, and what they refine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from moviola.features import EncodingCache, Integers, VideoFeatures
+from moviola.models.spans import ClipWindows, clip_windows, pool_clips
+from moviola.retrieval.proposals import Proposals
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["EncodedWindows", "context_windows", "padded", "proposal_windows", "read_windows", "widened"]
+
+# How many float32 of encoded windows are remembered for the videos of one library or folder.
+_STORED = 1 << 27
+
+
+def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
+    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
+    there.
+    """
+    longest = max(map(len, arrays))
+    out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
+    mask = torch.zeros(len(arrays), longest)
+    for row, array in enumerate(arrays):
+        out[row, : len(array)] = torch.from_numpy(array)
+        mask[row, : len(array)] = 1
+    return out, mask
+
+
+def widened(
+    length: int, visual: Tensor, mask: Tensor, subtitles: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A batch (N, L, d) with zeros behind up to ``length`` clips; for models to which padding matters."""
+    more = length - mask.shape[1]
+    wider = None if subtitles is None else F.pad(subtitles, (0, 0, 0, more))
+    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
+
+
+def context_windows(
+    features: VideoFeatures,
+    video: Integers,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    *,
+    context: float,
+    max_clips: int,
+) -> ClipWindows:
+    """Stretches of videos with ``context`` seconds on both sides (tau_C; SPR, section 3.3), in whole clips.
+
+    Args:
+        features: the videos.
+        video: (N,) places of videos.
+        start, end: (N,) seconds.
+        context: in seconds, >= 0.
+        max_clips: most clips that a model takes; a longer window is pooled.
+    """
+    return clip_windows(
+        np.maximum(start - context, 0),
+        np.minimum(end + context, features.durations[video]),
+        features.counts[video],
+        clip_seconds=features.clip_seconds,
+        longest=max_clips,
+    )
+
+
+def proposal_windows(
+    features: VideoFeatures, proposals: Proposals, *, context: float, max_clips: int
+) -> ClipWindows:
+    """:func:`context_windows` of proposals."""
+    return context_windows(
+        features, proposals.video, proposals.start, proposals.end, context=context, max_clips=max_clips
+    )
+
+
+def read_windows(
+    features: VideoFeatures, video: Integers, windows: ClipWindows
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d)."""
+    places = list(zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True))
+    seen = windows.clips.tolist()
+    visual, mask = padded(
+        [pool_clips(features.read(*place), n) for place, n in zip(places, seen, strict=True)]
+    )
+    if features.subtitles is None:
+        return visual, mask, None
+    subtitles = [
+        pool_clips(array, n)
+        for place, n in zip(places, seen, strict=True)
+        if (array := features.read_subtitles(*place)) is not None
+    ]
+    return visual, mask, padded(subtitles)[0]
+
+
+Encode = Callable[["Tensor", "Tensor", "Tensor | None"], "Tensor"]
+"""Visual features, mask and subtitles of N windows to what is kept of them, (N, L, ...)."""
+
+
+@dataclass
+class EncodedWindows:
+    """Windows encoded once, however many queries propose them: the encoders of windows see no query.
+
+    Attributes:
+        encode: see :data:`Encode`.
+        batch: windows encoded together; they are alike in length.
+        fixed: pad each window to so many clips and keep the padding, as a model with reference padding has to
+            see it; 0: no more than its batch asks for.
+        most: forget the windows of some videos before more numbers than this are kept of them.
+    """
+
+    encode: Encode
+    batch: int = 64
+    fixed: int = 0
+    most: int = _STORED
+    _stored: WeakKeyDictionary[EncodingCache, dict[tuple[int, int, int], Tensor]] = field(
+        default_factory=WeakKeyDictionary
+    )
+
+    def __call__(
+        self, features: VideoFeatures, video: Integers, windows: ClipWindows
+    ) -> tuple[Tensor, Tensor]:
+        """What is kept of N windows (N, L, ...), and the mask (N, L) float32."""
+        # Videos that share a cache share numbers, so windows are known by these.
+        known = self._stored.setdefault(features.cache, {})
+        keys = list(
+            zip(features.keys[video].tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
+        )
+        found = {key: known[key] for key in keys if key in known}
+        missing = {key: place for place, key in enumerate(keys) if key not in found}
+        places = np.array(list(missing.values()), dtype=np.int64)
+        places = places[np.argsort(windows.clips[places], kind="stable")]
+        for begin in range(0, len(places), self.batch):
+            chunk = places[begin : begin + self.batch]
+            batch = read_windows(features, video[chunk], windows.take(chunk))
+            parts = self.encode(*(widened(self.fixed, *batch) if self.fixed else batch))
+            for place, part in zip(chunk.tolist(), parts, strict=True):
+                found[keys[place]] = part[: self.fixed or windows.clips[place]]
+        self._keep(known, {key: found[key] for key in missing})
+        kept = torch.nn.utils.rnn.pad_sequence([found[key] for key in keys], batch_first=True)
+        there = torch.arange(kept.shape[1]) < torch.from_numpy(windows.clips)[:, None]
+        return kept, there.float().to(kept.device)
+
+    def _keep(
+        self, known: dict[tuple[int, int, int], Tensor], fresh: dict[tuple[int, int, int], Tensor]
+    ) -> None:
+        sizes = (part.numel() for parts in (known, fresh) for part in list(parts.values()))
+        if fresh and sum(sizes) > self.most:
+            known.clear()
+        known.update({key: part.clone() for key, part in fresh.items()})

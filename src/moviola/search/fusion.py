@@ -1,0 +1,73 @@
+"""Moments found by pictures and by what is said become one ranked answer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from moviola.search.found import Found
+from moviola.types import Moment
+
+__all__ = ["fused", "ranked"]
+
+
+def fused(visual: Sequence[Found], said: Sequence[Found]) -> list[Found]:
+    """What is said during a moment that is seen adds to it; the stronger evidence keeps its span.
+
+    Evidence of both kinds for the same moment combines as 1 - (1 - visual) (1 - said).
+    """
+    moments = list(visual)
+    by_row: dict[int, list[int]] = defaultdict(list)
+    for place, moment in enumerate(moments):
+        by_row[moment.row].append(place)
+    for heard in said:
+        together = [place for place in by_row[heard.row] if moments[place].span.intersection(heard.span) > 0]
+        if not together:
+            moments.append(heard)
+            continue
+        place = max(together, key=lambda place: moments[place].score)
+        shown = moments[place]
+        score = 1 - (1 - shown.score) * (1 - heard.score)
+        span = shown.span if shown.score >= heard.score else heard.span
+        moments[place] = Found(heard.row, span, score, "both", heard.snippet, shown.match)
+    return moments
+
+
+def ranked(
+    found: Sequence[Found],
+    video_ids: Mapping[int, str],
+    *,
+    top_k: int,
+    per_video: int | None,
+    min_score: float,
+) -> list[Moment]:
+    """The best moments in order, with ranks from 1.
+
+    Of equal scores the one with the larger matching score comes first, then the earlier video id and start.
+
+    Args:
+        found: moments in any order.
+        video_ids: by row number.
+        top_k: at most so many.
+        per_video: at most so many of one video; None for no limit.
+        min_score: leave out what scores less.
+    """
+
+    def order(moment: Found) -> tuple[float, float, str, float]:
+        return -moment.score, -moment.match, video_ids[moment.row], moment.span.start
+
+    answer: list[Moment] = []
+    shown: dict[int, int] = defaultdict(int)
+    for moment in sorted(found, key=order):
+        if moment.score < min_score or len(answer) == top_k:
+            break
+        if per_video is not None and shown[moment.row] == per_video:
+            continue
+        shown[moment.row] += 1
+        answer.append(
+            Moment(
+                video_ids[moment.row], moment.span.start, moment.span.end, moment.score, len(answer) + 1,
+                moment.source, moment.snippet,
+            )
+        )  # fmt: skip
+    return answer

@@ -1,0 +1,233 @@
+"""The façade of a library: a store, an indexer and a searcher under one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from moviola.library import (
+    Catalogue,
+    Indexer,
+    IngestProgress,
+    IngestReport,
+    LibraryStore,
+    Problem,
+    Settings,
+    compact,
+    repair,
+    verify,
+)
+from moviola.retrieval import Refiner
+from moviola.search.searcher import Evidence, Searcher
+from moviola.types import Moment, Query, Video
+
+if TYPE_CHECKING:
+    from moviola.encoders import ClipEncoder, SentenceEncoder
+
+__all__ = ["Library"]
+
+
+class Library:
+    """A library of videos that answers text with ranked moments.
+
+    Args:
+        folder: the library; made by the first writer when an encoder is given and nothing is there.
+        options: as of :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
+            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``.
+
+    Attributes:
+        store: what is on disk.
+
+    >>> lib = Library("lib", encoder="demo")  # doctest: +SKIP
+    >>> lib.index("videos/")  # doctest: +SKIP
+    >>> for m in lib.search("pick up a key"):  # doctest: +SKIP
+    ...     print(m.rank, m.video_id, m.start, m.end, m.score)
+    """
+
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        *,
+        encoder: str | None = None,
+        sentence_encoder: str | None = None,
+        segment_seconds: float | None = None,
+        frame_rate: float | None = None,
+        read_only: bool = False,
+        device: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        self.store = LibraryStore(
+            folder,
+            encoder=encoder,
+            sentence_encoder=sentence_encoder,
+            segment_seconds=segment_seconds,
+            frame_rate=frame_rate,
+            read_only=read_only,
+            device=device,
+            precision=precision,
+        )
+        self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
+
+    def close(self) -> None:
+        """Close the catalogue."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- what is in it -----------------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.store.folder
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened so that nothing is ever written."""
+        return self.store.read_only
+
+    @property
+    def settings(self) -> Settings:
+        """What it was built with, and the models in use."""
+        return self.store.settings
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Which videos are in, with paths, states and subtitles."""
+        return self.store.catalogue
+
+    @property
+    def encoder(self) -> ClipEncoder | None:
+        """The visual encoder, loaded and compared with the library's revision; None if it has none."""
+        return self.store.encoders.visual
+
+    @property
+    def sentence_encoder(self) -> SentenceEncoder | None:
+        """The sentence encoder likewise."""
+        return self.store.encoders.sentences
+
+    def videos(self) -> list[Video]:
+        """The videos that can be searched, by id."""
+        return self.store.videos()
+
+    def __len__(self) -> int:
+        return len(self.videos())
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def index(
+        self,
+        *sources: str | PathLike[str],
+        prune: bool = False,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestReport:
+        """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
+        return self._indexer.index(*sources, prune=prune, progress=progress)
+
+    def remove(self, video_ids: Iterable[str]) -> list[str]:
+        """Take videos out, all or none; see :meth:`moviola.library.Indexer.remove`."""
+        return self._indexer.remove(video_ids)
+
+    def use(
+        self,
+        *,
+        stage1: str | PathLike[str] | None = None,
+        refiner: str | PathLike[str] | None = None,
+        force: bool = False,
+    ) -> None:
+        """Search with trained models from now on; see :meth:`moviola.library.Indexer.use`."""
+        self._indexer.use(stage1=stage1, refiner=refiner, force=force)
+
+    def models_in_use(self) -> dict[str, dict[str, str] | None]:
+        """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
+        return self._indexer.models_in_use()
+
+    # -- looking after it --------------------------------------------------------------------------------
+
+    def verify(self) -> list[Problem]:
+        """What is wrong with it, if anything; see :func:`moviola.library.verify`."""
+        return verify(self.store)
+
+    def repair(self) -> list[Problem]:
+        """Put right what can be; gives what was. See :func:`moviola.library.repair`."""
+        return repair(self.store)
+
+    def compact(self) -> int:
+        """Give back the space of removed videos; gives the bytes. See :func:`moviola.library.compact`."""
+        return compact(self.store)
+
+    # -- searching ---------------------------------------------------------------------------------------
+
+    @property
+    def refiner(self) -> Refiner:
+        """Stage 3: the trained one in use, else one that needs no training. Assign another one to use it."""
+        return self._searcher.refiner or self.store.models.refiner
+
+    @refiner.setter
+    def refiner(self, refiner: Refiner) -> None:
+        self._searcher.refiner = refiner
+
+    def search(
+        self,
+        text: str,
+        *,
+        top_k: int = 10,
+        per_video: int | None = None,
+        videos: Collection[str] | None = None,
+        min_score: float = 0.0,
+        by: Evidence = "both",
+        refine: bool = True,
+    ) -> list[Moment]:
+        """Moments that answer a text, best first.
+
+        Args:
+            text: the query.
+            top_k: at most so many moments, >= 1.
+            per_video: at most so many of one video, >= 1; None for no limit.
+            videos: look only into these, by id.
+            min_score: leave out what scores less, in [0, 1]. With a calibrated refiner that is the least
+                probability of being right, otherwise see :mod:`moviola.retrieval.calibration`.
+            by: which evidence to use; ``"both"`` is what the library has.
+            refine: False gives the coarse proposals of stage 2 (visual evidence).
+
+        Returns:
+            Moments with ranks from 1 and falling scores in [0, 1]. Of equal ones the one with the larger
+            matching score comes first, then the earlier video id and start.
+
+        Raises:
+            InvalidValue: an empty text or a number outside its range.
+            NotFound: an id in ``videos`` is unknown.
+            LibraryError: ``by`` asks for evidence that the library does not have.
+            MissingModel: the library's encoder is not on this machine.
+        """
+        return self.search_many(
+            [Query("", text)], top_k=top_k, per_video=per_video, videos=videos, min_score=min_score, by=by,
+            refine=refine,
+        )[0]  # fmt: skip
+
+    def search_many(
+        self,
+        queries: Sequence[Query],
+        *,
+        top_k: int = 10,
+        per_video: int | None = None,
+        videos: Collection[str] | None = None,
+        min_score: float = 0.0,
+        by: Evidence = "both",
+        refine: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Moment]]:
+        """:meth:`search` for many queries: one list per query, in their order.
+
+        ``progress`` is called with the number of queries that are done.
+        """
+        return self._searcher.search_many(
+            queries, top_k=top_k, per_video=per_video, videos=videos, min_score=min_score, by=by,
+            refine=refine, progress=progress,
+        )  # fmt: skip

@@ -1,0 +1,130 @@
+"""Other people's text on the terminal: shown letter by letter, and never able to steer it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.cli.app import emit_json, plain
+
+Run = Callable[..., Any]
+
+# Ids of films: markup, an unopened tag, emoji codes, colours for the terminal, text turned round.
+IDS = ["[eng] film", "x[/b]", ":smile: [red]a[/red]", "clear\x1b[2J\x9b31mred", "\u202egnp.exe", "[/]"]
+SAID = "Nobody [b]remembered[/i] the :harbour: \x1b]0;owned\x07in winter."
+REPLACED = "\ufffd"
+
+
+@pytest.fixture(scope="module")
+def hostile(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Films whose names are the ids, each with the subtitle; and files that are refused."""
+    folder = tmp_path_factory.mktemp("hostile")
+    for video_id in IDS:
+        film = folder / f"{video_id}.mp4"
+        film.parent.mkdir(exist_ok=True)
+        shutil.copy(films / "harbour.mp4", film)
+        film.with_name(film.name.removesuffix(".mp4") + ".srt").write_text(
+            f"1\n00:00:02,000 --> 00:00:05,000\n{SAID}\n"
+        )
+    (folder / "[/i] \x1b[5mno film.mp4").write_bytes(b"nothing of a film")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hostile_library(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from moviola.search import Library
+
+    folder = tmp_path_factory.mktemp("hostile-library") / "lib"
+    with Library(folder, encoder="none", sentence_encoder="none") as lib:
+        lib.index(hostile)
+    return folder
+
+
+def steers(text: str) -> bool:
+    return any(char in text for char in "\x1b\x9b\x07\u202e")
+
+
+def joined(text: str) -> str:
+    """A table's text without the blanks and breaks of its layout."""
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_index_shows_what_it_refuses_as_it_is_called(
+    moviola: Run, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    if terminal:  # then the progress bar shows ids too
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    words = ("--library", tmp_path / "[lib]", "--encoder", "demo", "--sentences", "none")
+    answer = moviola("index", hostile, *words)
+    assert answer.code == 3
+    assert f"{tmp_path / '[lib]'}: {len(IDS)} added" in answer.out
+    assert f"refused: [/i] {REPLACED}[5mno film: " in answer.err
+    assert "\x1b[5m" not in answer.err and "\x1b[2J" not in answer.err
+
+
+def test_list_shows_ids_letter_by_letter(moviola: Run, hostile_library: Path) -> None:
+    answer = moviola("list", "-l", hostile_library)
+    assert answer.code == 0
+    for video_id in IDS:
+        assert joined(plain(video_id)) in joined(answer.out)
+    assert not steers(answer.out)
+
+
+@pytest.mark.parametrize("video_id", IDS)
+def test_show_and_remove_take_every_id(
+    moviola: Run, hostile_library: Path, tmp_path: Path, video_id: str
+) -> None:
+    shown = moviola("show", video_id, "-l", hostile_library)
+    assert shown.code == 0
+    assert f" video_id  {plain(video_id)}\n" in shown.out and not steers(shown.out)
+    lib = shutil.copytree(hostile_library, tmp_path / "lib")
+    assert json.loads(moviola("remove", video_id, "-l", lib, "--json").out) == {"removed": [video_id]}
+
+
+def test_search_shows_ids_files_and_subtitles(
+    moviola: Run, hostile_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    answer = moviola("search", "nobody remembered winter", "-l", hostile_library)
+    assert answer.code == 0
+    assert "Nobody [b]remembered[/" in answer.out
+    for video_id in IDS:
+        assert plain(video_id) in answer.out
+        assert f"{plain(video_id.rsplit('/')[-1])}.mp4" in answer.out
+    assert not steers(answer.out)
+    limited = moviola("search", "nobody", "-l", hostile_library, "--video", IDS[1])
+    assert limited.code == 0 and "x[/b]" in limited.out
+
+
+def test_json_holds_every_letter_and_steers_nothing(moviola: Run, hostile_library: Path) -> None:
+    answer = moviola("search", "nobody remembered winter", "-l", hostile_library, "--json")
+    assert not steers(answer.out)
+    assert sorted(moment["video_id"] for moment in json.loads(answer.out)) == sorted(IDS)
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[eng]", "\x1b[2J", ":smile:"])
+def test_errors_show_names_as_they_are(moviola: Run, hostile_library: Path, name: str) -> None:
+    for words in (("show", name), ("search", "x", "--video", name), ("remove", name)):
+        answer = moviola(*words, "-l", hostile_library)
+        assert answer.code == 1
+        assert answer.err.startswith(f"error: {plain(name)}: no such video") and not steers(answer.err)
+    assert moviola("search", "x", "--nosuch", name, "-l", hostile_library).code == 2
+
+
+def test_an_id_that_is_no_unicode_is_an_error(moviola: Run, hostile_library: Path) -> None:
+    answer = moviola("show", "\udcff", "-l", hostile_library)
+    assert (answer.code, answer.err) == (1, "error: '\\udcff': no Unicode text; give the file another name\n")
+
+
+def test_file_names_that_are_no_unicode_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_json({"path": "films/\udcff.mp4", "said": "Tür\x9b"})
+    out = capsys.readouterr().out
+    out.encode()
+    assert "Tür" in out
+    assert json.loads(out) == {"path": "films/\udcff.mp4", "said": "Tür\x9b"}

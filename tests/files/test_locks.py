@@ -1,0 +1,80 @@
+"""One writer at a time, whether the other is a process, a thread or this very one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from moviola.errors import InvalidValue, LibraryLocked
+from moviola.files.locks import exclusive
+
+TRY = """
+import sys
+from pathlib import Path
+from moviola.files.locks import exclusive
+with exclusive(Path(sys.argv[1])):
+    print("taken")
+"""
+
+
+def _other_process(lock: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", TRY, str(lock)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_another_process_is_refused_with_the_owners_id(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    with exclusive(lock):
+        found = _other_process(lock)
+    assert f"LibraryLocked: {tmp_path}: process {os.getpid()} is writing" in found.stderr
+    assert _other_process(lock).stdout == "taken\n"
+
+
+def test_the_same_process_is_refused_in_either_thread(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    refused: list[bool] = []
+
+    def attempt() -> None:
+        try:
+            with exclusive(lock):
+                refused.append(False)
+        except LibraryLocked:
+            refused.append(True)
+
+    with exclusive(lock):
+        attempt()
+        thread = threading.Thread(target=attempt)
+        thread.start()
+        thread.join()
+    attempt()
+    assert refused == [True, True, False]
+
+
+def test_an_error_inside_releases_the_lock(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    with pytest.raises(RuntimeError), exclusive(lock):
+        raise RuntimeError
+    with exclusive(lock):
+        pass
+
+
+def test_what_a_killed_owner_left_does_not_lock(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".lock.owner").write_text("1")
+    with exclusive(tmp_path / ".lock"):
+        assert (tmp_path / ".lock.owner").read_text() == str(os.getpid())
+
+
+def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="cannot be locked"), exclusive(tmp_path):
+        pass

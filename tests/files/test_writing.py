@@ -1,0 +1,130 @@
+"""Files are whole or not there, and a place that cannot be written is named."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from moviola.errors import InvalidValue
+from moviola.files.writing import atomic_write, draft_of, write_json, write_text
+
+
+def test_parent_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b" / "c.txt"
+    write_text(file, "one\ntwo\n")
+    assert file.read_bytes() == b"one\ntwo\n"
+    assert [entry.name for entry in file.parent.iterdir()] == ["c.txt"]
+
+
+def test_json_keeps_letters_of_all_scripts(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"é": [1]})
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == '{"é": [1]}\n'
+
+
+def test_bytes(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "a", "wb") as file:
+        file.write(b"\r\n\x00")
+    assert (tmp_path / "a").read_bytes() == b"\r\n\x00"
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    write_text(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_failure_inside_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("old")
+
+    def fail() -> None:
+        with atomic_write(file) as out:
+            out.write("new")
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        fail()
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_readers_see_the_old_file_until_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("old")
+    with atomic_write(file) as out:
+        out.write("new")
+        out.flush()
+        assert file.read_text() == "old"
+    assert file.read_text() == "new"
+
+
+def test_a_library_may_write_the_draft_by_its_name(tmp_path: Path) -> None:
+    with draft_of(tmp_path / "a") as draft:
+        draft.write_text("whole")
+        assert draft.parent == tmp_path
+    assert (tmp_path / "a").read_text() == "whole"
+
+
+def test_a_symbolic_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "a")
+    write_text(tmp_path / "link", "x")
+    assert (tmp_path / "elsewhere" / "a").read_text() == "x"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_name_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    write_text(tmp_path / ("n" * 255), "x")
+    assert (tmp_path / ("n" * 255)).read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "it is no regular file"),
+        ("file/below", "Not a directory|File exists"),
+        ("n" * 256, "File name too long"),
+        ("pipe", "it is no regular file"),
+    ],
+)
+def test_impossible_places_are_named(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InvalidValue, match=rf"cannot be written \(({reason})\); name a"):
+        write_text(tmp_path / name, "x")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("old")
+
+    def fill() -> None:
+        with atomic_write(file) as out:
+            out.write("new")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InvalidValue, match=r"a: cannot be written \(No space left on device\)"):
+        fill()
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_failure_at_another_file_keeps_its_own_name(tmp_path: Path) -> None:
+    def copy() -> None:
+        with atomic_write(tmp_path / "a") as out:
+            out.write((tmp_path / "absent").read_text())
+
+    with pytest.raises(FileNotFoundError, match="absent"):
+        copy()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_that_is_no_unicode_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"a: cannot be written \('\\udcff' is no Unicode text\)"):
+        write_text(tmp_path / "a", "name \udcff")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,248 @@
+"""One bad file stops nobody: it is refused with its reason, and the good files after it go in."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from av.video.frame import VideoFrame
+
+from moviola.errors import LibraryError, NotFound
+from moviola.features import FeatureShards
+from moviola.library import scan
+from moviola.search import Library
+
+# Sorts after all names below, so that it is reached only if none of them stops the work.
+GOOD = "z_good"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, film: Callable[..., Path]) -> Path:
+    """A folder with one good film, the last one by name."""
+    return film(tmp_path / "films" / f"{GOOD}.mp4", 6, seed=1).parent
+
+
+@pytest.fixture
+def empty(opened: Callable[..., Library]) -> Library:
+    """A library with nothing in it."""
+    return opened(encoder="demo", sentence_encoder="none")
+
+
+def a_gif(path: Path, width: int, height: int) -> None:
+    """Two pictures of which one pixel is given: some bytes that declare any size."""
+    picture = b"\x21\xf9\x04\x04\x32\0\0\0" + b"\x2c" + bytes(4) + b"\1\0\1\0\0" + b"\x02\x02\x44\x01\x00"
+    size = width.to_bytes(2, "little") + height.to_bytes(2, "little")
+    path.write_bytes(b"GIF89a" + size + b"\x80\0\0" + bytes(3) + b"\xff\xff\xff" + 2 * picture + b"\x3b")
+
+
+def a_ribbon(path: Path) -> None:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("ffv1", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 20_000, 2, "yuv420p"
+        for number in range(5):
+            picture = VideoFrame.from_ndarray(np.zeros((2, 20_000, 3), np.uint8)).reformat(format="yuv420p")
+            picture.pts, picture.time_base = number, Fraction(1, 5)
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+
+
+def a_slow_clock(path: Path, film: Callable[..., Path]) -> None:
+    """96 pictures, each 512 ticks of what is 1/12,800 s by right and half a second by the header."""
+    film(path, 96 / 5, seed=3)
+    data = bytearray(path.read_bytes())
+    scale = data.index(b"mdhd") + 16
+    ticks = int.from_bytes(data[scale : scale + 4], "big") // 5
+    data[scale : scale + 4] = max(1, ticks // 256).to_bytes(4, "big")
+    path.write_bytes(data)
+
+
+MAKERS: dict[str, tuple[Callable[[Path, Callable[..., Path]], Any], str]] = {
+    "wide.gif": (lambda path, _: a_gif(path, 65_000, 1), r"wide\.gif: pictures of 65000 x 1 pixels"),
+    "tall.gif": (lambda path, _: a_gif(path, 1, 65_000), r"tall\.gif: pictures of 1 x 65000 pixels"),
+    "wide.mkv": (lambda path, _: a_ribbon(path), r"wide\.mkv: pictures of 20000 x 2 pixels"),
+    "huge.gif": (lambda path, _: a_gif(path, 16_000, 16_000), r"huge\.gif: pictures of 16000 x 16000 pixels"),
+    "slow.mp4": (a_slow_clock, r"slow\.mp4: damaged header: a picture every \d+ s"),
+    "self.mp4": (lambda path, _: path.symlink_to(path), r"self\.mp4: cannot be read \(Too many levels"),
+    "nowhere.mp4": (lambda path, _: path.symlink_to("gone.mp4"), r"nowhere\.mp4: .*link to a file that does"),
+    "pipe.mp4": (lambda path, _: os.mkfifo(path), r"pipe\.mp4: a named pipe"),
+    "caf\udce9.mp4": (
+        lambda path, _: path.write_bytes(b"x"),
+        r"caf\\xe9\.mp4: its path is not UTF-8; rename",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_bad_file_is_refused_and_the_next_one_goes_in(
+    folder: Path, empty: Library, film: Callable[..., Path], name: str
+) -> None:
+    make, reason = MAKERS[name]
+    make(folder / name, film)
+    report = empty.index(folder)
+    assert report.added == [GOOD]
+    ((video_id, told),) = report.refused.items()
+    assert re.match(reason, told), told
+    assert told.endswith("; skipped")
+    (video_id + told).encode()  # can be printed
+    assert empty.verify() == []
+    again = empty.index(folder)
+    assert again.unchanged == [GOOD]
+    assert again.refused == report.refused
+
+
+def test_a_bad_file_that_is_named_itself_is_refused(folder: Path, empty: Library) -> None:
+    os.mkfifo(folder / "pipe.mp4")
+    (folder / "self.mp4").symlink_to("self.mp4")
+    report = empty.index(folder / "pipe.mp4", folder / "self.mp4", folder / f"{GOOD}.mp4")
+    assert (set(report.refused), report.added) == ({"pipe", "self"}, [GOOD])
+    with pytest.raises(NotFound, match=r"nobody\\xff: no such file or folder"):
+        empty.index(folder / "nobody\udcff")
+
+
+def test_a_pipe_for_subtitles_is_told_of(folder: Path, empty: Library) -> None:
+    os.mkfifo(folder / f"{GOOD}.srt")
+    (folder / f"{GOOD}.en.srt").symlink_to(f"{GOOD}.en.srt")
+    report = empty.index(folder)
+    assert report.added == [GOOD]
+    assert "a named pipe" in report.subtitle_problems[GOOD]
+    assert "Too many levels" in report.subtitle_problems[GOOD]
+    assert empty.index(folder).unchanged == [GOOD]
+
+
+def test_names_that_are_not_utf8_beside_good_films(folder: Path, empty: Library) -> None:
+    (folder / "notes.\udcff").write_text("x")
+    (folder / f"{GOOD}.\udce9.srt").write_text("x")
+    (folder / "sub\udce9").mkdir()
+    (folder / "sub\udce9" / "inner.mp4").write_bytes(b"x")
+    report = empty.index(folder)
+    assert report.added == [GOOD]
+    assert list(report.refused) == ["sub\\xe9/inner"]
+    assert [Path(path).name for path in report.ignored] == ["notes.\\xff"]
+
+
+def test_a_file_that_cannot_be_read_is_refused_and_what_is_in_stays(
+    folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, size: int) -> str:
+        if path.name != f"{GOOD}.mp4":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return content_hash(path, size)
+
+    content_hash = scan.content_hash
+    film(folder / "a.mp4", 5, seed=5)
+    film(folder / "b.mp4", 5, seed=6)
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "content_hash", refuse)
+        report = empty.index(folder)
+        assert report.added == [GOOD]
+        assert set(report.refused) == {"a", "b"}
+        assert report.refused["a"].startswith("a.mp4: cannot be read (Permission denied)")
+    assert sorted(empty.index(folder).added) == ["a", "b"]
+    os.utime(folder / "b.mp4", (1, 1))
+    monkeypatch.setattr(scan, "content_hash", refuse)
+    assert list(empty.index(folder).refused) == ["b"]
+    assert [video.video_id for video in empty.videos()] == ["a", "b", GOOD]
+
+
+def test_a_folder_that_cannot_be_listed_is_told_of_and_nothing_of_it_is_pruned(
+    folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = film(folder / "inner" / "a.mp4", 5, seed=5).parent
+    empty.index(folder)
+    scandir, stat = os.scandir, Path.stat
+
+    def closed_scandir(path: Any = ".") -> Any:
+        if Path(path) == inner:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    def closed_stat(path: Path, **how: bool) -> os.stat_result:
+        if path.parent == inner:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(os, "scandir", closed_scandir)
+    monkeypatch.setattr(Path, "stat", closed_stat)
+    report = empty.index(folder, prune=True)
+    assert report.refused == {str(inner): f"{inner}: cannot be read (Permission denied); skipped"}
+    assert not report.missing and not report.removed
+    assert len(empty) == 2
+
+
+def test_an_error_of_the_disk_while_decoding_refuses_the_file(
+    folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moviola.library import ingest
+
+    probe = ingest.probe
+
+    def failing(path: Path) -> Any:
+        if path.name == "a.mp4":
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return probe(path)
+
+    film(folder / "a.mp4", 5, seed=5)
+    monkeypatch.setattr(ingest, "probe", failing)
+    report = empty.index(folder)
+    assert report.added == [GOOD]
+    assert report.refused == {"a": "a.mp4: cannot be read (Input/output error); skipped"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), sqlite3.OperationalError("database or disk is full")],
+)
+def test_a_full_disk_is_said_and_work_goes_on_later(
+    folder: Path,
+    empty: Library,
+    film: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    film(folder / "a.mp4", 5, seed=5)
+    append, calls = FeatureShards.append, []
+
+    def full(self: Any, *args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 2:
+            raise error
+        return append(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FeatureShards, "append", full)
+        with pytest.raises(LibraryError, match=r"cannot be written .*(No space|disk is full)"):
+            empty.index(folder)
+    report = empty.index(folder)
+    assert (report.unchanged, report.added) == (["a"], [GOOD])
+    assert empty.verify() == []
+
+
+def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(
+    tmp_path: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hole lies where the hash, which reads pieces of a file, does not look."""
+    monkeypatch.setattr(scan, "_CHUNK", 512)
+    path = film(tmp_path / "films" / "film.mp4", 40, seed=7)
+    whole = path.read_bytes()
+    third = (len(whole) - 512) // 3
+    hole = slice(third + 512, 2 * third)
+    path.write_bytes(whole[: hole.start] + bytes(hole.stop - hole.start) + whole[hole.stop :])
+    digest = scan.content_hash(path, len(whole))
+    report = empty.index(path)
+    assert list(report.partial) == ["film"]
+    path.write_bytes(whole)
+    os.utime(path, ns=(1, 1))
+    assert scan.content_hash(path, len(whole)) == digest
+    report = empty.index(path)
+    assert report.updated == ["film"]
+    assert empty.catalogue.video("film").state == "ready"
+    assert not report.partial

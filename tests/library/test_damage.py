@@ -1,0 +1,114 @@
+"""A damaged file of a library: an error that names it, or an answer, but never a traceback."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.errors import LibraryError, MoviolaError
+from moviola.search import Library
+
+Damage = Callable[[bytes], bytes]
+
+
+@pytest.fixture
+def closed(library: Library) -> Path:
+    """The folder of a library whose catalogue is one file, without a journal."""
+    library.close()
+    return library.folder
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: b"",
+        lambda whole: whole[:50],
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: whole[:4096],
+        lambda whole: b"nothing of a database" * 500,
+        lambda whole: b"SQLite format 3\0" + b"\xff" * 4000,
+    ],
+    ids=["empty", "header", "half", "page", "text", "noise"],
+)
+def test_a_damaged_catalogue_is_refused(closed: Path, damage: Damage, read_only: bool) -> None:
+    path = closed / "catalogue.sqlite"
+    path.write_bytes(damage(path.read_bytes()))
+    with (
+        pytest.raises(LibraryError, match=r"catalogue\.sqlite: .*restore a copy or index into a new library"),
+        Library(closed, read_only=read_only) as library,
+    ):
+        library.search("the lighthouse keeper")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE meta",
+        "DROP TABLE cues",
+        "DROP TABLE videos",
+        "ALTER TABLE videos DROP COLUMN codec",
+        "DELETE FROM meta",
+        "DELETE FROM feature_ends",
+        "UPDATE videos SET size = 'large' WHERE video_id = 'a'",
+        "UPDATE videos SET frame_offset = NULL",
+        "UPDATE videos SET frame_count = -3",
+        "UPDATE cues SET start = 'late'",
+    ],
+)
+def test_a_catalogue_that_lacks_something_is_refused(closed: Path, change: str) -> None:
+    with closing(sqlite3.connect(closed / "catalogue.sqlite")) as db:
+        db.execute(change)
+        db.commit()
+    with (
+        pytest.raises(LibraryError, match=r"catalogue\.sqlite: damaged catalogue .*; restore a copy"),
+        Library(closed) as library,
+    ):
+        library.search("the lighthouse keeper")
+
+
+def test_an_emptied_catalogue_stays_as_it_is(closed: Path) -> None:
+    """It must not become a library without videos: then nobody would look for a copy of it."""
+    path = closed / "catalogue.sqlite"
+    path.write_bytes(b"")
+    with pytest.raises(LibraryError):
+        Library(closed)
+    assert path.read_bytes() == b""
+
+
+def test_a_catalogue_that_is_gone_is_refused(closed: Path) -> None:
+    (closed / "catalogue.sqlite").unlink()
+    with pytest.raises(LibraryError, match=r"catalogue\.sqlite: missing"):
+        Library(closed)
+
+
+def test_a_closed_library_says_so(library: Library) -> None:
+    library.close()
+    with pytest.raises(LibraryError, match="was closed"):
+        library.videos()
+
+
+@pytest.mark.parametrize("name", ["catalogue.sqlite", "moviola.toml", "index/segments.json"])
+def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name: str) -> None:
+    path = closed / name
+    whole = path.read_bytes()
+    generator = np.random.default_rng(0)
+    refused = 0
+    for _ in range(60):
+        harmed = bytearray(whole)
+        for place in generator.integers(0, len(whole), generator.integers(1, 30)):
+            harmed[place] = generator.integers(0, 256)
+        path.write_bytes(harmed[: generator.integers(1, len(whole))] if generator.random() < 0.3 else harmed)
+        try:
+            with Library(closed, read_only=True) as library:
+                library.verify()
+                library.search("the lighthouse keeper", top_k=3)
+        except MoviolaError as error:
+            assert str(closed) in str(error)
+            refused += 1
+    assert refused or name == "index/segments.json"  # an index is made anew
