@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.features import Computed, convert
+from moviola.features import Computed, convert
 
 EVENTS = ("opens a door", "takes a key", "drops a ball", "goes to the box", "waits", "turns around")
 MANY_EVENTS = (*EVENTS, "closes a door", "drops a key", "picks up a ball", "opens the box")
