@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
+from moviola.datasets.readers.queries import read_queries
 from moviola.measures import Qrels, Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Query

@@ -17,8 +17,8 @@ from rich.table import Table
 
 from moviola import Library
 from moviola.cli.app import console
-from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
+from moviola.datasets.readers.queries import read_queries
 from moviola.export import clock, export_sheet
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video

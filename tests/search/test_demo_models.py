@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import moviola
 from moviola.cli import app
-from moviola.cli.queries import read_queries
 from moviola.datasets import gridhouse
+from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, NotFound

@@ -130,9 +130,9 @@ def pseudo(
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
     """
-    from moviola.cli.queries import read_queries
     from moviola.datasets.building.pseudo import pseudo_training_set
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
     from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
@@ -304,11 +304,11 @@ def candidates(
 
     Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
     """
-    from moviola.cli.queries import read_queries
     from moviola.datasets.building.annotation_files import write_pairs
     from moviola.datasets.building.labelstudio import candidate_pairs
     from moviola.datasets.building.pseudo import candidates as most_similar
     from moviola.datasets.readers import read_annotations
+    from moviola.datasets.readers.queries import read_queries
 
     found = read_annotations(path, kind)
     texts = {query.query_id: query.text for query in read_queries(queries)}

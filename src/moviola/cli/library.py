@@ -264,7 +264,7 @@ def _answer_file(lib: Library, queries: Path, run: Path, limits: dict[str, Any],
     from rich.console import Console
     from rich.progress import track
 
-    from moviola.cli.queries import read_queries
+    from moviola.datasets.readers.queries import read_queries
 
     asked = read_queries(queries)
     err = Console(stderr=True)
