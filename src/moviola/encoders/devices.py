@@ -52,8 +52,8 @@ class DeviceChoice:
             else:
                 self._device = "mps" if torch.backends.mps.is_available() else "cpu"
         kind = self._device.split(":")[0]
-        there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-        if not there[kind]:
+        available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        if not available[kind]:
             raise InvalidValue(f"device {self._device!r}: this machine has none; choose auto or cpu")
         return self._device
 

@@ -58,13 +58,13 @@ class Calibration:
         Raises:
             DataError: it is malformed.
         """
-        kept = extra.get(KEY)
-        if kept is None:
+        stored = extra.get(KEY)
+        if stored is None:
             return None
         try:
-            return cls(float(kept["slope"]), float(kept["intercept"]))
+            return cls(float(stored["slope"]), float(stored["intercept"]))
         except (TypeError, KeyError, ValueError, InvalidValue) as error:
             raise DataError(
-                f"{folder / 'config.json'}: extra.{KEY} = {kept!r} is no slope above 0 with an intercept; "
+                f"{folder / 'config.json'}: extra.{KEY} = {stored!r} is no slope above 0 with an intercept; "
                 "train the model again, or take the entry out (scores are then set against chance)"
             ) from error
