@@ -139,9 +139,9 @@ def test_pictures_alone() -> None:
 
 def test_subtitles_must_be_what_the_model_has() -> None:
     visual, mask, subtitles = corpus([6, 4])
-    with pytest.raises(InvalidValue, match="none were given to a model with subtitle_size 5"):
+    with pytest.raises(InvalidValue, match="subtitles missing: this model has subtitle_size 5"):
         model_of(TINY).encode_context(visual, mask, None)
-    with pytest.raises(InvalidValue, match="given to a model with subtitle_size 0"):
+    with pytest.raises(InvalidValue, match="subtitles given: this model has subtitle_size 0"):
         model_of(replace(TINY, subtitle_size=0)).encode_context(visual, mask, subtitles)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 __all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked", "rows_at_once"]
 
 _LARGEST = 2**26
-"""About so many numbers the largest tensor of a ranking has, 256 MiB of float32."""
+"""Numbers in the largest tensor of a ranking: 256 MiB of float32."""
 
 
 def rows_at_once(numbers: int) -> int:

@@ -231,7 +231,7 @@ def span_logits(
     Returns:
         (..., L), :data:`MASKED` at padded clips.
     """
-    seen = similarity if reference_padding else similarity * mask
-    with full_precision(seen):
-        logits = predictor(seen.reshape(-1, 1, seen.shape[-1]).to(predictor.weight.dtype))
-    return masked_fill(logits.view(seen.shape), mask)
+    curve = similarity if reference_padding else similarity * mask
+    with full_precision(curve):
+        logits = predictor(curve.reshape(-1, 1, curve.shape[-1]).to(predictor.weight.dtype))
+    return masked_fill(logits.view(curve.shape), mask)

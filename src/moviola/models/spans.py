@@ -150,7 +150,7 @@ def clip_windows(
         ends: (N,) seconds, at most the video's duration.
         clips: (N,) or one number, how many clips of the video are stored, >= 1.
         clip_seconds: length of a stored clip.
-        longest: how many clips the model takes; longer windows are pooled to so many (:func:`pool_clips`).
+        longest: how many clips the model takes; longer windows are pooled to that many (:func:`pool_clips`).
 
     A window behind the last stored clip becomes that clip.
 
@@ -164,10 +164,10 @@ def clip_windows(
     first = np.clip(first, 0, stored - 1)
     stop = np.ceil(np.divide(ends, clip_seconds, dtype=np.float64)).astype(np.int64)
     stop = np.clip(stop, first + 1, stored)
-    seen = np.minimum(stop - first, longest)
-    seen_seconds: NDArray[np.float64] = (stop - first) * clip_seconds / seen
+    pooled = np.minimum(stop - first, longest)
+    pooled_seconds: NDArray[np.float64] = (stop - first) * clip_seconds / pooled
     start: NDArray[np.float64] = np.multiply(first, clip_seconds, dtype=np.float64)
-    return ClipWindows(first, stop, seen, seen_seconds, start)
+    return ClipWindows(first, stop, pooled, pooled_seconds, start)
 
 
 def pool_clips(features: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
@@ -334,7 +334,7 @@ def corpus_spans(
         end: (Q, T, L) float32.
         shortest: smallest ``end - start`` in clips that is allowed.
         longest: the first ``end - start`` that is no longer allowed.
-        k: how many spans a query.
+        k: how many spans per query.
         combine: see :func:`span_band`.
 
     Returns:

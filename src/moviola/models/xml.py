@@ -4,8 +4,9 @@ Lei et al., "TVR: A Large-Scale Dataset for Video-Subtitle Moment Retrieval" (EC
 TVR-Ranking (appendix C) trains it for ranked retrieval; with the potentially relevant pairs of Maeoki et al.
 (:mod:`moviola.models.relevant_pairs`) it is also the backbone of that paper.
 
-A query becomes one vector a stream (pictures, and subtitles where there are any). A video becomes two vectors
-a clip and stream: the first finds the video, the second, which has looked at the other stream, the moment.
+A query becomes one vector per stream (pictures, and subtitles where there are any). A video becomes two
+vectors per clip and stream: the first finds the video, the second, which has read the other stream, the
+moment.
 
 Where it departs from the texts:
 
@@ -20,9 +21,7 @@ Where it departs from the texts:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +36,6 @@ from moviola.models.layers import (
     LearnedPositions,
     ModularQuery,
     best_clip_score,
-    cross_attention_bias,
     full_precision,
     initialise,
     self_attention_bias,
@@ -46,6 +44,7 @@ from moviola.models.layers import (
 from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
 from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
+from moviola.models.streams import TwoStreams
 
 __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 
@@ -143,7 +142,7 @@ class XMLQueries:
     """Q encoded queries.
 
     Attributes:
-        retrieval: (Q, S, D) float32, one vector a stream, to compare with a context's ``retrieval``.
+        retrieval: (Q, S, D) float32, one vector per stream, to compare with a context's ``retrieval``.
         localisation: (Q, S * D) float32, the same for its ``localisation``.
     """
 
@@ -159,28 +158,26 @@ class XMLQueries:
         return XMLQueries(self.retrieval[rows], self.localisation[rows])
 
 
-class XML(nn.Module):
-    """See the module. Keys of the state dict are those of the release."""
+class XML(TwoStreams):
+    """Encodes, trains and ranks as section 4 of TVR says; keys of the state dict are those of the release."""
 
     def __init__(self, config: XMLConfig) -> None:
-        super().__init__()
+        super().__init__(config.visual_size, config.subtitle_size, reference_padding=config.reference_padding)
         self.config = config
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
         self.query_input_proj = InputProjection(config.query_size, size, dropout)
         self.query_encoder = AttentionBlock(size, heads, dropout)
-        features = {"video": config.visual_size, "sub": config.subtitle_size}
-        self.streams = [stream for stream, width in features.items() if width]
-        for stream in self.streams:
-            self.add_module(f"{stream}_input_proj", InputProjection(features[stream], size, dropout))
+        for stream, features in self.stream_sizes.items():
+            self.add_module(f"{stream}_input_proj", InputProjection(features, size, dropout))
             self.add_module(f"{stream}_encoder1", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_encoder2", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
-            if len(self.streams) > 1:
+            if len(self.stream_sizes) > 1:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
-        self.modular_vector_mapping = ModularQuery(size, len(self.streams))
+        self.modular_vector_mapping = ModularQuery(size, len(self.stream_sizes))
         self.merged_st_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
         initialise(self)
@@ -198,30 +195,9 @@ class XML(nn.Module):
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
         """
-        if (subtitles is None) == bool(self.config.subtitle_size):
-            raise InvalidValue(
-                f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size="
-                f"{self.config.subtitle_size}; give features of that size, or None where it is 0"
-            )
-        reference = self.config.reference_padding
-        bias = self_attention_bias(mask, reference_padding=reference)
-        inputs = dict(zip(self.streams, (visual, subtitles), strict=False))
-        first = {
-            stream: self._part(stream, "encoder1")(
-                self.ctx_pos_embed(self._part(stream, "input_proj")(features)), bias
-            )
-            for stream, features in inputs.items()
-        }
-        crossed = first
-        if len(first) > 1:
-            cross_bias = cross_attention_bias(mask, mask, reference_padding=reference)
-            crossed = {
-                stream: self._part(stream, "cross_layernorm")(
-                    self._part(stream, "cross_att")(first[stream], first[other], cross_bias) + first[stream]
-                )
-                for stream, other in (("video", "sub"), ("sub", "video"))
-            }
-        second = [self._part(stream, "encoder2")(features, bias) for stream, features in crossed.items()]
+        first, crossed = self.attended_streams(visual, mask, subtitles)
+        bias = self_attention_bias(mask, reference_padding=self.reference_padding)
+        second = [self.part(stream, "encoder2", clips, bias) for stream, clips in crossed.items()]
         retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.cat(second, dim=-1)
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
@@ -231,18 +207,15 @@ class XML(nn.Module):
         Raises:
             InvalidValue: a query has more than ``max_tokens`` tokens.
         """
-        bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
+        bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
         with full_precision(tokens):
             pooled = self.modular_vector_mapping(tokens.float(), query_mask)
             mapped = [
-                self._part(stream, "query_linear")(pooled[:, number])
-                for number, stream in enumerate(self.streams)
+                self.part(stream, "query_linear", pooled[:, number])
+                for number, stream in enumerate(self.stream_sizes)
             ]
         return XMLQueries(pooled, torch.cat(mapped, dim=-1))
-
-    def _part(self, stream: str, name: str) -> Callable[..., Tensor]:
-        return cast("Callable[..., Tensor]", self.get_submodule(f"{stream}_{name}"))
 
     # ---- scores ------------------------------------------------------------------------------------------
 
@@ -251,7 +224,7 @@ class XML(nn.Module):
         with full_precision(context.mask):
             scores = [
                 best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
-                for stream in range(len(self.streams))
+                for stream in range(len(self.stream_sizes))
             ]
             return torch.stack(scores).mean(dim=0)
 
@@ -267,8 +240,8 @@ class XML(nn.Module):
         self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         with full_precision(clips):
-            curve = torch.einsum(product, queries.localisation, clips) / len(self.streams)
-            reference = self.config.reference_padding
+            curve = torch.einsum(product, queries.localisation, clips) / len(self.stream_sizes)
+            reference = self.reference_padding
             return (
                 span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
                 span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
@@ -360,7 +333,7 @@ class XML(nn.Module):
         return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
-        """Moments of one known video a query (SVMR): p(start) p(end).
+        """Moments in one known video per query (SVMR): p(start) p(end).
 
         Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
         """

@@ -32,9 +32,9 @@ class QueryAwareFeatures(nn.Module):
         both_valid = mask[..., None] * query_mask[:, None, None, :]
         similarity = masked_fill(similarity, both_valid)
         query_of_clip = torch.einsum("qvlt,qtd->qvld", similarity.softmax(dim=-1), tokens)
-        # one vector a video: its clips, as each is asked for by the token that it fits best
-        wanted = similarity.amax(dim=-1).softmax(dim=-1)
-        video = torch.einsum("qvl,qvld->qvd", wanted, clips)[:, :, None]
+        # one vector per video: its clips, each weighed by the token that it fits best
+        weights = similarity.amax(dim=-1).softmax(dim=-1)
+        video = torch.einsum("qvl,qvld->qvd", weights, clips)[:, :, None]
         return torch.cat([clips, query_of_clip, clips * query_of_clip, clips * video], dim=-1)
 
 
@@ -69,8 +69,8 @@ class ClipScore(nn.Module):
         )
 
     def forward(self, features: Tensor, mask: Tensor) -> Tensor:
-        seen = features if self.reference_padding else features * mask[:, :, None]
-        return masked_fill(self.clip_score_predictor(seen.transpose(1, 2))[:, 0], mask)
+        inputs = features if self.reference_padding else features * mask[:, :, None]
+        return masked_fill(self.clip_score_predictor(inputs.transpose(1, 2))[:, 0], mask)
 
 
 class MomentHead(nn.Module):

@@ -209,7 +209,7 @@ class Conquer(nn.Module):
             pairs_at_once: pairs of a query and a video that are matched at once, which bounds the memory.
 
         Returns:
-            ``config.top_moments`` moments a query; their ``video`` is a row of ``context``.
+            ``config.top_moments`` moments per query; their ``video`` is a row of ``context``.
 
         Raises:
             InvalidValue: a candidate's first-stage score is negative under the general similarity, or

@@ -1,9 +1,9 @@
 """PREM: partial relevance enhancement (Hou et al., "Improving Video Corpus Moment Retrieval with Partial
 Relevance Enhancement").
 
-Two models trained one after the other. The *collaborative retriever* ranks videos: one query vector a stream
-(pictures, subtitles), each compared with the best clip of its stream. The *focus-then-fuse localizer* reads
-the best ten videos together with the query and scores every clip as a start and as an end.
+Two models trained one after the other. The *collaborative retriever* ranks videos: one query vector per
+stream (pictures, subtitles), each compared with the best clip of its stream. The *focus-then-fuse localizer*
+reads the best ten videos together with the query and scores every clip as a start and as an end.
 
 Streams are stacked: ``S`` = 2 (pictures, then subtitles), or 1 where ``subtitle_size`` or ``visual_size`` is
 0; scores are then those of the one stream, not halved (DiDeMo has pictures only).

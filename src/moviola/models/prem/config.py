@@ -29,8 +29,8 @@ class PremConfig:
         max_clips, max_tokens: most clips of a video and tokens of a query.
         fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
         mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream.
-        pooling: how the retriever's words become a vector a stream: modality-specific (equation 5), or the
-            mean or maximum of the words for both streams (table 3).
+        pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
+            the mean or maximum of the tokens for both streams (table 3).
         positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside
             it; the best of the moment; or the best of the whole video (table 2, "SR", "WR").
         weak_weight: λ of equation 8.
@@ -43,7 +43,7 @@ class PremConfig:
         adversarial_iou: a span above this IoU with the moment is a positive.
         adversarial_predictions: best predictions of a negative video that are negatives.
         clip_seconds: length of a clip.
-        top_videos: so many videos are localized in for a query.
+        top_videos: how many videos are searched for the moments of a query.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
             the last clip of the moment.
         nms: predictions of one video above this IoU with a better one are dropped.

@@ -95,14 +95,14 @@ class Prem(nn.Module):
             context: the corpus.
 
         Returns:
-            ``config.top_moments`` moments a query.
+            ``config.top_moments`` moments per query.
         """
         queries = self.encode_query(query, query_mask)
         rows, similarity = self._rank_videos(queries.units, context, self.config.top_videos)
         return self._localize(queries, context, rows, similarity / self.config.temperature)
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: PremContext, video: Tensor) -> Ranked:
-        """Moments of one given video a query, ``video`` (Q,) int64 rows, by start + end (SVMR)."""
+        """Moments in one given video per query, ``video`` (Q,) int64 rows, by start + end (SVMR)."""
         rows = video[:, None]
         prior = torch.zeros_like(rows, dtype=query.dtype)
         return self._localize(self.encode_query(query, query_mask), context, rows, prior)

@@ -57,7 +57,7 @@ def relevant_spans(
 def suppress_spans(scores: Tensor, *, threshold: float, keep: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The best spans of R videos together, without those too like a better one of the same video.
 
-    Exact greedy suppression over all spans at once, one step a moment kept.
+    Exact greedy suppression over all spans at once, one step per moment that is kept.
 
     Args:
         scores: (Q, R, L, W), of the span that starts at clip l and has w + 1 clips; -inf where there is none.

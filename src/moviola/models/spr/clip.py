@@ -159,7 +159,7 @@ class SprClip(Towers):
         """
         if query.ndim == 3 and query.shape[1] != 1:
             raise InvalidValue(
-                f"query of shape {tuple(query.shape)}: SPR_CLIP takes one sentence feature a query, "
+                f"query of shape {tuple(query.shape)}: SPR_CLIP takes one sentence feature per query, "
                 "(Q, 1, d); encode the queries as sentences"
             )
         return self.encode_queries(query.reshape(len(query), -1))
@@ -228,8 +228,8 @@ class SprClip(Towers):
             weak_positives: a window that answers each pair's query less well than the pair's own.
 
         Returns:
-            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where asked for, ``hard_negative`` and
-            ``weak``; each a float32 scalar.
+            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where their windows are given,
+            ``hard_negative`` and ``weak``; each a float32 scalar.
         """
         config, scale = self.config, self.pt_clip_logit_scale.exp()
         queries = self.encode_query(batch.query)

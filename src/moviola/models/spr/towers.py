@@ -110,8 +110,8 @@ class _Block(nn.Module):
         self.ln_2 = nn.LayerNorm(sizes.hidden_size)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        seen = x + self.attn(self.ln_1(x), bias)
-        out: Tensor = seen + self.mlp(self.ln_2(seen))
+        attended = x + self.attn(self.ln_1(x), bias)
+        out: Tensor = attended + self.mlp(self.ln_2(attended))
         return out
 
 
