@@ -115,7 +115,7 @@ def pseudo(
     path: Annotated[Path, typer.Argument(help="Annotations whose captions serve as queries.")],
     out: Annotated[Path, typer.Option(help="Where the training set goes (TVR-Ranking JSON).")],
     kind: KindOption,
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments a query: N of the paper.")] = 40,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments per query: N of the paper.")] = 40,
     held_out: Annotated[
         list[Path] | None, typer.Option(help="Pair files (val, test) whose queries are left out; repeatable.")
     ] = None,
@@ -181,7 +181,7 @@ def imprecise(
     types: Annotated[str, typer.Option(help="Only moments of these types (TVR: v, t, vt), by commas.")] = "",
     endpoint: Annotated[str, typer.Option(help="An OpenAI-compatible chat endpoint; without, by rule.")] = "",
     model: Annotated[str, typer.Option(help="The chat model's name there.")] = "",
-    batch: Annotated[int, typer.Option(min=1, help="Captions a request.")] = 20,
+    batch: Annotated[int, typer.Option(min=1, help="Captions per request.")] = 20,
     review: Annotated[
         Path | None, typer.Option(help="Failures as CSV to edit; read back. Default OUT.review.csv.")
     ] = None,
@@ -242,7 +242,7 @@ def split(
     kind: KindOption,
     val: Annotated[int, typer.Option(min=1, help="Queries to draw for validation.")] = 500,
     test: Annotated[int, typer.Option(min=1, help="Queries to draw for test.")] = 2781,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Draw val and test queries from the captions at random; no text is in both.
@@ -268,10 +268,10 @@ def split(
 @dataset.command()
 def candidates(
     path: Annotated[Path, typer.Argument(help="Annotations with imprecise captions.")],
-    queries: Annotated[Path, typer.Option(help="Queries to annotate (JSON, or one a line).")],
+    queries: Annotated[Path, typer.Option(help="Queries to annotate (JSON, or one per line).")],
     out: Annotated[Path, typer.Option(help="Where the candidate pairs go (CSV).")],
     kind: KindOption,
-    top: Annotated[int, typer.Option(min=1, max=40, help="Candidates a query, in batches of 20.")] = 40,
+    top: Annotated[int, typer.Option(min=1, max=40, help="Candidates per query, in batches of 20.")] = 40,
     encoder: EncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
@@ -304,7 +304,7 @@ def tasks(
         Path | None,
         typer.Option(help="Agreed levels of the first batch: gives second batches where they are due."),
     ] = None,
-    last: Annotated[int, typer.Option(min=1, help="So many candidates end a batch.")] = 5,
+    last: Annotated[int, typer.Option(min=1, help="How many candidates count as the end of a batch.")] = 5,
     threshold: Annotated[
         float, typer.Option(help="Their mean level from which the next batch is due.")
     ] = 2.0,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError
-from moviola.files.rows import Rows, json_rows, line_of, parse_json, read_text
+from moviola.files.rows import Rows, json_rows, parse_json, read_text
 from moviola.types import Query
 
 __all__ = ["read_queries"]
@@ -38,7 +38,7 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows, each after its place in the file."""
     if not text.lstrip().startswith("["):
         return json_rows(path, text).objects()
-    return Rows(path, parse_json(path, text), lambda row: f"line {line_of(text, [row])}").objects()
+    return Rows(path, parse_json(path, text), lambda row: f"entry {row + 1}").objects()
 
 
 def _from_rows(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> list[Query]:
