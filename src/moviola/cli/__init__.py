@@ -20,6 +20,7 @@ for _group in (
     "measures",
     "studies",
     "datasets",
+    "features",
     "models",
     "train",
     "benchmark",

@@ -47,6 +47,8 @@ def evaluate(
     Every judged query with a relevant moment counts; what is missing from the run scores 0 and is named.
 
     Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
+
+    From Python: `moviola.measures.evaluate`.
     """
     from moviola import measures as m
 
@@ -120,6 +122,8 @@ def compare(
     """Compare runs with the first one: difference, 95 % interval, and p values of two paired tests.
 
     Example: `moviola compare baseline.json refined.json test.json -m "nDCG@20,IoU>=0.5"`
+
+    From Python: `moviola.measures.compare`.
     """
     from moviola import measures as m
 

@@ -74,9 +74,9 @@ def self_agreement(
     paths: RunsArgument,
     measure: MeasureOption = None,
     size: Annotated[
-        list[int] | None, typer.Option(help="Queries a subset; repeat. Default: ten sizes.")
+        list[int] | None, typer.Option(help="Queries per subset; repeat. Default: ten sizes.")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Pairs of subsets a size.")] = 5000,
+    trials: Annotated[int, typer.Option(min=1, help="Pairs of subsets per size.")] = 5000,
     disjoint: Annotated[bool, typer.Option("--disjoint", help="The two subsets share no query.")] = False,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
@@ -104,7 +104,7 @@ def noise(
     model: Annotated[
         str, typer.Option(help="literal (as the paper prints it) or paper_fit (as it computed).")
     ] = "paper_fit",
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets a level.")] = 100,
+    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 100,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
     as_json: JsonOption = False,
@@ -126,7 +126,7 @@ def noise(
 @study.command("labels")
 def labels(
     qrels: Annotated[Path, typer.Argument(help="Judgements: the labels to disturb.")],
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets a level.")] = 20,
+    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 20,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
     as_json: JsonOption = False,
@@ -162,7 +162,7 @@ def tied(
 
 @study.command("selection")
 def selection(
-    validation: Annotated[Path, typer.Argument(help="Folder with qrels.json and a run a model, *.json.")],
+    validation: Annotated[Path, typer.Argument(help="Folder with qrels.json and one run per model, *.json.")],
     test: Annotated[Path, typer.Argument(help="The same for the test split; runs of the same names.")],
     measure: MeasureOption = None,
     out: OutOption = Path("study"),
