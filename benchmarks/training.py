@@ -29,12 +29,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from moviola.datasets.features import Computed, convert
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from moviola.datasets.features import Computed, convert
 from moviola.models.batches import PairBatch
 from moviola.models.losses import related_pairs
 from moviola.models.pretrained import build

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from moviola.models.calibration import Calibration
 from typer.testing import CliRunner
 
 from moviola.cli import app
 from moviola.errors import InvalidValue
 from moviola.measures import Qrels, Run
-from moviola.models.calibration import Calibration
 from moviola.models.pretrained import read_description
 from moviola.training.calibration import EVIDENCE, first_answers, fit, reliability
 

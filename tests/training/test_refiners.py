@@ -11,10 +11,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from moviola.datasets.features import Computed, ShardFeatures, convert
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from moviola.datasets.features import Computed, ShardFeatures, convert
 from moviola.errors import InvalidValue
 from moviola.models.pretrained import build
 from moviola.models.spans import LABELS, pool_clips

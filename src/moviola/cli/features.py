@@ -1,4 +1,4 @@
-"""``moviola features``: feature files of data sets; and potentially relevant pairs of captions."""
+"""``moviola features``: feature files of data sets."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def convert_(
     """Convert feature files into memory-mapped half-precision shards.
 
     Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
+
+    From Python: `moviola.datasets.features.convert`.
     """
     from moviola.features import convert, open_features
 
@@ -55,6 +57,8 @@ def check(
     """Check lengths and dimensions of features against an annotation; exit code 3 where something is wrong.
 
     Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr --seconds 1.5`
+
+    From Python: `moviola.datasets.features.check_features`.
     """
     from collections import Counter
 
@@ -91,6 +95,8 @@ def from_library(
 
     Example: `moviola features from-library lib --annotations world/train_top20.json --annotations
     world/val.json --out features`
+
+    From Python: `moviola.cli.training_features.export_features`.
     """
     from moviola.datasets.readers import ranked_rows
     from moviola.library import LibraryStore, export_features
@@ -165,6 +171,8 @@ def from_files(
     Example: `moviola features from-files --visual i3d.h5 --subtitles roberta_sub.h5 --queries roberta.h5
     --annotations train_top20.json --annotations val.json --annotations test.json --durations
     video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
+
+    From Python: `moviola.cli.training_features.gather_features`.
     """
     from moviola.datasets.readers import read_query_keys, read_video_corpus
     from moviola.features.gathering import Published, PublishedFiles, gather_features
@@ -205,43 +213,4 @@ def from_files(
             f"{out}: {found['videos']:,} videos, {made.clips:,} clips of {about.visual_dim} every "
             f"{clip_seconds:g} s; {found['queries']:,} queries of {about.query_dim}; subtitles of "
             f"{about.subtitle_dim} each"
-        )
-
-
-def relevant_pairs_(
-    path: Annotated[Path, typer.Argument(help="An annotation file.")],
-    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
-    out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
-    phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
-    theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
-    chunker: Annotated[str, typer.Option(help="rules, or spacy where it is installed.")] = "rules",
-    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
-    encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
-    json: JsonOption = False,
-) -> None:
-    """Potentially relevant pairs of captions, stored for training (+PR, +SL).
-
-    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
-    """
-    from moviola.datasets.building.phrases import load_chunker
-    from moviola.datasets.building.relevant_pairs import (
-        encode_parts,
-        parts_of,
-        relevant_pairs,
-        write_relevant_pairs,
-    )
-    from moviola.datasets.readers import read_annotations
-    from moviola.encoders import load_sentence_encoder
-
-    captions = read_annotations(path, kind, durations).captions
-    chunk, embed = load_chunker(chunker, captions), load_sentence_encoder(encoder)
-    parts = parts_of(captions, phi, chunk)
-    sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
-    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta)
-    write_relevant_pairs(pairs, out)
-    if json:
-        emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})
-    else:
-        console.print(
-            f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
         )

@@ -47,7 +47,7 @@ class TextEncoder(Protocol):
     """What is needed of a sentence encoder."""
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n, d) float32."""
+        """Embeddings of texts, (n, d) float32, of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Outcome:
         done: rewrites by caption, those of earlier runs and of people included.
         failed: last rewrites that did not pass, for review.
         open: captions that the endpoint did not answer; the next run asks for them again.
-        trouble: why, one line a batch.
+        trouble: why, one line per batch.
     """
 
     done: dict[str, str]

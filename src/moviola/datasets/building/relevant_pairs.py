@@ -43,7 +43,7 @@ class TextEncoder(Protocol):
     """What is needed of a sentence encoder."""
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n, d) float32 of length 1."""
+        """Embeddings of texts, (n, d) float32, L2-normalised."""
 
 
 def _sentence(caption: str, chunk: Chunker) -> list[str]:

@@ -1,4 +1,4 @@
-"""``moviola dataset replacements`` and ``similarity``: TVR-Ranking's Table 3 and Figure 4 for any set."""
+"""``moviola dataset replacements``, ``similarity``, ``relevant-pairs``: how captions relate to each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from moviola.cli.app import JsonOption, console, emit_json
 
-__all__ = ["replacements_", "similarity_"]
+__all__ = ["relevant_pairs_", "replacements_", "similarity_"]
 
 
 def replacements_(
@@ -23,24 +23,56 @@ def replacements_(
     """The words that took the place of names, most frequent first (Table 3); moments are joined by their id.
 
     Example: `moviola dataset replacements tvr_val_release.jsonl imprecise.jsonl --kind tvr`
+
+    From Python: `moviola.datasets.building.analysis.replacements`.
     """
     from dataclasses import asdict
 
     from moviola.datasets.building.analysis import replacements
+    from moviola.datasets.building.steps import caption_changes
     from moviola.datasets.readers import read_annotations
-    from moviola.errors import InvalidValue
 
-    old, new = (read_annotations(path, kind, durations) for path in (before, after))
-    captions = dict(zip(old.moment_ids, old.captions, strict=True))
-    pairs = [(captions[m], c) for m, c in zip(new.moment_ids, new.captions, strict=True) if m in captions]
-    if not pairs:
-        raise InvalidValue(f"{before} and {after}: no moment id in common; give two states of one data set")
-    found = replacements(pairs)[:top]
+    states = (read_annotations(path, kind, durations) for path in (before, after))
+    found = replacements(caption_changes(*states))[:top]
     if json:
         emit_json([asdict(one) for one in found])
         return
     for one in found:
         console.print(f"{one.word:>16}  {one.count:>8,}  {one.gender}")
+
+
+def relevant_pairs_(
+    path: Annotated[Path, typer.Argument(help="An annotation file.")],
+    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
+    phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    chunker: Annotated[str, typer.Option(help="rules, or spacy where it is installed.")] = "rules",
+    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
+    encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """Potentially relevant pairs of captions, stored for training (+PR, +SL).
+
+    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
+
+    From Python: `moviola.datasets.building.steps.find_relevant_pairs`.
+    """
+    from moviola.datasets.building.relevant_pairs import write_relevant_pairs
+    from moviola.datasets.building.steps import find_relevant_pairs
+    from moviola.datasets.readers import read_annotations
+    from moviola.encoders import load_sentence_encoder
+
+    captions = read_annotations(path, kind, durations).captions
+    embed = load_sentence_encoder(encoder)
+    pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta, chunker=chunker)
+    write_relevant_pairs(pairs, out)
+    if json:
+        emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})
+    else:
+        console.print(
+            f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+        )
 
 
 def similarity_(
@@ -51,6 +83,8 @@ def similarity_(
     """How relevance follows query-caption similarity (Figure 4), and relevant moments a query (Table 4).
 
     Example: `moviola dataset similarity val.json`
+
+    From Python: `moviola.datasets.building.analysis.relevance_by_similarity`.
     """
     from moviola.datasets.building.analysis import read_judged, relevance_by_similarity
 

@@ -1,17 +1,4 @@
-"""SPR: segment retrieval (stage 1) and the CLIP refiner (stage 3).
-
-Paper: Zhang, Zhu and Sun, "A Flexible and Scalable Framework for Video Moment Search", sections 3.1 and 3.3.
-
-Where the text and the published code differ, the code decides, since published weights need it: the
-transformer's output is added to its input once more, each frame is brought to length 1 before the mean, and
-a linear layer follows the pooling; the similarity is multiplied by a learned temperature (Eq. 1 omits it).
-
-The CLIP refiner was never published, and the text leaves open (section 3.3.2) what its span head is exactly.
-Here the query passes a feed-forward layer and is compared with each frame; two convolutions over the curve
-of these cosines, times a learned temperature, give the logits of start and end. ReLoCLNet, whose losses it
-shares, does the same without the temperature, which embeddings of length 1 need. The frames are projected
-one by one, so that the mean of F^M is what stage 1 makes of the same frames.
-"""
+"""SPR's CLIP refiner, stage 3: a finer span and a score for each window of frames (section 3.3.2)."""
 
 from __future__ import annotations
 
@@ -24,10 +11,8 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch
-from moviola.models.layers import masked_fill, span_logits
+from moviola.models.layers import full_precision, masked_fill, span_logits
 from moviola.models.losses import (
-    CONTRASTIVE,
-    both_directions,
     frame_contrast,
     hinge,
     in_batch_ranking_loss,
@@ -36,240 +21,10 @@ from moviola.models.losses import (
 )
 from moviola.models.reloclnet import Windows
 from moviola.models.spans import LABELS, window_spans
+from moviola.models.spr.retriever import SegmentRetriever
+from moviola.models.spr.towers import Towers, TowerSizes
 
-__all__ = [
-    "SegmentRetriever",
-    "SegmentRetrieverConfig",
-    "SprClip",
-    "SprClipConfig",
-    "SprClipContext",
-    "TowerSizes",
-]
-
-# Added to the attention logit of a masked frame. Finite, so that a segment without any frame stays finite.
-MASKED = -1e6
-
-
-@dataclass(frozen=True)
-class TowerSizes:
-    """Sizes and start of the two towers.
-
-    Attributes:
-        hidden_size: size of a frame's feature, of a query's feature and of the embeddings.
-        layers: transformer blocks over the frames.
-        heads: attention heads; None: one for every 64 dimensions, at least 1.
-        feed_forward_size: width of a block's feed-forward layer; None: four times ``hidden_size``.
-        max_clips: most frames of a segment or window.
-        identity_start: start as no change at all: both projections are the identity, and the blocks and the
-            positions add nothing, so that a segment is the mean of its frames at length 1 and a query is
-            itself. The features already lie in one space (CLIP), and a little training data improves on
-            that space sooner than it finds it again from random projections. The paper starts at random.
-    """
-
-    hidden_size: int = 768
-    layers: int = 6
-    heads: int | None = None
-    feed_forward_size: int | None = None
-    max_clips: int = 32
-    identity_start: bool = False
-
-    def __post_init__(self) -> None:
-        if self.hidden_size % self.head_count:
-            raise InvalidValue(
-                f"hidden_size {self.hidden_size} is not a multiple of {self.head_count} heads; give heads "
-                "that divide it"
-            )
-
-    @property
-    def head_count(self) -> int:
-        """The attention heads that the model has."""
-        return max(1, self.hidden_size // 64) if self.heads is None else self.heads
-
-    @property
-    def inner_size(self) -> int:
-        """The width of the feed-forward layers that the model has."""
-        return 4 * self.hidden_size if self.feed_forward_size is None else self.feed_forward_size
-
-    @property
-    def residual_deviation(self) -> float:
-        """Deviation at the start of the weights that write to the residual stream (CLIP's)."""
-        return 0.0 if self.identity_start else (2 * self.layers * self.hidden_size) ** -0.5
-
-
-@dataclass(frozen=True)
-class SegmentRetrieverConfig(TowerSizes):
-    """Settings of the segment retrieval model, besides the towers' sizes.
-
-    Attributes:
-        logit_scale: the temperature's starting value, as a logarithm; CLIP's trained one is ln 100.
-        loss: a name in :data:`moviola.models.losses.CONTRASTIVE`.
-    """
-
-    logit_scale: float = math.log(100.0)
-    loss: str = "mil-nce"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.loss not in CONTRASTIVE:
-            raise InvalidValue(f"loss {self.loss!r} is not known; give one of {', '.join(CONTRASTIVE)}")
-
-
-class _Attention(nn.Module):
-    """Multi-head self-attention with the parameter names and the start of CLIP's blocks."""
-
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.heads = sizes.head_count
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * sizes.hidden_size, sizes.hidden_size))
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * sizes.hidden_size))
-        self.out_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
-        nn.init.normal_(self.in_proj_weight, std=sizes.hidden_size**-0.5)
-        _start(self.out_proj, sizes.residual_deviation)
-
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        """(B, T, d) -> (B, T, d), with ``bias`` (B, 1, 1, T) added to the attention logits."""
-        batch, length, dim = x.shape
-        parts = F.linear(x, self.in_proj_weight, self.in_proj_bias)
-        query, key, value = parts.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        bias = bias.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)  # half precision ends at -65504
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-        joined: Tensor = self.out_proj(mixed.transpose(1, 2).reshape(batch, length, dim))
-        return joined
-
-
-class _FeedForward(nn.Module):
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(sizes.hidden_size, sizes.inner_size)
-        self.c_proj = nn.Linear(sizes.inner_size, sizes.hidden_size)
-        _start(self.c_fc, (2 * sizes.hidden_size) ** -0.5)
-        _start(self.c_proj, sizes.residual_deviation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = self.c_fc(x)
-        narrowed: Tensor = self.c_proj(hidden * torch.sigmoid(1.702 * hidden))
-        return narrowed
-
-
-class _Block(nn.Module):
-    """A pre-norm transformer block."""
-
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.attn = _Attention(sizes)
-        self.ln_1 = nn.LayerNorm(sizes.hidden_size)
-        self.mlp = _FeedForward(sizes)
-        self.ln_2 = nn.LayerNorm(sizes.hidden_size)
-
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        seen = x + self.attn(self.ln_1(x), bias)
-        out: Tensor = seen + self.mlp(self.ln_2(seen))
-        return out
-
-
-class _Transformer(nn.Module):
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.resblocks = nn.ModuleList(_Block(sizes) for _ in range(sizes.layers))
-
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        for block in self.resblocks:
-            x = block(x, bias)
-        return x
-
-
-def _full_precision(beside: Tensor) -> torch.autocast:
-    """Keeps cosines in float32 under autocast: times 30 or 100, half a per cent is a wrong order."""
-    return torch.autocast(beside.device.type, enabled=False)
-
-
-def _start(layer: nn.Linear, deviation: float) -> None:
-    nn.init.normal_(layer.weight, std=deviation)
-    nn.init.zeros_(layer.bias)
-
-
-class _Towers(nn.Module):
-    """The visual tower up to the frames' features, and the query tower: what both models of SPR share."""
-
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.frame_position_embeddings = nn.Embedding(sizes.max_clips, sizes.hidden_size)
-        self.seq_transf = _Transformer(sizes)
-        self.qfeat_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
-        self.temp_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
-        nn.init.normal_(self.frame_position_embeddings.weight, std=0.0 if sizes.identity_start else 0.01)
-        if sizes.identity_start:
-            for projection in (self.qfeat_proj, self.temp_proj):
-                nn.init.eye_(projection.weight)
-                nn.init.zeros_(projection.bias)
-
-    def frame_features(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Frames that have seen each other: (N, T, d), of length 1 each; (N, T, d) and (N, T) are given."""
-        positions, dim = self.frame_position_embeddings.weight.shape
-        if frames.ndim != 3 or frames.shape[1] > positions or frames.shape[2] != dim:
-            raise InvalidValue(
-                f"frames of shape {tuple(frames.shape)}: this model wants (N, T, {dim}), T <= {positions}; "
-                "cut the frames or build the model with a larger max_clips or another hidden_size"
-            )
-        bias = (1 - mask[:, None, None, :].to(frames.dtype)) * MASKED
-        mixed = self.seq_transf(frames + self.frame_position_embeddings.weight[: frames.shape[1]], bias)
-        return F.normalize(frames + mixed, dim=-1)
-
-    def encode_queries(self, queries: Tensor) -> Tensor:
-        """Embeddings (Q, d) of queries from their sentence features (Q, d)."""
-        embeddings: Tensor = self.qfeat_proj(queries)
-        return embeddings
-
-
-class SegmentRetriever(_Towers):
-    """Segments and queries in one space (SPR, section 3.1): cosine says how well they match.
-
-    ``config.hidden_size`` is d below. Embeddings are not normalised.
-    """
-
-    def __init__(self, config: SegmentRetrieverConfig) -> None:
-        super().__init__(config)
-        self.config = config
-        self.pt_clip_logit_scale = nn.Parameter(torch.tensor(config.logit_scale))
-
-    def encode_segments(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Embeddings of segments.
-
-        Args:
-            frames: (S, T, d) float32, frame features; what masked frames hold does not matter if finite.
-            mask: (S, T), 1 or True for a frame and 0 for padding.
-
-        Returns:
-            (S, d) float32. A segment without any frame gives the projection's bias.
-
-        Raises:
-            InvalidValue: T is more than ``config.max_clips``, or d is not ``config.hidden_size``.
-        """
-        features = self.frame_features(frames, mask)
-        valid = mask.to(features.dtype).unsqueeze(-1)
-        mean = (features * valid).sum(dim=1) / valid.sum(dim=1).clamp(min=1.0)
-        embeddings: Tensor = self.temp_proj(mean)
-        return embeddings
-
-    def similarity(self, queries: Tensor, segments: Tensor) -> Tensor:
-        """Logits (Q, S) between query embeddings (Q, d) and segment embeddings (S, d): scaled cosine."""
-        with _full_precision(queries):
-            cosine = F.normalize(queries.float(), dim=-1) @ F.normalize(segments.float(), dim=-1).T
-            return self.pt_clip_logit_scale.exp() * cosine
-
-    def loss(self, frames: Tensor, mask: Tensor, queries: Tensor, relevance: Tensor) -> dict[str, Tensor]:
-        """The contrastive loss of a batch in both directions (Eq. 1); the total is the sum of the values.
-
-        Args:
-            frames: (S, T, d) float32, frame features.
-            mask: (S, T), 1 for a frame and 0 for padding.
-            queries: (Q, d) float32, sentence features.
-            relevance: (Q, S) bool or float, above 0 where the segment answers the query. The graded losses
-                read the value, the others only whether it is above 0.
-        """
-        logits = self.similarity(self.encode_queries(queries), self.encode_segments(frames, mask))
-        to_segment, to_query = both_directions(CONTRASTIVE[self.config.loss], logits, relevance)
-        return {"query_to_segment": to_segment / 2, "segment_to_query": to_query / 2}
+__all__ = ["SprClip", "SprClipConfig", "SprClipContext"]
 
 
 @dataclass(frozen=True)
@@ -342,7 +97,7 @@ class SprClipContext:
         return SprClipContext(self.frames[rows], self.mask[rows])
 
 
-class SprClip(_Towers):
+class SprClip(Towers):
     """SPR_CLIP: a finer span and a matching score for each window of frames (SPR, section 3.3).
 
     A query is one sentence vector: where a batch or a call has tokens (B, 1, d), there is just this one, and
@@ -404,14 +159,14 @@ class SprClip(_Towers):
         """
         if query.ndim == 3 and query.shape[1] != 1:
             raise InvalidValue(
-                f"query of shape {tuple(query.shape)}: SPR_CLIP takes one sentence feature a query, "
+                f"query of shape {tuple(query.shape)}: SPR_CLIP takes one sentence feature per query, "
                 "(Q, 1, d); encode the queries as sentences"
             )
         return self.encode_queries(query.reshape(len(query), -1))
 
     def scores(self, queries: Tensor, context: SprClipContext) -> Tensor:
         """phi (Q, N) in [-1, 1]: the largest cosine of a query (Q, d) with the frames of a window."""
-        with _full_precision(queries):
+        with full_precision(queries):
             cosine = torch.einsum("qd,nld->qnl", F.normalize(queries.float(), dim=-1), context.frames)
             return masked_fill(cosine, context.mask).amax(dim=-1)
 
@@ -473,8 +228,8 @@ class SprClip(_Towers):
             weak_positives: a window that answers each pair's query less well than the pair's own.
 
         Returns:
-            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where asked for, ``hard_negative`` and
-            ``weak``; each a float32 scalar.
+            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where their windows are given,
+            ``hard_negative`` and ``weak``; each a float32 scalar.
         """
         config, scale = self.config, self.pt_clip_logit_scale.exp()
         queries = self.encode_query(batch.query)
@@ -519,5 +274,5 @@ class SprClip(_Towers):
 
 def _cosine_along(queries: Tensor, context: SprClipContext) -> Tensor:
     """Cosine of query i (N, d), or of one query (1, d), with the frames of window i, as (N, L)."""
-    with _full_precision(queries):
+    with full_precision(queries):
         return (context.frames @ F.normalize(queries.float(), dim=-1)[:, :, None]).squeeze(-1)
