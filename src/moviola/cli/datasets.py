@@ -148,15 +148,10 @@ def pseudo(
 
 
 def _embed(encoder: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Sentence embeddings of length 1, each different text encoded once."""
-    import numpy as np
-
+    from moviola.datasets.building.embeddings import embed, unit_rows
     from moviola.encoders import load_sentence_encoder
 
-    different = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    rows = load_sentence_encoder(encoder).encode_text(list(different))
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return np.asarray(rows[[different[text] for text in texts]], dtype=np.float32)
+    return unit_rows(embed(texts, load_sentence_encoder(encoder)))
 
 
 EncoderOption = Annotated[str, typer.Option(help="Sentence encoder.")]
