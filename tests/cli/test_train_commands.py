@@ -464,7 +464,7 @@ def test_damaged_files(world: World, tmp_path: Path) -> None:
     told = world.train("xml", out, "--val", pairs)
     fails_with(told, "1 of 10 queries without features, the first 'the robot sings'")
     pairs.write_text("[{")
-    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: not valid JSON")
+    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: line 1: not valid JSON")
     (tmp_path / "ids.json").write_text("[]")
     fails_with(world.train("xml", out, "--val-videos", tmp_path / "ids.json"), "names no video")
 
