@@ -255,8 +255,9 @@ def _apart(
     """Rows (n,) of moments of which no two in one video overlap more than ``threshold`` (IoU)."""
     if threshold >= 1:
         return np.arange(len(video))
-    kept = []
-    for place in np.unique(video).tolist():
+    places, first, counts = np.unique(video, return_index=True, return_counts=True)
+    kept = [first[counts == 1]]  # most videos have one moment, which nothing in them overlaps
+    for place in places[counts > 1].tolist():
         rows = np.flatnonzero(video == place)
         kept.append(rows[suppress(start[rows], end[rows], match[rows], threshold, keep=len(rows))])
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)
+    return np.concatenate(kept)
