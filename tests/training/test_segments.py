@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from moviola.errors import InvalidValue
+from moviola.features import VideoFeatures
 from moviola.measures import Run
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig
-from moviola.features import VideoFeatures
 from moviola.retrieval import Hits, MeanPooling, Proposals, TrainedStage1
 from moviola.retrieval.segments import mean_pooled, normalised
 from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
