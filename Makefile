@@ -35,8 +35,8 @@ test: check
 quick: $(READY)
 	$(BIN)/pytest -n 2
 
-# Results must not rest on rounding: the fast tests of what computes, as on two other kinds of machine. Both are
-# older than any that runs this (AVX2; SSE and AVX), since kernels for a newer one end in an illegal instruction.
+# Results must not rest on rounding: the fast tests of what computes, as on two older kinds of machine (a newer one
+# than this would end in an illegal instruction) and with another number of threads.
 COMPUTES := $(BIN)/pytest -q -n 2 --ignore=tests/media --ignore=tests/footage --ignore=tests/gridhouse
 kernels: $(READY)
 	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(COMPUTES)

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.cli.app import console
 from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
 from moviola.export import clock, export_sheet
@@ -26,6 +26,7 @@ from moviola.media import write_video
 from moviola.types import Moment, Span
 
 VIDEOS = 24
+console = Console(highlight=False, soft_wrap=True)
 # Of the demo's world; encoder and models were trained on others (see scripts/train_demo_*.py).
 SEED = 7
 QUERIES = 6

@@ -26,13 +26,13 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from moviola.library.trained import DEMO_MODELS
+from moviola.models.calibration import Calibration
 
 from moviola.benchmark.world import PAIRS, World, prepare
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch
-from moviola.library.trained import DEMO_MODELS
-from moviola.models.calibration import Calibration
 from moviola.models.pretrained import save_pretrained
 from moviola.models.spr import SegmentRetriever
 from moviola.training.calibration import ANSWERS, calibration_of, first_answers, reliability

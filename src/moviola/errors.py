@@ -22,7 +22,6 @@ __all__ = [
     "NotFound",
     "SegmentIndexError",
     "UnreadableMedia",
-    "printable",
 ]
 
 

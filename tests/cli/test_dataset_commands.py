@@ -38,7 +38,10 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     made, pairs = tmp_path / "imprecise.jsonl", tmp_path / "pairs.csv"
     first = moviola("dataset", "imprecise", source, "--kind", "tvr", "--out", made, "--json")
     assert first.code == 0, first.err
-    assert json.loads(first.out)["changed"] == 30 and json.loads(first.out)["failed"] == 0
+    assert (
+        json.loads(first.out)["captions"] == json.loads(first.out)["changed"] == 30
+        and json.loads(first.out)["failed"] == 0
+    )
     assert "Ross" not in made.read_text() and "A man takes the cup number 0." in made.read_text()
 
     def run(*words: object) -> Any:

@@ -109,7 +109,7 @@ def test_a_file_of_queries_becomes_a_run(moviola: Run, library: Path, tmp_path: 
     [
         ("", "holds no query"),
         ("[{]", "not valid JSON"),
-        ('[{"query_id": 1}]', "line 1: the field 'query' is missing"),
+        ('[{"query_id": 1}]', "entry 1: the field 'query' is missing"),
         ('{"query_id": 1, "query": "a"}\n{"query": "b"}', "line 2: the field 'query_id' is missing"),
         ('[{"query_id": 1, "query": "a"}, {"query_id": 1, "query": "b"}]', "stands for two texts"),
         ("[1]", "line 1: an object is expected"),
@@ -268,17 +268,3 @@ def test_doctor_looks_at_machine_and_library(moviola: Run, library: Path) -> Non
     assert findings["demo encoder"]["ok"]
     assert "2 videos" in findings["library"]["detail"]
     assert "1 refused" in findings["videos"]["detail"]
-
-
-def test_every_command_has_help_and_an_example() -> None:
-    import typer.main
-
-    from moviola.cli import app
-
-    def commands(command: Any, name: str) -> list[tuple[str, Any]]:
-        below = getattr(command, "commands", {})
-        return [pair for n, c in below.items() for pair in commands(c, f"{name} {n}")] or [(name, command)]
-
-    for name, command in commands(typer.main.get_command(app), "moviola"):
-        assert command.help and "Example" in command.help, f"{name}: no example in its help"
-        assert any("--json" in p.opts for p in command.params), f"{name}: no --json"

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from moviola.cli.train import _Bar
-from moviola.models.spans import normalise_rows
-from moviola.training.data import FeatureFolder, read_videos
-from moviola.training.registry import RECIPES
+from moviola.features import FeatureFolder, KeyedShards, normalise_rows
+from moviola.training.data import read_videos
+from moviola.training.recipes import RECIPES
+from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 
 Command = Callable[..., Any]
 
-EVENTS = ("opens a door", "takes a key", "drops a ball", "goes to the box", "waits")
-DIM, HEARD = 16, 6
 TRAIN, VAL = [f"v{n:02d}" for n in range(8)], [f"v{n:02d}" for n in range(8, 12)]
 
 SMALL: dict[str, list[str]] = {
@@ -88,45 +87,16 @@ def h5(path: Path, arrays: Mapping[str, NDArray[np.float32]]) -> Path:
 
 
 def make_world(folder: Path) -> None:
-    """Events of 2 to 6 s that follow each other; clips and tokens are an event's vector with noise."""
-    draw = np.random.default_rng(0)
-    vectors, sounds = (draw.normal(size=(len(EVENTS), dim)).astype(np.float32) for dim in (DIM, HEARD))
-
-    def noisy(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        return rows + draw.normal(size=rows.shape).astype(np.float32) / 3
-
-    moments: list[tuple[str, float, float, int]] = []
-    clips: dict[str, NDArray[np.int64]] = {}
-    for name in (*TRAIN, *VAL):
-        lengths = draw.integers(2, 7, size=4)
-        events = draw.integers(len(EVENTS), size=4)
-        clips[name] = np.repeat(events, lengths)
-        for event, length, end in zip(events, lengths, np.cumsum(lengths), strict=True):
-            moments.append((name, float(end - length), float(end), int(event)))
-    h5(folder / "visual.h5", {name: noisy(vectors[rows]) for name, rows in clips.items()})
-    h5(folder / "subtitles.h5", {name: noisy(sounds[rows]) for name, rows in clips.items()})
-    h5(folder / "tokens.h5", {str(n): noisy(vectors[[n] * (2 + n)]) for n in range(len(EVENTS))})
-    h5(folder / "vectors.h5", {str(n): vectors[n] for n in range(len(EVENTS))})
-    durations = {name: float(len(rows)) for name, rows in clips.items()}
-    (folder / "corpus.json").write_text(json.dumps({name: [s, 0] for name, s in durations.items()}))
+    """The toy world in files of the kind that papers release."""
+    toy = toy_world(videos=12, events=MANY_EVENTS, seed=5)
+    h5(folder / "visual.h5", toy.visual)
+    h5(folder / "subtitles.h5", toy.subtitles)
+    h5(folder / "tokens.h5", {str(n): rows[:-1] for n, rows in enumerate(toy.tokens.values())})
+    h5(folder / "vectors.h5", {str(number): row for number, row in enumerate(toy.vectors)})
+    (folder / "corpus.json").write_text(json.dumps({name: [s, 0] for name, s in toy.durations.items()}))
     (folder / "splits.json").write_text(json.dumps({"train": TRAIN, "val": VAL}))
     for part, own in (("train", TRAIN), ("val", [*TRAIN, *VAL])):  # all videos are judged, as in gridhouse
-        queries = [
-            {
-                "query_id": number,
-                "query": f"the robot {event}",
-                "relevant_moment": [
-                    {
-                        "pair_id": place, "video_name": video, "timestamp": [start, end], "relevance": 3,
-                        "duration": durations[video], "caption": f"the robot {event}", "similarity": 1.0,
-                    }
-                    for place, (video, start, end, shown) in enumerate(moments)
-                    if shown == number and video in own
-                ],
-            }
-            for number, event in enumerate(EVENTS)
-        ]  # fmt: skip
-        (folder / f"{part}.json").write_text(json.dumps(queries))
+        (folder / f"{part}.json").write_text(json.dumps(toy.queries(own)))
 
 
 @pytest.fixture(scope="module")
@@ -183,25 +153,27 @@ def stored(path: Path) -> dict[str, NDArray[np.float32]]:
 
 def test_the_folder_holds_what_the_files_hold(world: World) -> None:
     folder = FeatureFolder.open(world / "features")
-    assert folder.encoder == ("toy", "1")
-    assert (folder.clip_seconds, folder.segment_clips, folder.unit) == (1.0, 4, True)
-    assert folder.visual.keys() == tuple(folder.durations) == tuple(TRAIN + VAL)
-    for name, rows in stored(world / "visual.h5").items():
-        np.testing.assert_allclose(folder.visual.read(name), rows, rtol=1e-3, atol=1e-3)
-        assert folder.durations[name] == len(rows)
-    assert folder.subtitles is not None
-    for name, rows in stored(world / "subtitles.h5").items():
-        np.testing.assert_allclose(folder.subtitles.read(name), rows, rtol=1e-3, atol=1e-3)
+    facts = folder.facts
+    assert (facts.encoder, facts.encoder_revision) == ("toy", "1")
+    assert (facts.clip_seconds, facts.segment_clips, facts.unit) == (1.0, 4, True)
+    assert (facts.visual_dim, facts.subtitle_dim, facts.query_dim) == (DIM, SUBTITLE_DIM, DIM)
+    shards = {part: KeyedShards(world / "features" / part) for part in ("visual", "subtitles", "queries")}
+    assert shards["visual"].keys() == tuple(folder.durations) == tuple(TRAIN + VAL)
+    for part in ("visual", "subtitles"):
+        for name, rows in stored(world / f"{part}.h5").items():
+            np.testing.assert_allclose(shards[part].read(name), rows, rtol=1e-3, atol=1e-3)
+            assert folder.durations[name] == len(rows)
     tokens, vectors = stored(world / "tokens.h5"), stored(world / "vectors.h5")
-    for number, event in enumerate(EVENTS):
+    for number, event in enumerate(MANY_EVENTS):
         expected = np.concatenate([tokens[str(number)], vectors[str(number)]])
-        np.testing.assert_allclose(folder.queries.read(f"the robot {event}"), expected, rtol=1e-3, atol=1e-3)
+        found = shards["queries"].read(f"the robot {event}")
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("key", ["text", "desc_id"])
 def test_queries_may_be_keyed_otherwise(world: World, tmp_path: Path, key: str) -> None:
-    texts = [f"the robot {event}" for event in EVENTS]
-    names = {"text": texts, "desc_id": [str(900 + n) for n in range(len(EVENTS))]}[key]
+    texts = [f"the robot {event}" for event in MANY_EVENTS]
+    names = {"text": texts, "desc_id": [str(900 + n) for n in range(len(MANY_EVENTS))]}[key]
     tokens = h5(tmp_path / "t.h5", {name: np.full((2, 3), n) for n, name in enumerate(names)})
     annotations = world / "train.json"
     if key == "desc_id":
@@ -211,9 +183,9 @@ def test_queries_may_be_keyed_otherwise(world: World, tmp_path: Path, key: str) 
     made = world.gather(
         tmp_path / "out", "--key", key, "--json", queries=tokens, query_vectors=None, annotations=annotations
     )
-    assert json.loads(made.out)["queries"] == len(EVENTS)
-    queries = FeatureFolder.open(tmp_path / "out").queries
-    assert [queries.read(text)[-1, 0] for text in texts] == list(range(len(EVENTS)))
+    assert json.loads(made.out)["queries"] == len(MANY_EVENTS)
+    queries = KeyedShards(tmp_path / "out" / "queries")
+    assert [queries.read(text)[-1, 0] for text in texts] == list(range(len(MANY_EVENTS)))
 
 
 def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
@@ -225,14 +197,14 @@ def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
     )
     assert made.code == 0, made.err
     folder = FeatureFolder.open(tmp_path / "out")
-    assert (folder.encoder, folder.unit) == (("toy", "b"), False)
+    facts, shards = folder.facts, KeyedShards(tmp_path / "out" / "visual")
+    assert (facts.encoder, facts.encoder_revision, facts.unit) == ("toy", "b", False)
     assert list(folder.durations) == VAL
     for name in VAL:
         once = normalise_rows(visual[name])
-        np.testing.assert_allclose(folder.visual.read(name), np.concatenate([once, once], axis=1), atol=2e-3)
-    clips = folder.clips()
-    np.testing.assert_array_equal(clips.read(0), folder.visual.read(VAL[0]))  # raw stays raw
-    last = FeatureFolder.open(tmp_path / "out").queries.read(f"the robot {EVENTS[4]}")
+        np.testing.assert_allclose(shards.read(name), np.concatenate([once, once], axis=1), atol=2e-3)
+    np.testing.assert_array_equal(folder.videos().read(0), shards.read(VAL[0]))  # raw stays raw
+    last = KeyedShards(tmp_path / "out" / "queries").read(f"the robot {MANY_EVENTS[4]}")
     assert len(last) == 3
     np.testing.assert_allclose(last[-1], stored(world / "vectors.h5")["4"][0], atol=1e-2)
 
@@ -247,7 +219,7 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(world.gather(out, visual=fewer), "fewer.h5: no features of 1 of 12 videos, the first 'v03'")
     silent = h5(tmp_path / "silent.h5", without(world / "tokens.h5", "2"))
     fails_with(
-        world.gather(out, queries=silent), "no features of 1 of 5 queries (by query_id), the first '2'"
+        world.gather(out, queries=silent), "no features of 1 of 10 queries (by query_id), the first '2'"
     )
     short = h5(tmp_path / "short.h5", {n: r[:-2] for n, r in stored(world / "subtitles.h5").items()})
     fails_with(world.gather(out, subtitles=short), "v00: ", "short.h5", "--slack 2")
@@ -257,7 +229,7 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(
         world.gather(out, "--key", "number"), "key 'number': unknown; there are query_id, desc_id, text"
     )
-    wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(EVENTS))})
+    wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})
     fails_with(world.gather(out, query_vectors=wide), "wide.h5: 0: shape (1, 17); one row of 16 is expected")
     other = tmp_path / "other.json"
     other.write_text((world / "train.json").read_text().replace("the robot", "a robot"))
@@ -300,7 +272,7 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     assert extra["stage1"] == ("stage1" if on else None)
     assert extra["data"]["train"]["videos"] == len(TRAIN)
     assert extra["data"]["val"] == {
-        "file": "val.json", "queries": 5, "pairs": extra["data"]["val"]["pairs"], "videos": 4,
+        "file": "val.json", "queries": 10, "pairs": extra["data"]["val"]["pairs"], "videos": 4,
         "videos_learned_from": 0,
     }  # fmt: skip
     card = (tmp_path / "model" / "README.md").read_text()
@@ -414,7 +386,7 @@ def ranking(tmp_path: Path) -> Path:
     path = tmp_path / "other.jsonl"
     rows = [
         {"query_id": str(q), "video_id": v, "start": 1.0, "end": 4.0, "score": float(draw.normal())}
-        for q in range(len(EVENTS))
+        for q in range(len(MANY_EVENTS))
         for v in (*TRAIN, *VAL)
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -441,7 +413,7 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
     lines = ranking.read_text().splitlines()
     (tmp_path / "some.jsonl").write_text("\n".join(line for line in lines if '"query_id": "3"' not in line))
     told = world.train("conquer", tmp_path / "m", "--candidates", tmp_path / "some.jsonl")
-    fails_with(told, "none for 1 of 5 queries among the 8 videos, the first is query '3'")
+    fails_with(told, "none for 1 of 10 queries among the 8 videos, the first is query '3'")
     told = world.train(
         "conquer", tmp_path / "m", "--candidates", ranking, "--val-candidates", tmp_path / "no"
     )
@@ -486,15 +458,15 @@ def test_wrong_words(world: World, tmp_path: Path, name: str, words: tuple[str, 
 def test_damaged_files(world: World, tmp_path: Path) -> None:
     path, out = tmp_path / "settings.toml", tmp_path / "model"
     path.write_text("[loop\nsteps = 3")
-    fails_with(world.train("xml", out, "--config", path), "settings.toml: not valid TOML")
+    fails_with(world.train("xml", out, "--config", path), "settings.toml: line 1: not valid TOML")
     path.write_text("steps = 3")
     fails_with(world.train("xml", out, "--config", path), "settings.toml: steps = 3 stands in no table")
     pairs = tmp_path / "pairs.json"
     pairs.write_text((world / "val.json").read_text().replace("the robot waits", "the robot sings"))
     told = world.train("xml", out, "--val", pairs)
-    fails_with(told, "1 of 5 queries without features, the first 'the robot sings'")
+    fails_with(told, "1 of 10 queries without features, the first 'the robot sings'")
     pairs.write_text("[{")
-    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: not valid JSON")
+    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: line 1: not valid JSON")
     (tmp_path / "ids.json").write_text("[]")
     fails_with(world.train("xml", out, "--val-videos", tmp_path / "ids.json"), "names no video")
 
@@ -519,7 +491,7 @@ def test_features_of_others(world: World, tmp_path: Path) -> None:
     about.write_text(about.read_text().replace('"unit": false', '"unit": true'))
     about.write_text(about.read_text().replace('"clip_seconds": 1.0', '"clip_seconds": 1.25'))
     fails_with(elsewhere.answer(world / "stage1", run), "clip_seconds 1.0", "ask for 1.25")
-    wide = {str(n): np.zeros((2, DIM + 1), np.float32) for n in range(len(EVENTS))}
+    wide = {str(n): np.zeros((2, DIM + 1), np.float32) for n in range(len(MANY_EVENTS))}
     narrow = tmp_path / "narrow" / "features"
     made = world.gather(narrow, queries=h5(tmp_path / "wide.h5", wide), query_vectors=None, subtitles=None)
     assert made.code == 0, made.err

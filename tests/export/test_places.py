@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,10 @@ def moments(*spans: tuple[float, float]) -> list[Moment]:
 
 
 def impossible(folder: Path) -> list[Path]:
-    """A file, something below a file, a device and something below it, a file system without files."""
-    return [folder / "a.mp4", folder / "a.mp4" / "inner", *map(Path, ("/dev/full", "/dev/null/x", "/proc/x"))]
+    """A file, something below it, a pipe, something below a device, a file system that takes no files."""
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    return [folder / "a.mp4", folder / "a.mp4" / "inner", pipe, Path("/dev/null/x"), Path("/proc/x")]
 
 
 def test_clips_and_sheets_where_they_can_be_written(tmp_path: Path, sources: dict[str, str]) -> None:
@@ -54,7 +57,8 @@ def test_sheets_at_impossible_places(tmp_path: Path, sources: dict[str, str], pl
         export_sheet(moments((0, 1)), sources, out, title="a")
     with pytest.raises(InvalidValue, match=f"{tmp_path}: cannot be written .*name a"):
         export_sheet(moments((0, 1)), sources, tmp_path, title="a")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mp4", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_clip_that_cannot_be_written_does_not_stop_the_others(

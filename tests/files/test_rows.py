@@ -13,6 +13,7 @@ from moviola.files.rows import (
     csv_rows,
     json_rows,
     line_of,
+    listed_rows,
     number,
     parse_json,
     read_csv,
@@ -85,6 +86,16 @@ def test_line_of_a_value_inside_a_document() -> None:
     content = '{"a": [1,\n 2],\n "b": {"c":\n 3}}'
     assert line_of(content, ["a", 1]) == 2
     assert line_of(content, ["b", "c"]) == 4
+
+
+def test_a_list_is_read_as_lines_are_and_its_entries_have_lines() -> None:
+    rows = listed_rows(HERE, '\n[{"a": [1,\n2]}, {"a": 3},\n\n 5]')
+    assert [rows.where(i) for i in range(3)] == ["line 2", "line 3", "line 5"]
+    assert [line_of('\n[{"a": [1,\n2]}, {"a": 3},\n\n 5]', [i]) for i in range(3)] == [2, 3, 5]
+    with pytest.raises(DataError, match="f: line 5: an object is expected, not 5"):
+        list(rows.objects())
+    assert list(listed_rows(HERE, " [ ]").objects()) == []
+    assert list(listed_rows(HERE, '{"a": 1}').objects()) == [("f: line 1", {"a": 1})]
 
 
 def test_csv_rows_are_lists_and_mappings() -> None:

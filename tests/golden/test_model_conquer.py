@@ -89,9 +89,14 @@ def case(golden: Path, request: pytest.FixtureRequest) -> Case:
 
 
 def forward(case: Case) -> Scores:
-    names = ("query_feat", "query_mask", "visual_feat", "mask", "sub_feat")
+    """Every query in its own videos."""
+    visual, mask, subtitles = (case.input(name) for name in ("visual_feat", "mask", "sub_feat"))
     with torch.no_grad():
-        return case.model(*(case.input(name) for name in names))
+        context = case.model.encode_context(visual.flatten(0, 1), mask.flatten(0, 1), subtitles.flatten(0, 1))
+        queries = case.model.encode_query(case.input("query_feat"), case.input("query_mask"))
+        return case.model.match(
+            queries, context.select(torch.arange(mask[..., 0].numel()).view(mask.shape[:2]))
+        )
 
 
 def videos(scores: Scores, chosen: slice) -> Scores:
@@ -192,7 +197,8 @@ def test_moments_of_one_video_from_stored_logits(case: Case) -> None:
 
 
 def test_ranked_videos_from_stored_logits(case: Case) -> None:
-    found = case.model.video_scores(videos(case.stored_scores, slice(1, None)), case.first_stage)
+    terms = case.model.video_terms(videos(case.stored_scores, slice(1, None)), case.first_stage)
+    found = case.model.similarity.finish(terms)
     best = found.topk(case.model.config.top_videos)
     np.testing.assert_array_equal(best.indices.numpy(), case.output("ranked_candidate"))
     np.testing.assert_allclose(best.values.numpy(), case.output("ranked_candidate_score"), rtol=1e-4)

@@ -76,7 +76,7 @@ MAKERS: dict[str, tuple[Callable[[Path, Callable[..., Path]], Any], str]] = {
     "pipe.mp4": (lambda path, _: os.mkfifo(path), r"pipe\.mp4: a named pipe"),
     "caf\udce9.mp4": (
         lambda path, _: path.write_bytes(b"x"),
-        r"caf\\xe9\.mp4: its path is not UTF-8; rename",
+        r"caf\\xe9\.mp4: its path is not UTF-8 .*; rename it",
     ),
 }
 

@@ -151,18 +151,6 @@ def test_reference_padding_fills_up_to_the_maximum() -> None:
     assert not torch.allclose(found, expected, atol=1e-3)  # type: ignore[arg-type]
 
 
-def test_forward_gives_the_length_that_it_was_given() -> None:
-    batch = batch_of()
-    visual, mask, subtitles = (x[batch.candidates] for x in (batch.visual, batch.mask, batch.subtitles))  # type: ignore[index]
-    for reference_padding in (False, True):
-        model = tiny(reference_padding=reference_padding)
-        scores = model(batch.query, batch.query_mask, visual, mask, subtitles)
-        assert scores.start.shape == scores.end.shape == (3, 3, 9)
-        assert scores.video is None
-        expected = scores_of(model, batch)
-        torch.testing.assert_close(scores.start, expected.start[..., :9])
-
-
 # ---- streams ---------------------------------------------------------------------------------------------
 
 

@@ -131,12 +131,12 @@ def unread(parts: torch.nn.Module) -> set[str]:
 
 
 def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
-    """Equation 5, one set of weights a stream, padding left out."""
+    """Equation 5, one set of weights per stream, padding left out."""
     model = built(TINY).retriever
     query, mask = questions([3], 5)
-    words = model.words(query, mask > 0)[0, :3]
+    words = model.query_encoder(query, mask > 0)[0, :3]
     expected = []
-    for weights in model.pooling.likelihood.weight:
+    for weights in model.pooling.weight:
         share = torch.exp(words @ weights)
         expected.append((share[:, None] * words).sum(0) / share.sum())
     torch.testing.assert_close(model.encode_query(query, mask)[0], F.normalize(torch.stack(expected), dim=-1))
@@ -146,7 +146,7 @@ def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
 def test_other_poolings_give_both_streams_one_vector(pooling: str, reduce: object) -> None:
     model = built(replace(TINY, pooling=pooling)).retriever
     query, mask = questions([3], 5)
-    words = model.words(query, mask > 0)[0, :3]
+    words = model.query_encoder(query, mask > 0)[0, :3]
     vector = F.normalize(reduce(words, dim=0), dim=-1)  # type: ignore[operator]
     torch.testing.assert_close(model.encode_query(query, mask)[0], vector.expand(2, -1))
 
@@ -435,14 +435,14 @@ def test_an_answer_is_found_by_trying_everything() -> None:
     context = model.encode_context(visual, mask, subtitles)
     query, query_mask = questions([4, 2], 4)
     queries = model.encode_query(query, query_mask)
-    scores = model.video_scores(queries, context)
+    scores = model.retriever.score(queries.units, context.units, context.mask)
     found = model.rank(query, query_mask, context)
     for q in range(2):
         spans = []
         for video in scores[q].topk(2).indices.tolist():
             part = torch.tensor([video])
             boundaries = model.localizer(
-                queries.words[q : q + 1], queries.mask[q : q + 1], queries.focus[q : q + 1],
+                queries.tokens[q : q + 1], queries.mask[q : q + 1], queries.focus[q : q + 1],
                 context.select(part).content, context.select(part).mask,
             )  # fmt: skip
             spans += [
@@ -482,7 +482,7 @@ def test_localizing_in_a_given_video() -> None:
         assert set(found.video[q].tolist()) <= {int(video[q]), -1}
     queries = model.encode_query(query, mask).select(torch.tensor([0]))
     held = context.select(video[:1])
-    boundaries = model.localizer(queries.words, queries.mask, queries.focus, held.content, held.mask)
+    boundaries = model.localizer(queries.tokens, queries.mask, queries.focus, held.content, held.mask)
     best = max(
         number(boundaries.start[0, a] + boundaries.end[0, b])
         for a in range(4)
@@ -505,7 +505,8 @@ def test_videos_are_ranked_by_their_score() -> None:
     model = built(TINY)
     context = model.encode_context(*corpus([7, 5, 4], 7))
     query, mask = questions([4, 2], 4)
-    scores = model.video_scores(model.encode_query(query, mask), context)
+    units = model.encode_query(query, mask).units
+    scores = model.retriever.score(units, context.units, context.mask)
     rows, best = model.rank_videos(query, mask, context, keep=10)
     assert rows.shape == best.shape == (2, 3)
     torch.testing.assert_close(best, scores.sort(descending=True).values)
@@ -519,7 +520,7 @@ def test_working_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch, numb
     query, mask = questions([4, 2, 1], 4)
     with torch.inference_mode():
         whole = model.rank(query, mask, context)
-        monkeypatch.setattr("moviola.models.prem._LARGEST", numbers)
+        monkeypatch.setattr("moviola.models.batches._LARGEST", numbers)
         parts = model.rank(query, mask, context)
     assert torch.equal(whole.video, parts.video)
     assert torch.equal(whole.start, parts.start)
@@ -689,7 +690,7 @@ def test_wrong_inputs_are_refused() -> None:
     visual, mask, _ = corpus([5], 5)
     with pytest.raises(InvalidValue, match="subtitle_size=0"):
         model.encode_context(visual, mask, None)
-    with pytest.raises(InvalidValue, match="at most 24"):
+    with pytest.raises(InvalidValue, match="sequence of 25 positions: this model has 24"):
         model.encode_context(*corpus([25], 25))
     with pytest.raises(InvalidValue, match=r"pair 1: moment \[0, 5\]"):
         model.retriever.loss(replace(pair_batch(), labels=torch.tensor([[2, 4], [0, 5], [6, 6], [0, 3]])))

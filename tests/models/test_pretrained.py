@@ -22,9 +22,9 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.models import pretrained
+from moviola.models.formats import RENAMED
 from moviola.models.pretrained import (
     ARCHITECTURES,
-    RENAMED,
     build,
     from_pretrained,
     read_description,
@@ -213,7 +213,9 @@ def test_settings_within_settings_come_back(tmp_path: Path) -> None:
 
 
 def older(folder: Path) -> None:
-    """Makes of a folder what earlier versions wrote: no format, and the settings under their old names."""
+    """Makes of a folder what earlier versions wrote: no format, and all under their old names."""
+    weights = folder / "model.safetensors"
+    save_file({OLD_PREM.get(key, key): value for key, value in load_file(weights).items()}, weights)
 
     def change(content: dict[str, Any]) -> None:
         del content["format"]
@@ -242,6 +244,33 @@ SMALL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+LAYER = (
+    *(f"self_attn.{name}" for name in ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")),
+    *(f"{part}.{kind}" for part in ("linear1", "linear2", "norm1", "norm2") for kind in ("weight", "bias")),
+)  # fmt: skip
+OLD_PREM = {
+    f"{half}.{new}": f"{half}.{old}"
+    for half in ("retriever", "localizer")
+    for new, old in {
+        "query_encoder.projection.LayerNorm.weight": "words.project.0.weight",
+        "query_encoder.projection.LayerNorm.bias": "words.project.0.bias",
+        "query_encoder.projection.net.1.weight": "words.project.2.weight",
+        "query_encoder.projection.net.1.bias": "words.project.2.bias",
+        "query_encoder.positions.position_embeddings.weight": "words.positions.weight",
+        "video_encoder.projections.0.LayerNorm.weight": "videos.project.0.0.weight",
+        "video_encoder.projections.0.LayerNorm.bias": "videos.project.0.0.bias",
+        "video_encoder.projections.0.net.1.weight": "videos.project.0.2.weight",
+        "video_encoder.projections.0.net.1.bias": "videos.project.0.2.bias",
+        "video_encoder.positions.position_embeddings.weight": "videos.positions.weight",
+        "video_encoder.modality": "videos.modality",
+        "pooling.weight": "pooling.likelihood.weight",
+        **{f"query_encoder.layer.{name}": f"words.layer.{name}" for name in LAYER},
+        **{f"video_encoder.layer.{name}": f"videos.layer.{name}" for name in LAYER},
+    }.items()
+}
+"""Weights of PREM by the name that they had in format 1."""
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_folder_of_format_1_gives_the_same_model(tmp_path: Path, name: str) -> None:
     sizes = {"visual_size": 4, "query_size": 4, "subtitle_size": 0, "hidden_size": 8, "heads": 2}
@@ -249,6 +278,10 @@ def test_a_folder_of_format_1_gives_the_same_model(tmp_path: Path, name: str) ->
     model = build(name, settings)
     save_pretrained(model, tmp_path, card="# Old")
     older(tmp_path)
+    if name == "prem":
+        names = {key.replace("retriever.", "").replace("localizer.", "") for key in OLD_PREM.values()}
+        kept = {key.split(".", 1)[1] for key in load_file(tmp_path / "model.safetensors")}
+        assert names <= kept
     written = json.loads((tmp_path / "config.json").read_text())["config"]
     assert not set(written) & set(RENAMED[name].values())
     loaded = from_pretrained(tmp_path)
@@ -354,7 +387,10 @@ def every_pair(model: Any, queries: Any, context: Any) -> tuple[Tensor, Tensor]:
 
 
 def conquer(model: Any, case: Case) -> dict[str, Tensor]:
-    scores = model(*case.inputs("query_feat", "query_mask", "visual_feat", "mask", "sub_feat"))
+    visual, mask, subtitles = (part.flatten(0, 1) for part in case.inputs("visual_feat", "mask", "sub_feat"))
+    queries = model.encode_query(*case.inputs("query_feat", "query_mask"))
+    rows = torch.arange(len(mask)).view(len(queries.tokens), -1)
+    scores = model.match(queries, model.encode_context(visual, mask, subtitles).select(rows))
     found = {"start_logit": scores.start, "end_logit": scores.end}
     return found if scores.video is None else found | {"video_score": scores.video}
 

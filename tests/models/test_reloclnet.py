@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models import reloclnet
+from moviola.models import batches
 from moviola.models.batches import PairBatch
 from moviola.models.reloclnet import (
     SPR_LARGE,
@@ -139,9 +139,9 @@ def test_pictures_alone() -> None:
 
 def test_subtitles_must_be_what_the_model_has() -> None:
     visual, mask, subtitles = corpus([6, 4])
-    with pytest.raises(InvalidValue, match="none were given to a model with subtitle_size 5"):
+    with pytest.raises(InvalidValue, match="subtitles missing: this model has subtitle_size 5"):
         model_of(TINY).encode_context(visual, mask, None)
-    with pytest.raises(InvalidValue, match="given to a model with subtitle_size 0"):
+    with pytest.raises(InvalidValue, match="subtitles given: this model has subtitle_size 0"):
         model_of(replace(TINY, subtitle_size=0)).encode_context(visual, mask, subtitles)
 
 
@@ -189,7 +189,7 @@ def test_ranking_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     context = model.encode_context(*corpus([9, 7, 4, 8]))
     query, query_mask = rows([5] * 6, 4), torch.ones(6, 5)
     at_once = model.rank(query, query_mask, context)
-    monkeypatch.setattr(reloclnet, "_CHUNK", 1)
+    monkeypatch.setattr(batches, "_LARGEST", 1)
     in_pieces = model.rank(query, query_mask, context)
     assert torch.equal(at_once.video, in_pieces.video)
     assert torch.equal(at_once.start, in_pieces.start)
@@ -208,13 +208,6 @@ def test_a_small_corpus_has_fewer_moments() -> None:
     assert (ranked.video[0, 3:] == -1).all()
     assert (ranked.end[0, 3:] == 0).all()
     assert (ranked.score[0, 3:] == -torch.inf).all()
-
-
-def test_a_first_stage_is_refused() -> None:
-    model = model_of(TINY)
-    context = model.encode_context(*corpus([4]))
-    with pytest.raises(InvalidValue, match="first_stage"):
-        model.rank(rows([5], 4), torch.ones(1, 5), context, first_stage=torch.zeros(1, 1))
 
 
 @torch.inference_mode()

@@ -18,7 +18,6 @@ from moviola.models.spans import (
     pool_clips,
     span_band,
     top_scores,
-    top_spans,
 )
 
 INSIDE, FURTHER = LABELS["spr"], LABELS["tvr_ranking"]
@@ -49,7 +48,14 @@ def test_decoding_equals_the_whole_map(
 ) -> None:
     start, end = torch.tensor(pair[0]), torch.tensor(pair[1])
     expected = all_cells(start, end, shortest, shortest + extent)
-    spans = top_spans(start[None], end[None], shortest=shortest, longest=shortest + extent, k=k)
+    _, spans = corpus_spans(
+        torch.ones(1, 1),
+        start[None, None],
+        end[None, None],
+        shortest=shortest,
+        longest=shortest + extent,
+        k=k,
+    )
     found = list(zip(*(column[0].tolist() for column in (spans.score, spans.start, spans.end)), strict=True))
     assert [cell for cell in found if cell[1] >= 0] == expected[:k]
     assert all(cell == (-torch.inf, -1, -1) for cell in found[len(expected) :])
@@ -90,7 +96,9 @@ def test_corpus_decoding_equals_the_whole_map() -> None:
 def test_logits_are_added_and_padding_is_no_span() -> None:
     start = torch.tensor([[1.0, -2.0, -1e10, -1e10]])
     end = torch.tensor([[0.5, -3.0, -1e10, -1e10]])
-    spans = top_spans(start, end, shortest=0, longest=3, k=5, combine=SUM)
+    _, spans = corpus_spans(
+        torch.zeros(1, 1), start[None], end[None], shortest=0, longest=3, k=5, combine=SUM
+    )
     assert spans.start.tolist() == [[0, 0, 1, -1, -1]]
     assert spans.end.tolist() == [[0, 1, 1, -1, -1]]
     assert spans.score[0, :3].tolist() == [1.5, -2.0, -5.0]

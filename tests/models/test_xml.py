@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models import xml
+from moviola.models import batches
 from moviola.models.batches import PairBatch, Ranked
 from moviola.models.relevant_pairs import RelevantPairsConfig
-from moviola.models.xml import PRESETS, XML, XMLConfig, XMLContext, with_endpoints
+from moviola.models.xml import XML, XMLConfig, XMLContext, with_endpoints
 
 SMALL = XMLConfig(
     visual_size=6, subtitle_size=5, query_size=4, hidden_size=8, heads=2, dropout=0.0, max_clips=16,
@@ -252,7 +252,7 @@ def test_ranking_in_pieces_is_ranking_at_once(monkeypatch: pytest.MonkeyPatch) -
     with torch.inference_mode():
         context = encoded(model, batch)
         whole = model.rank(batch.query, batch.query_mask, context)
-        monkeypatch.setattr(xml, "_LARGEST", 1)
+        monkeypatch.setattr(batches, "_LARGEST", 1)
         assert_same(model.rank(batch.query, batch.query_mask, context), whole)
 
 
@@ -302,12 +302,6 @@ def test_single_video_and_video_ranking_agree_with_the_corpus() -> None:
         assert within.video[query].tolist() == [rows[query, 0].item()] * 5
         assert within.start[query].tolist() == expected.start[0].tolist()
         torch.testing.assert_close(within.score[query] * weights[query, 0], expected.score[0])
-
-
-def test_scores_of_a_first_stage_are_refused() -> None:
-    model, batch = model_of(SMALL), batch_of(SMALL)
-    with pytest.raises(InvalidValue, match="first_stage"):
-        model.rank(batch.query, batch.query_mask, encoded(model, batch), first_stage=torch.zeros(5, 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -367,17 +361,9 @@ def test_it_learns_a_batch_by_heart() -> None:
     assert torch.equal(found.end[:, 0], batch.labels[:, 1] * 1.5)
 
 
-def test_presets_are_the_published_sizes() -> None:
+def test_defaults_are_the_published_sizes() -> None:
     # TVR-Ranking's release has positions for 128 clips.
-    assert sum(parameter.numel() for parameter in XML(PRESETS["tvr-ranking"]).parameters()) == 2_550_034
-    for name, seconds in (("charades-sta", (3.0, 24.0)), ("didemo", (5.0, 10.0))):
-        config = PRESETS[name]
-        assert config.subtitle_size == 0
-        allowed = (
-            config.shortest_span * config.clip_seconds,
-            (config.longest_span - 1) * config.clip_seconds,
-        )
-        assert allowed == seconds
+    assert sum(parameter.numel() for parameter in XML(XMLConfig()).parameters()) == 2_550_034
 
 
 def test_endpoints_of_clips() -> None:

@@ -42,6 +42,8 @@ def gridhouse_(
     What is done already in WORK is kept, so an interrupted comparison goes on where it was.
 
     Example: `moviola benchmark gridhouse --preset small --work bench`
+
+    From Python: `moviola.benchmark.run.run_jobs` and `moviola.benchmark.report.write_report`.
     """
     from moviola.benchmark.plan import PRESETS, jobs
     from moviola.benchmark.report import write_report

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from moviola.cli.analysis import replacements_, similarity_
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
-from moviola.cli.features import relevant_pairs_
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from moviola.cli.captions import relevant_pairs_, replacements_, similarity_
 
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
@@ -37,6 +31,8 @@ def consensus_(
     """Agreed relevance of each pair by TVR-Ranking's rule, and how well raters agree.
 
     Example: `moviola dataset consensus raw_annotation.csv --out agreed.csv`
+
+    From Python: `moviola.datasets.building.consensus.consensus` and `agreement`.
     """
     from moviola.datasets.building.annotation_files import read_ratings, write_agreed
     from moviola.datasets.building.consensus import agreement, consensus
@@ -79,6 +75,8 @@ def stats(
     """The columns of TVR-Ranking's Tables 1 and 4, and what does not fit in the file.
 
     Example: `moviola dataset stats tvr_val_release.jsonl --kind tvr`
+
+    From Python: `moviola.datasets.statistics.statistics`.
     """
     from dataclasses import asdict
 
@@ -117,7 +115,7 @@ def pseudo(
     path: Annotated[Path, typer.Argument(help="Annotations whose captions serve as queries.")],
     out: Annotated[Path, typer.Option(help="Where the training set goes (TVR-Ranking JSON).")],
     kind: KindOption,
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments a query: N of the paper.")] = 40,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments per query: N of the paper.")] = 40,
     held_out: Annotated[
         list[Path] | None, typer.Option(help="Pair files (val, test) whose queries are left out; repeatable.")
     ] = None,
@@ -128,34 +126,24 @@ def pseudo(
     """A pseudo training set: every caption as a query with its most similar moments.
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
+
+    From Python: `moviola.datasets.building.steps.pseudo_pairs`.
     """
-    from moviola.datasets.building.pseudo import pseudo_training_set
+    from moviola.datasets.building.steps import pseudo_pairs
     from moviola.datasets.readers import read_annotations
     from moviola.datasets.readers.queries import read_queries
+    from moviola.encoders import load_sentence_encoder
     from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
-    embeddings = _embed(encoder, found.captions)
-    entries = pseudo_training_set(found, embeddings, top, held_out=banned)
+    entries = pseudo_pairs(found, load_sentence_encoder(encoder), top, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     if json:
         emit_json({"queries": len(entries), "pairs": pairs, "out": str(out)})
     else:
         console.print(f"{out}: {len(entries)} queries, {pairs} pairs")
-
-
-def _embed(encoder: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Sentence embeddings of length 1, each different text encoded once."""
-    import numpy as np
-
-    from moviola.encoders import load_sentence_encoder
-
-    different = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    rows = load_sentence_encoder(encoder).encode_text(list(different))
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return np.asarray(rows[[different[text] for text in texts]], dtype=np.float32)
 
 
 EncoderOption = Annotated[str, typer.Option(help="Sentence encoder.")]
@@ -172,6 +160,8 @@ def convert(
     """Any data set's annotations in TVR's jsonl, the form that the other commands read as `--kind tvr`.
 
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
+
+    From Python: `moviola.datasets.readers.read_annotations` and `write_tvr`.
     """
     from moviola.datasets.readers import read_annotations, write_tvr
 
@@ -191,7 +181,7 @@ def imprecise(
     types: Annotated[str, typer.Option(help="Only moments of these types (TVR: v, t, vt), by commas.")] = "",
     endpoint: Annotated[str, typer.Option(help="An OpenAI-compatible chat endpoint; without, by rule.")] = "",
     model: Annotated[str, typer.Option(help="The chat model's name there.")] = "",
-    batch: Annotated[int, typer.Option(min=1, help="Captions a request.")] = 20,
+    batch: Annotated[int, typer.Option(min=1, help="Captions per request.")] = 20,
     review: Annotated[
         Path | None, typer.Option(help="Failures as CSV to edit; read back. Default OUT.review.csv.")
     ] = None,
@@ -205,49 +195,33 @@ def imprecise(
     the review file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
 
     Example: `moviola dataset imprecise tvr_val_release.jsonl --kind tvr --types v --out imprecise.jsonl`
+
+    From Python: `moviola.datasets.building.steps.rewrite_captions`.
     """
     import os
 
-    import numpy as np
-
     from moviola.datasets.building.chat import ChatEndpoint
-    from moviola.datasets.building.imprecise import (
-        Check,
-        by_rules,
-        make_imprecise,
-        read_review,
-        with_captions,
-        write_review,
-    )
-    from moviola.datasets.building.person_names import learn_names
+    from moviola.datasets.building.steps import rewrite_captions
     from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
     from moviola.errors import InvalidValue
 
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
-    found = read_annotations(path, kind, durations)
-    lexicon = learn_names(found.captions)
-    if types:
-        found = found.select(np.isin(found.types, types.split(",")))
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
-    rewriter = ChatEndpoint(endpoint, model, key).rewrite if endpoint else by_rules(lexicon)
     review = review or out.with_name(out.name + ".review.csv")
-    decided = read_review(review) if review.exists() else {}
-    outcome = make_imprecise(
-        found.captions,
-        rewriter,
-        Check(load_sentence_encoder(encoder), lexicon),
-        out.with_name(out.name + ".journal"),
-        reviewed=decided,
-        batch=batch if endpoint else 512,
-    )
-    write_review(outcome.failed, review, decided)
-    made = with_captions(found, outcome.done)
-    write_tvr(made, out)
+    made = rewrite_captions(
+        read_annotations(path, kind, durations), load_sentence_encoder(encoder),
+        out.with_name(out.name + ".journal"), review,
+        types=types.split(",") if types else (),
+        endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None, batch=batch,
+    )  # fmt: skip
+    write_tvr(made.moments, out)
+    outcome = made.outcome
     figures = {
-        "moments": len(made), "captions": len(set(found.captions)), "queries": len(set(made.captions)),
-        "changed": sum(old != new for old, new in outcome.done.items()), "reviewed": len(decided),
+        "moments": len(made.moments), "queries": len(set(made.moments.captions)),
+        "captions": made.captions,
+        "changed": made.changed, "reviewed": made.reviewed,
         "failed": len(outcome.failed), "open": len(outcome.open), "out": str(out), "review": str(review),
     }  # fmt: skip
     for line in outcome.trouble:
@@ -268,12 +242,14 @@ def split(
     kind: KindOption,
     val: Annotated[int, typer.Option(min=1, help="Queries to draw for validation.")] = 500,
     test: Annotated[int, typer.Option(min=1, help="Queries to draw for test.")] = 2781,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Draw val and test queries from the captions at random; no text is in both.
 
     Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
+
+    From Python: `moviola.datasets.building.splits.draw_queries`.
     """
     from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
@@ -292,27 +268,27 @@ def split(
 @dataset.command()
 def candidates(
     path: Annotated[Path, typer.Argument(help="Annotations with imprecise captions.")],
-    queries: Annotated[Path, typer.Option(help="Queries to annotate (JSON, or one a line).")],
+    queries: Annotated[Path, typer.Option(help="Queries to annotate (JSON, or one per line).")],
     out: Annotated[Path, typer.Option(help="Where the candidate pairs go (CSV).")],
     kind: KindOption,
-    top: Annotated[int, typer.Option(min=1, max=40, help="Candidates a query, in batches of 20.")] = 40,
+    top: Annotated[int, typer.Option(min=1, max=40, help="Candidates per query, in batches of 20.")] = 40,
     encoder: EncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """The moments most similar to each query, to be judged by people.
 
     Example: `moviola dataset candidates imprecise.jsonl --kind tvr --queries val.json --out pairs.csv`
+
+    From Python: `moviola.datasets.building.steps.find_candidates`.
     """
     from moviola.datasets.building.annotation_files import write_pairs
-    from moviola.datasets.building.labelstudio import candidate_pairs
-    from moviola.datasets.building.pseudo import candidates as most_similar
+    from moviola.datasets.building.steps import find_candidates
     from moviola.datasets.readers import read_annotations
     from moviola.datasets.readers.queries import read_queries
+    from moviola.encoders import load_sentence_encoder
 
-    found = read_annotations(path, kind)
     texts = {query.query_id: query.text for query in read_queries(queries)}
-    rows = _embed(encoder, [*texts.values(), *found.captions])
-    pairs = candidate_pairs(texts, found, most_similar(rows[: len(texts)], rows[len(texts) :], top))
+    pairs = find_candidates(texts, read_annotations(path, kind), load_sentence_encoder(encoder), top)
     write_pairs(pairs, out)
     if json:
         emit_json({"queries": len(texts), "pairs": len(pairs), "out": str(out)})
@@ -328,7 +304,7 @@ def tasks(
         Path | None,
         typer.Option(help="Agreed levels of the first batch: gives second batches where they are due."),
     ] = None,
-    last: Annotated[int, typer.Option(min=1, help="So many candidates end a batch.")] = 5,
+    last: Annotated[int, typer.Option(min=1, help="How many candidates count as the end of a batch.")] = 5,
     threshold: Annotated[
         float, typer.Option(help="Their mean level from which the next batch is due.")
     ] = 2.0,
@@ -340,6 +316,8 @@ def tasks(
     """Tasks for Label Studio, first batches or second ones; its labelling interface goes to OUT.xml.
 
     Example: `moviola dataset tasks pairs.csv --out batch1.json`
+
+    From Python: `moviola.datasets.building.labelstudio.tasks` and `next_pairs`.
     """
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs
     from moviola.datasets.building.labelstudio import LABEL_CONFIG, next_pairs
@@ -368,6 +346,8 @@ def ratings(
     """Ratings out of a Label Studio export, for `consensus` and `exam`.
 
     Example: `moviola dataset ratings export.json --out raw_annotation.csv`
+
+    From Python: `moviola.datasets.building.labelstudio.ratings_of`.
     """
     from moviola.datasets.building.annotation_files import write_ratings
     from moviola.datasets.building.labelstudio import ratings_of
@@ -388,6 +368,8 @@ def exam(
     """Qualification exam: how far each rater is from the median of all, best first.
 
     Example: `moviola dataset exam exam_ratings.csv`
+
+    From Python: `moviola.datasets.building.consensus.exam_scores`.
     """
     from moviola.datasets.building.annotation_files import read_ratings
     from moviola.datasets.building.consensus import exam_scores
@@ -410,6 +392,8 @@ def judgements(
     """Candidates and agreed levels joined into a ranked set such as val.json.
 
     Example: `moviola dataset judgements pairs.csv --agreed agreed.csv --out val.json`
+
+    From Python: `moviola.datasets.building.annotation_files.write_judgements`.
     """
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 

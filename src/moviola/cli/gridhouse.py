@@ -28,6 +28,8 @@ def gridhouse(
     """Make films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
 
     Example: `moviola gridhouse world --videos 200 --seed 1`
+
+    From Python: `moviola.datasets.gridhouse.build`.
     """
     from dataclasses import asdict
 

@@ -64,6 +64,8 @@ def index_(
     """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
 
     Example: `moviola index ~/Videos --encoder openai/clip-vit-large-patch14`
+
+    From Python: `moviola.Library.index`.
     """
     from moviola.search import Library
 
@@ -153,6 +155,8 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     """The videos of a library, refused ones with the reason.
 
     Example: `moviola list --library films`
+
+    From Python: `moviola.library.Catalogue.videos`, of `moviola.Library.catalogue`.
     """
     from moviola.export import clock
     from moviola.search import Library
@@ -181,6 +185,8 @@ def show(
     """What the library knows of one video.
 
     Example: `moviola show holiday/beach`
+
+    From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
     from moviola.export import clock
     from moviola.search import Library
@@ -218,6 +224,8 @@ def remove(
     """Take videos out of a library. The files themselves are not touched.
 
     Example: `moviola remove holiday/beach holiday/harbour`
+
+    From Python: `moviola.Library.remove`.
     """
     from moviola.search import Library
 
@@ -241,6 +249,8 @@ def verify(
     """Check every stored byte, the indexes and the source files. Exit code 3 when something is wrong.
 
     Example: `moviola verify --repair`
+
+    From Python: `moviola.library.verify`, `repair` and `compact`.
     """
     from dataclasses import asdict
 
@@ -293,6 +303,8 @@ def use(
     Example: `moviola library use films --stage1 models/stage1 --refiner models/reel`
 
     Example: `moviola library use demo-library --stage1 demo --refiner demo`
+
+    From Python: `moviola.Library.use`.
     """
     from moviola.search import Library
 

@@ -28,6 +28,8 @@ def list_models(as_json: JsonOption = False) -> None:
     Example:
 
         moviola models list
+
+    From Python: `moviola.encoders.available_models`.
     """
     from moviola.encoders import available_models
 
@@ -51,6 +53,8 @@ def pull(
     Example:
 
         moviola models pull google/siglip2-base-patch16-224
+
+    From Python: `moviola.encoders.pull_model`.
     """
     from moviola.encoders import pull_model
 
@@ -81,6 +85,8 @@ def convert(
     Example:
 
         moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
+
+    From Python: `moviola.models.releases.convert_checkpoint`.
     """
     from moviola.models.releases import convert_checkpoint
 
@@ -121,6 +127,8 @@ def show(
     Example:
 
         moviola models show models/reel
+
+    From Python: `moviola.models.pretrained.from_pretrained` and `read_description`.
     """
     facts = _facts(folder)
     card = folder / "README.md"
@@ -141,7 +149,7 @@ def show(
 
 def _facts(folder: Path) -> dict[str, Any]:
     """The facts of a model folder, which is loaded to see that it is whole."""
-    from moviola.library.trained import revision_of
+    from moviola.models.pretrained import revision_of
     from moviola.models.pretrained import from_pretrained, read_description
 
     about, model = read_description(folder), from_pretrained(folder)

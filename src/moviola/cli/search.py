@@ -60,6 +60,8 @@ def search(
     Example: `moviola search "somebody opens a red door" --top 5 --sheet found.png`
 
     A whole query file: `moviola search --queries test.json --run run.json --top 100`
+
+    From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
     from dataclasses import asdict
 

@@ -117,7 +117,7 @@ class Collector:
         self.rows.append(_Row(name, video, start, end, caption.strip(), type))
 
     def made(self) -> Annotations:
-        """All that was gathered."""
+        """Everything gathered so far as one table."""
         place = {video: number for number, video in enumerate(self.durations)}
         return Annotations(
             name=self.name,

@@ -67,7 +67,7 @@ def statistics(found: Annotations, queries: Sequence[str] | None = None) -> Stat
         found: the annotations.
         queries: texts to count as queries; the captions when None.
 
-    Moments are counted once a video and span; videos are those with a moment.
+    Moments are counted once per video and span; videos are those with a moment.
     """
     texts = found.captions if queries is None else tuple(queries)
     spans = {(int(v), s, e) for v, s, e in zip(found.video, found.start, found.end, strict=True)}

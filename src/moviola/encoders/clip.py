@@ -225,9 +225,9 @@ class ClipEncoder:
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Features of every token of some texts, projected into the common space, not normalised.
 
-        The last row is the feature of the text: what :meth:`encode_text` gives, bit for bit for a text alone
-        and to rounding (2e-5) beside others. CLIP's tokens end with the first end-of-text token; SigLIP reads
-        its padding too, so that padded positions are tokens like any other.
+        The last row is the feature of the text: what :meth:`encode_text` gives, bit for bit where one text
+        is encoded, and to rounding (2e-5) where several are. CLIP's tokens end with the first
+        end-of-text token; SigLIP reads its padding too, so that padded positions are tokens like any other.
 
         Args:
             texts: n strings; too long ones are cut.
@@ -349,7 +349,7 @@ def load_encoder(
     return ClipEncoder(checkpoint, choice)
 
 
-def read_frame_size(preprocessor: Mapping[str, Any], where: str) -> FrameSize:
+def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     """The frame size that a ``preprocessor_config.json`` (completed by defaults) asks for.
 
     Raises:
@@ -361,7 +361,7 @@ def read_frame_size(preprocessor: Mapping[str, Any], where: str) -> FrameSize:
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
     if preprocessor["resample"] not in _RESAMPLE:
         raise DataError(
-            f"{where}: resample {preprocessor['resample']!r} in its preprocessor settings; "
+            f"{folder}: resample {preprocessor['resample']!r} in its preprocessor settings; "
             f"moviola knows {', '.join(f'{code} ({name})' for code, name in _RESAMPLE.items())}"
         )
     interpolation: Any = _RESAMPLE[preprocessor["resample"]]
@@ -370,7 +370,7 @@ def read_frame_size(preprocessor: Mapping[str, Any], where: str) -> FrameSize:
     if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
         return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
     raise DataError(
-        f"{where}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
+        f"{folder}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
         "take a checkpoint of fixed resolution"
     )
 

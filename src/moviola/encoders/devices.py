@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.devices import available_device, require_device_name
 from moviola.errors import InvalidValue, MissingDependency
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ class DeviceChoice:
     def __init__(self, device: str, precision: str, batch_size: int | None) -> None:
         if precision not in {"auto", *PRECISIONS}:
             raise InvalidValue(f"precision {precision!r}: choose auto, {', '.join(PRECISIONS)}")
-        if device != "auto" and device.split(":", 1)[0] not in {"cpu", "cuda", "mps"}:
-            raise InvalidValue(f"device {device!r}: choose auto, cpu, cuda, cuda:N or mps")
+        require_device_name(device)
         if batch_size is not None and batch_size < 1:
             raise InvalidValue(f"batch size {batch_size}: must be at least 1")
         self._device = device
@@ -44,17 +44,7 @@ class DeviceChoice:
     @property
     def device(self) -> str:
         """``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``."""
-        import torch
-
-        if self._device == "auto":
-            if torch.cuda.is_available():
-                self._device = "cuda"
-            else:
-                self._device = "mps" if torch.backends.mps.is_available() else "cpu"
-        kind = self._device.split(":")[0]
-        there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-        if not there[kind]:
-            raise InvalidValue(f"device {self._device!r}: this machine has none; choose auto or cpu")
+        self._device = available_device(self._device)
         return self._device
 
     @property

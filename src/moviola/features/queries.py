@@ -61,20 +61,21 @@ class QueryFeatures:
         """Numbers in a row; 0 without queries."""
         return self.rows[0].shape[1] if self.rows else 0
 
-    @cached_property
-    def _floats(self) -> list[NDArray[np.float32]]:
-        values = [rows.astype(np.float32) for rows in self.rows]
-        return [normalise_rows(rows) for rows in values] if self.unit else values
+    def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
+        values = rows.astype(np.float32)
+        return normalise_rows(values) if self.unit else values
 
     def tokens(self, query: int) -> NDArray[np.float32]:
         """(n, d) float32 of a query by place; of more than ``max_tokens`` the first ones and the last one."""
-        rows, most = self._floats[query], self.max_tokens
+        rows, most = self._floats(self.rows[query]), self.max_tokens
         return rows if len(rows) <= most else np.concatenate([rows[: most - 1], rows[-1:]])
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """(Q, d) float32, one vector per query: the row of its whole text."""
-        return np.stack([rows[-1] for rows in self._floats]) if self.rows else np.empty((0, 0), np.float32)
+        if not self.rows:
+            return np.empty((0, 0), np.float32)
+        return self._floats(np.stack([rows[-1] for rows in self.rows]))
 
     def cut(self, max_tokens: int) -> QueryFeatures:
         """The same with at most so many tokens, for a model that has positions for no more."""

@@ -175,9 +175,9 @@ class VideoFeatures:
         """The same videos, pictures alone."""
         return replace(self, subtitles=None)
 
-    def with_fresh_cache(self) -> VideoFeatures:
+    def with_fresh_cache(self, most_bytes: int = 1 << 32) -> VideoFeatures:
         """The same videos with an empty cache in memory, for a model whose weights change."""
-        return replace(self, cache=MemoryCache())
+        return replace(self, cache=MemoryCache(most_bytes))
 
     def clip_spans(
         self, video: int | Integers, start: Any, end: Any

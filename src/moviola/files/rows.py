@@ -19,8 +19,8 @@ from typing import Any
 from moviola.errors import DataError, NotFound
 
 __all__ = [
-    "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "number", "parse_json",
-    "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
+    "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "listed_rows", "number",
+    "parse_json", "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
 ]  # fmt: skip
 
 _GAP = re.compile(r"[\s,:]*")
@@ -197,6 +197,35 @@ def json_rows(path: Path, text: str) -> Rows:
         if len(rows) == len(filled):
             return Rows(path, rows, where)
     return Rows(path, [_parsed(path, line, n + 1) for line, n in zip(filled, numbers, strict=True)], where)
+
+
+def listed_rows(path: Path, text: str) -> Rows:
+    """The entries of one JSON list, or one JSON value per line where the text is none.
+
+    Raises:
+        DataError: not JSON.
+    """
+    if not text.lstrip().startswith("["):
+        return json_rows(path, text)
+    lines: list[int] = []
+
+    def where(row: int) -> str:
+        if not lines:  # only for messages and places, so not before one is asked for
+            lines.extend(_entry_lines(text))
+        return f"line {lines[row]}"
+
+    return Rows(path, parse_json(path, text), where)
+
+
+def _entry_lines(text: str) -> Iterator[int]:
+    """The line, from 1, on which each entry of a JSON list begins; in one pass."""
+    decode = json.JSONDecoder().raw_decode
+    at, done, line = _skip(text, text.index("[") + 1), 0, 1
+    while text[at] != "]":
+        line += text.count("\n", done, at)
+        yield line
+        done = at
+        at = _skip(text, decode(text, at)[1])
 
 
 def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:

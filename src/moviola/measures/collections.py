@@ -1,6 +1,6 @@
 """``Qrels`` and ``Run``: judged and ranked moments of many queries, columnar.
 
-Both are a query vocabulary, a video vocabulary and one contiguous array a field; the moments of query ``i``
+Both are a query vocabulary, a video vocabulary and one contiguous array per field; the moments of query ``i``
 are rows ``offsets[i]:offsets[i + 1]``. A query may own no row at all, which is different from not being
 there.
 """
@@ -133,7 +133,7 @@ class Columns:
         zero_length: bool = False,
         ranked: bool = False,
     ) -> _T:
-        """From one row a moment, in any order of queries.
+        """From columns with one row per moment, in any order of queries.
 
         Args:
             query: (n,) query ids, text or whole numbers.
@@ -247,7 +247,7 @@ class Qrels(Columns):
 
     @property
     def relevance(self) -> Floats:
-        """(moments,) float64, >= 0."""
+        """The grade of each moment, (moments,) float64, >= 0."""
         return self.value
 
 
@@ -263,7 +263,7 @@ class Run(Columns):
 
     @property
     def score(self) -> Floats:
-        """(moments,) float64."""
+        """The score of each moment, (moments,) float64, higher is better."""
         return self.value
 
     def _ranked(self) -> Run:

@@ -201,7 +201,7 @@ class Joined:
         return place, _discounted(self.relevance, place)
 
     def summed(self, values: Floats, chosen: Flags) -> Floats:
-        """(queries,) float64: the sum of ``values`` (a prediction each) over the chosen predictions."""
+        """(queries,) float64: the sum of ``values``, one per prediction, over the chosen predictions."""
         sums = np.bincount(self.query[chosen], weights=values[chosen], minlength=self.queries)
         return sums.astype(np.float64, copy=False)
 

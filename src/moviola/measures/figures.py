@@ -86,7 +86,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def heatmap(names: Sequence[str], values: Floats, title: str) -> Figure:
-    """Agreement between measures: (measures, measures) τ-b in [-1, 1], one number a cell, NaN a dash."""
+    """Agreement between measures: (measures, measures) τ-b in [-1, 1], a number per cell, a dash for NaN."""
     with _style():
         side = 1.9 + 0.5 * len(names)
         figure, (axes,) = _figure(side + 0.9, side)

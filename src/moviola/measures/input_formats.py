@@ -36,7 +36,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from moviola.errors import DataError, InvalidValue
-from moviola.files.rows import Rows, blank_separated_rows, csv_rows, json_rows, line_of, parse_json, read_text
+from moviola.files.rows import (
+    Rows,
+    blank_separated_rows,
+    csv_rows,
+    line_of,
+    listed_rows,
+    parse_json,
+    read_text,
+)
 from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
 from moviola.measures.presets import Preset, preset_of
 from moviola.measures.trec import moment_of
@@ -172,19 +180,12 @@ def _json(path: Path, text: str, value: str) -> Table:
     return Table(rows, [[query for query, _ in places], *columns], queries=list(content))
 
 
-def _listed(path: Path, text: str) -> Rows:
-    """JSON lines, or the entries of one JSON list."""
-    if not text.lstrip().startswith("["):
-        return json_rows(path, text)
-    return Rows(path, parse_json(path, text), lambda i: f"line {line_of(text, [i])}")
-
-
 def _own_rows(rows: Rows, value: str) -> Table:
     return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
 
 
 def _json_lines(path: Path, text: str, value: str) -> Table:
-    return _own_rows(_listed(path, text), value)
+    return _own_rows(listed_rows(path, text), value)
 
 
 def _csv(path: Path, text: str, value: str) -> Table:
@@ -194,7 +195,7 @@ def _csv(path: Path, text: str, value: str) -> Table:
 
 
 def _tvr_ranking(path: Path, text: str, value: str) -> Table:
-    outer = _listed(path, text)
+    outer = listed_rows(path, text)
     if outer.rows and not any(isinstance(row, dict) and "relevant_moment" in row for row in outer.rows):
         return _pairs(outer, value, queries=None)
     names, moments = outer.fields("query_id", "relevant_moment")
@@ -278,7 +279,7 @@ def _first_keys(text: str, head: str) -> set[str]:
 
 
 def _tvr_truth(path: Path, text: str, value: str) -> Table:
-    rows = _listed(path, text)
+    rows = listed_rows(path, text)
     query, video, times = rows.fields("desc_id", "vid_name", "ts")
     several = [i for i, ts in enumerate(times) if isinstance(ts, list) and ts and isinstance(ts[0], list)]
     if several:
@@ -329,7 +330,7 @@ def _tvr_submission(path: Path, text: str, value: str) -> Table:
 
 def _windows(path: Path, text: str, field: str, width: int) -> tuple[Rows, list[Any], list[Any], list[Any]]:
     """Windows of a QVHighlights file: rows, then query and video of each, the windows, and all queries."""
-    outer = _listed(path, text)
+    outer = listed_rows(path, text)
     queries, videos, windows = outer.fields("qid", "vid", field)
     places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
     flat = [row for found in windows for row in (found if isinstance(found, list) else [found])]

@@ -118,7 +118,7 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
         videos = {row["video_id"] for row in rows}
         if len(videos) > 1:
             raise InvalidValue(
-                f"query {query}: moments of {len(videos)} videos; QVHighlights knows one a query"
+                f"query {query}: moments of {len(videos)} videos; QVHighlights knows one per query"
             )
         row: dict[str, Any] = {"qid": int(query) if query.isascii() and query.isdigit() else query}
         row["vid"] = videos.pop() if videos else ""

@@ -41,9 +41,9 @@ def qvhighlights(
 
     Args:
         predictions: rows with ``qid``, ``pred_relevant_windows`` ([start, end, score] each) and maybe
-            ``pred_saliency_scores`` (one a clip of 2 s).
+            ``pred_saliency_scores`` (one per clip of 2 s).
         truth: rows with ``qid``, ``relevant_windows`` ([start, end] each), and for highlights ``duration``,
-            ``relevant_clip_ids`` and ``saliency_scores`` (three raters a clip).
+            ``relevant_clip_ids`` and ``saliency_scores`` (three raters per clip).
 
     Returns:
         ``{"brief": {"MR-full-mAP": 32.2, …}, "full": {"MR-mAP": …, "MR-R1": …}, …, "HL-min-Fair": …}``;

@@ -90,7 +90,7 @@ class SelfAgreement:
     """τ-b of a measure with itself on two query subsets: over trials, by subset size.
 
     Attributes:
-        sizes: (sizes,) int64 queries a subset.
+        sizes: (sizes,) int64 queries per subset.
         mean: (sizes,) float64.
         variance: (sizes,) float64.
         undefined: (sizes,) int64 trials left out because a subset tied all systems.
@@ -109,8 +109,8 @@ def self_agreement(
 
     Args:
         values: (systems, queries) per-query values of one measure.
-        sizes: queries a subset, 1 to queries (disjoint: half of them).
-        trials: pairs of subsets a size.
+        sizes: queries per subset, 1 to queries (disjoint: half of them).
+        trials: pairs of subsets per size.
         disjoint: the two subsets share no query; else they are drawn independently.
         seed: of the draws.
 
@@ -208,8 +208,7 @@ def noisy(
 def label_iou(
     start: Floats, end: Floats, level: float, *, model: str = "paper_fit", seed: int = 0, datasets: int = 1
 ) -> float:
-    """Mean IoU between labels and their noisy form, over ``datasets`` draws; arguments as for
-    :func:`noisy`."""
+    """Mean IoU between labels and their noisy form over ``datasets`` draws; arguments as of :func:`noisy`."""
     random = np.random.default_rng(seed)
     means = [overlap(start, end, *noisy(start, end, level, random, model)).mean() for _ in range(datasets)]
     return float(np.mean(means))

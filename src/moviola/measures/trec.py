@@ -38,7 +38,7 @@ class Matched:
 
 
 def documents(moments: Columns) -> list[str]:
-    """The document of every moment, each once a query."""
+    """The document of each moment, in order; no two of a query are the same."""
     videos = [quote(name, safe="") for name in moments.video_ids]
     seen: Counter[tuple[int, str]] = Counter()
     made = []

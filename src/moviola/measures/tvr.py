@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError
 from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.collections import Flags, query_name
+from moviola.temporal import overlap
 
 __all__ = ["OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall"]
 
@@ -106,7 +107,8 @@ def _hits(
         if task == "VR":
             hits[""][i, : len(right)] = right
             continue
-        iou = _iou(rows[:, 1:3].astype(np.float32), stamps)
+        spans = rows[:, 1:3].astype(np.float32)
+        iou = overlap(spans[:, :1], spans[:, 1:], stamps[:, 0], stamps[:, 1])
         needed = 1 if len(stamps) == 1 else AGREEING
         for threshold in overlaps:
             enough = (iou >= np.float32(threshold)).sum(axis=1) >= needed
@@ -151,14 +153,6 @@ def _answers(task: str, entries: Any) -> dict[str, NDArray[np.float64]]:
             raise DataError(f"{task}, entry {number}: desc_id {name} is given twice")
         answers[name] = table
     return answers
-
-
-def _iou(spans: Single, stamps: Single) -> Single:
-    """(predictions, stamps) float32 IoU over the hull; 0 where the hull has no length."""
-    shared = np.minimum(spans[:, None, 1], stamps[:, 1]) - np.maximum(spans[:, None, 0], stamps[:, 0])
-    hull = np.maximum(spans[:, None, 1], stamps[:, 1]) - np.minimum(spans[:, None, 0], stamps[:, 0])
-    iou: Single = np.divide(np.maximum(shared, 0), hull, out=np.zeros_like(hull), where=hull > 0)
-    return iou
 
 
 def _percent(hits: Mapping[str, Flags], tops: Sequence[int], chosen: Flags) -> dict[str, float]:

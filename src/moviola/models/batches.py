@@ -8,7 +8,15 @@ from typing import Self
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked"]
+__all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked", "rows_at_once"]
+
+_LARGEST = 2**26
+"""Numbers in the largest tensor of a ranking: 256 MiB of float32."""
+
+
+def rows_at_once(numbers: int) -> int:
+    """How many rows (queries, videos) a ranking works on at once when each needs so many numbers."""
+    return max(1, _LARGEST // max(1, numbers))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Blocks that XML and ReLoCLNet are built from and that PREM shares with them.
+"""Blocks that several models are built from: XML and ReLoCLNet wholly, CONQUER, PREM and Reel in part.
 
 All blocks take batches first, (B, L, D), and masks that are 1 at valid positions and 0 at padding, float32.
 
@@ -31,6 +31,7 @@ __all__ = [
     "best_clip_score",
     "clip_cosine",
     "cross_attention_bias",
+    "full_precision",
     "initialise",
     "masked_fill",
     "self_attention_bias",
@@ -57,6 +58,14 @@ def initialise(model: nn.Module, std: float = 0.02) -> None:
             nn.init.zeros_(module.bias)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
+
+
+def full_precision(beside: Tensor) -> torch.autocast:
+    """Switches autocast off on the device of a tensor.
+
+    Scores are compared by margins of a tenth or multiplied by 30 or 100; rounded cosines are a wrong order.
+    """
+    return torch.autocast(beside.device.type, enabled=False)
 
 
 def masked_fill(values: Tensor, mask: Tensor) -> Tensor:
@@ -95,16 +104,18 @@ class InputProjection(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Adds a learned embedding of each position, then LayerNorm and dropout: (B, L, D) to (B, L, D).
+    """Adds a learned embedding of each position, then LayerNorm and dropout: (..., L, D) to (..., L, D).
+
+    Without ``norm`` there is no LayerNorm.
 
     Raises:
         InvalidValue: on a call with more than ``max_length`` positions.
     """
 
-    def __init__(self, max_length: int, size: int, dropout: float = 0.1) -> None:
+    def __init__(self, max_length: int, size: int, dropout: float = 0.1, *, norm: bool = True) -> None:
         super().__init__()
         self.position_embeddings = nn.Embedding(max_length, size)
-        self.LayerNorm = nn.LayerNorm(size)
+        self.LayerNorm = nn.LayerNorm(size) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, features: Tensor) -> Tensor:
@@ -195,7 +206,7 @@ class ModularQuery(nn.Linear):
 
 def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
     """Cosine of every query (Q, D) with every clip (V, L, D), as (Q, V, L); autocast does not lower it."""
-    with torch.autocast(query.device.type, enabled=False):
+    with full_precision(query):
         # dividing by the lengths spares a normalised copy of a whole corpus
         lengths: Tensor = torch.linalg.vector_norm(clips, dim=-1).clamp(min=1e-12)
         return torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1).to(clips.dtype), clips) / lengths
@@ -220,7 +231,7 @@ def span_logits(
     Returns:
         (..., L), :data:`MASKED` at padded clips.
     """
-    seen = similarity if reference_padding else similarity * mask
-    with torch.autocast(seen.device.type, enabled=False):
-        logits = predictor(seen.reshape(-1, 1, seen.shape[-1]).to(predictor.weight.dtype))
-    return masked_fill(logits.view(seen.shape), mask)
+    curve = similarity if reference_padding else similarity * mask
+    with full_precision(curve):
+        logits = predictor(curve.reshape(-1, 1, curve.shape[-1]).to(predictor.weight.dtype))
+    return masked_fill(logits.view(curve.shape), mask)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from importlib.metadata import version
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -25,22 +24,23 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.models.formats import current_settings, current_weights
 
 __all__ = [
     "ARCHITECTURES",
     "FORMAT",
-    "RENAMED",
     "Architecture",
     "Description",
     "build",
     "from_pretrained",
     "read_description",
+    "require_finite",
     "revision_of",
     "save_pretrained",
 ]
 
 FORMAT = 2
-"""Of ``config.json``; one that says none is of format 1, whose settings had other names (:data:`RENAMED`)."""
+"""Of ``config.json``; one that says none is of format 1, see :mod:`moviola.models.formats`."""
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 SHOWN = 5
@@ -65,12 +65,12 @@ class Architecture:
 
 
 ARCHITECTURES: dict[str, Architecture] = {
-    "spr-stage1": Architecture("moviola.models.spr", "SegmentRetrieverConfig", "SegmentRetriever"),
-    "spr-clip": Architecture("moviola.models.spr", "SprClipConfig", "SprClip"),
+    "spr-stage1": Architecture("moviola.models.spr.retriever", "SegmentRetrieverConfig", "SegmentRetriever"),
+    "spr-clip": Architecture("moviola.models.spr.clip", "SprClipConfig", "SprClip"),
     "reloclnet": Architecture("moviola.models.reloclnet", "ReLoCLNetConfig", "ReLoCLNet"),
     "xml": Architecture("moviola.models.xml", "XMLConfig", "XML"),
-    "conquer": Architecture("moviola.models.conquer", "ConquerConfig", "Conquer"),
-    "prem": Architecture("moviola.models.prem", "PremConfig", "Prem"),
+    "conquer": Architecture("moviola.models.conquer.model", "ConquerConfig", "Conquer"),
+    "prem": Architecture("moviola.models.prem.model", "PremConfig", "Prem"),
     "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
 }
 """Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
@@ -81,6 +81,7 @@ class Description:
     """What ``config.json`` says.
 
     Attributes:
+        format: in which the folder was written, see :data:`FORMAT`.
         architecture: a key of :data:`ARCHITECTURES`.
         config: the model's settings, field by field, under today's names whatever the format.
         version: the version of moviola that wrote the folder.
@@ -88,6 +89,7 @@ class Description:
             model was trained on.
     """
 
+    format: int
     architecture: str
     config: dict[str, Any]
     version: str
@@ -211,7 +213,7 @@ def from_pretrained(
         state = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    fill(model, state, path)
+    fill(model, state if described.format == FORMAT else current_weights(described.architecture, state), path)
     return model.to(device).eval()
 
 
@@ -232,56 +234,17 @@ def read_description(folder: str | Path) -> Description:
     for name, kind in wanted.items():
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
             raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
-    described = Description(*(content[name] for name in wanted))
     written_in = content.get("format", 1)
     if not isinstance(written_in, int) or not 1 <= written_in <= FORMAT:
         raise DataError(
             f"{path}: format {written_in!r}, but this version of moviola reads 1 to {FORMAT}; update "
             "moviola, or get the model in an older format"
         )
-    return described if written_in == FORMAT else replace(described, config=_current(described, path))
-
-
-# --- Descriptions of format 1 ---
-
-_SPR = {"dim": "hidden_size", "mlp_ratio": "feed_forward_size", "positions": "max_clips"}
-_SPANS = {"shortest": "shortest_span", "longest": "longest_span"}
-
-RENAMED: dict[str, dict[str, str]] = {
-    "spr-stage1": _SPR,
-    "spr-clip": _SPR,
-    "reloclnet": {"longest_video": "max_clips", "longest_query": "max_tokens", "pairwise": "ranking_loss"},
-    "xml": _SPANS,
-    "conquer": {**_SPANS, "moment_weight": "span_weight"},
-    "prem": {
-        **_SPANS,
-        "max_words": "max_tokens",
-        "intermediate_size": "feed_forward_size",
-        "videos": "top_videos",
-        "moments": "top_moments",
-    },
-    "reel": {"max_query_tokens": "max_tokens", "longest": "longest_span"},
-}
-"""Settings that bear another name since format 2: of each architecture, the old name and the new one."""
-
-_CONVERTED: dict[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
-    ("spr-stage1", "mlp_ratio"): lambda old: old["mlp_ratio"] * old["dim"],
-    ("spr-clip", "mlp_ratio"): lambda old: old["mlp_ratio"] * old["dim"],
-    ("prem", "shortest"): lambda old: old["shortest"] - 1,  # was a number of clips, is a distance
-}
-"""Of these also the value changed; it follows from the old settings."""
-
-
-def _current(described: Description, path: Path) -> dict[str, Any]:
-    """The settings of a description of format 1 under today's names."""
-    names = RENAMED.get(described.architecture, {})
+    described = Description(written_in, *(content[name] for name in wanted))
+    if written_in == FORMAT:
+        return described
     try:
-        return {
-            names.get(name, name): _CONVERTED.get((described.architecture, name), itemgetter(name))(
-                described.config
-            )
-            for name in described.config
-        }
+        return replace(described, config=current_settings(described.architecture, described.config))
     except (KeyError, TypeError) as error:
         raise DataError(f"{path}: settings of format 1 are incomplete or malformed ({error!r})") from error
 
@@ -340,6 +303,15 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def require_finite(model: nn.Module, source: Path) -> None:
+    """Raises :class:`DataError`, naming ``source`` and the weight, if a weight is no finite number."""
+    for name, tensor in model.state_dict().items():
+        if not torch.isfinite(tensor).all():
+            raise DataError(
+                f"{source}: weight {name} holds a number that is not finite; train the model anew"
+            )
 
 
 def revision_of(folder: Path) -> str:

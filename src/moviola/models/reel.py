@@ -42,7 +42,7 @@ _ROLES = 3  # inside, start, end
 
 @dataclass(frozen=True)
 class ReelConfig:
-    """Settings of :class:`Reel`.
+    """Sizes, decoding, and what counts as an answer; the defaults suit CLIP features of one clip per second.
 
     Attributes:
         visual_size, query_size: size of a clip's and of a token's feature.
@@ -101,7 +101,7 @@ class ReelContext:
     mask: Tensor
 
     def select(self, rows: Tensor) -> ReelContext:
-        """Some of them, by row."""
+        """The videos at ``rows`` (M,) int64, in that order."""
         return ReelContext(self.clips[rows], self.mask[rows])
 
 
@@ -124,7 +124,7 @@ class _TimeBlock(nn.Module):
 
 
 class Reel(nn.Module):
-    """See the module's text. ``config.hidden_size`` is h below."""
+    """Encodes videos without a query, and scores all of their spans for each query; h is ``hidden_size``."""
 
     def __init__(self, config: ReelConfig) -> None:
         super().__init__()
@@ -186,8 +186,8 @@ class Reel(nn.Module):
         valid = mask[:, None, :]
         scaled = similarity * self.log_scale.exp()[:, None] * valid
         first, activation, second = self.smooth
-        heard = activation(first(scaled.flatten(0, -3))).unflatten(0, scaled.shape[:-2]) * valid
-        smoothed: Tensor = second(heard.flatten(0, -3)).view_as(scaled)
+        hidden = activation(first(scaled.flatten(0, -3))).unflatten(0, scaled.shape[:-2]) * valid
+        smoothed: Tensor = second(hidden.flatten(0, -3)).view_as(scaled)
         return scaled + smoothed * valid
 
     def span_scores(self, curves: Tensor, mask: Tensor) -> Tensor:
@@ -220,11 +220,11 @@ class Reel(nn.Module):
         curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
         scores = self.span_scores(curves, context.mask).flatten(1)
         gains = self.gains(batch).flatten(1)
-        whole = gains.sum(dim=1)
-        asked = whole > 0
-        target = gains[asked] / whole[asked, None]
-        each = -(target * scores[asked].log_softmax(dim=1)).sum(dim=1)
-        return {"list": each.sum() / max(1, len(each))}
+        total = gains.sum(dim=1)
+        answered = total > 0
+        target = gains[answered] / total[answered, None]
+        missed = -(target * scores[answered].log_softmax(dim=1)).sum(dim=1)
+        return {"list": missed.sum() / max(1, len(missed))}
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""
@@ -235,10 +235,10 @@ class Reel(nn.Module):
         shared = (torch.minimum(after, end) - torch.maximum(first, start)).clamp(min=0)
         overlap = shared / (after - first + end - start - shared)
         least, power = self.config.least_overlap, self.config.sharpness
-        worth = ((overlap - least) / (1 - least)).clamp(min=0) ** power
-        worth = worth * (batch.similarity**self.config.similarity_power)[:, None, None]
-        reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * worth
-        gains = torch.zeros(queries * videos, length * self.config.longest_span, device=worth.device)
+        gain = ((overlap - least) / (1 - least)).clamp(min=0) ** power
+        gain = gain * (batch.similarity**self.config.similarity_power)[:, None, None]
+        reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * gain
+        gains = torch.zeros(queries * videos, length * self.config.longest_span, device=gain.device)
         place = batch.answer[:, 0] * videos + batch.answer[:, 1]
         gains.scatter_reduce_(0, place[:, None].expand(-1, gains.shape[1]), reachable.flatten(1), "amax")
         return gains.view(queries, videos, length, self.config.longest_span)
@@ -247,7 +247,7 @@ class Reel(nn.Module):
         """The best span of each window.
 
         Args:
-            query: (N, 3, h) one a window, or (1, 3, h) for all.
+            query: (N, 3, h), row i for window i, or (1, 3, h) for all windows.
             context: N windows.
 
         Returns:
@@ -257,7 +257,7 @@ class Reel(nn.Module):
         return self.best_spans(torch.einsum("nrh,nlrh->nrl", query, context.clips), context.mask)
 
     def best_spans(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same from the clips' dot products (N, 3, L) with their query, and the mask (N, L)."""
+        """What :meth:`refine` returns, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
         scores = self.span_scores(self._smoothed(similarity, mask), mask)
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest_span

@@ -3,8 +3,8 @@
 Zhang et al., "Video Corpus Moment Retrieval with Contrastive Learning" (SIGIR 2021), as TVR-Ranking
 (appendix C) trains it for ranked retrieval with imprecise queries, and SPR (section 3.3) to refine proposals.
 
-A query becomes one vector for each stream, pictures and subtitles. A video becomes one vector a clip and
-stream, after the streams attended to each other. A video scores the cosine of its best clip, and the
+A query becomes one vector for each stream, pictures and subtitles. A video becomes one vector per clip
+and stream, after the streams attended to each other. A video scores the cosine of its best clip, and the
 similarities of its clips become probabilities of the moment's start and end; both are means of the streams.
 
 Where it departs from the texts:
@@ -21,14 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked
+from moviola.models.batches import PairBatch, Ranked, rows_at_once
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -36,7 +35,7 @@ from moviola.models.layers import (
     LearnedPositions,
     ModularQuery,
     best_clip_score,
-    cross_attention_bias,
+    full_precision,
     initialise,
     masked_fill,
     self_attention_bias,
@@ -47,14 +46,13 @@ from moviola.models.losses import (
     frame_contrast,
     in_batch_ranking_loss,
     related_pairs,
+    span_cross_entropy,
     video_contrast,
 )
 from moviola.models.spans import LABELS, corpus_spans, top_scores, window_spans
+from moviola.models.streams import TwoStreams
 
 __all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
-
-_CHUNK = 2**26
-"""How many float32 of intermediate values :meth:`ReLoCLNet.rank` may hold at once."""
 
 
 @dataclass(frozen=True)
@@ -177,30 +175,27 @@ class Windows:
     subtitles: Tensor | None
 
 
-class ReLoCLNet(nn.Module):
+class ReLoCLNet(TwoStreams):
     """The model; parameters bear the names of the published checkpoints."""
 
     def __init__(self, config: ReLoCLNetConfig) -> None:
-        super().__init__()
+        super().__init__(config.visual_size, config.subtitle_size, reference_padding=config.reference_padding)
         self.config = config
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
-        self._sizes = {"video": config.visual_size} | (
-            {"sub": config.subtitle_size} if config.subtitle_size else {}
-        )
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.query_input_proj = InputProjection(config.query_size, size, dropout)
         self.query_encoder = AttentionBlock(size, heads, dropout)
         self.query_encoder1 = AttentionBlock(size, heads, dropout)
         self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
-        for stream, width in self._sizes.items():
-            self.add_module(f"{stream}_input_proj", InputProjection(width, size, dropout))
+        for stream, features in self.stream_sizes.items():
+            self.add_module(f"{stream}_input_proj", InputProjection(features, size, dropout))
             for depth in (1, 2, 3):
                 self.add_module(f"{stream}_encoder{depth}", AttentionBlock(size, heads, dropout))
-            if len(self._sizes) > 1:
+            if len(self.stream_sizes) > 1:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
-        self.modular_vector_mapping = ModularQuery(size, len(self._sizes))
+        self.modular_vector_mapping = ModularQuery(size, len(self.stream_sizes))
         self.merged_st_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
         initialise(self)
@@ -221,41 +216,16 @@ class ReLoCLNet(nn.Module):
         return self._encode(visual, mask, subtitles)[1]
 
     def _encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> tuple[Context, Context]:
-        """What the second block says, which the contrastive losses look at, and the final context."""
-        if (subtitles is None) != ("sub" not in self._sizes):
-            given = "none were" if subtitles is None else f"some of shape {tuple(subtitles.shape)} were"
-            raise InvalidValue(
-                f"subtitles: {given} given to a model with subtitle_size {self.config.subtitle_size}"
-            )
-        reference = self.config.reference_padding
-        bias = self_attention_bias(mask, reference_padding=reference)
-        features = {
-            stream: self._part(
-                stream, "encoder1", self.ctx_pos_embed(self._part(stream, "input_proj", given)), bias
-            )
-            for stream, given in zip(self._sizes, (visual, subtitles), strict=False)
-        }
-        if len(features) > 1:
-            across = cross_attention_bias(mask, mask, reference_padding=reference)
-            others = dict(zip(features, reversed(features.values()), strict=True))
-            features = {
-                stream: self._part(
-                    stream,
-                    "cross_layernorm",
-                    self._part(stream, "cross_att", own, others[stream], across) + own,
-                )
-                for stream, own in features.items()
-            }
-        middle = {stream: self._part(stream, "encoder2", own, bias) for stream, own in features.items()}
-        final = {stream: self._part(stream, "encoder3", own, bias) for stream, own in middle.items()}
+        """The context after the second block, which the contrastive losses read, and the final one."""
+        _, crossed = self.attended_streams(visual, mask, subtitles)
+        bias = self_attention_bias(mask, reference_padding=self.reference_padding)
+        middle = {stream: self.part(stream, "encoder2", clips, bias) for stream, clips in crossed.items()}
+        final = {stream: self.part(stream, "encoder3", clips, bias) for stream, clips in middle.items()}
         return Context(mask, tuple(middle.values())), Context(mask, tuple(final.values()))
-
-    def _part(self, stream: str, part: str, *inputs: Tensor | None) -> Tensor:
-        return cast("Tensor", self.get_submodule(f"{stream}_{part}")(*inputs))
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
         """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= max_tokens."""
-        bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
+        bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_pos_embed(self.query_input_proj(query))
         tokens = self.query_encoder1(self.query_encoder(tokens, bias), bias)
         return Queries(self.modular_vector_mapping(tokens, query_mask))
@@ -277,21 +247,19 @@ class ReLoCLNet(nn.Module):
     def span_logits(self, queries: Queries, context: Context) -> tuple[Tensor, Tensor]:
         """Logits of start and end, (N, L) each, of query i with window i; one query may stand for all."""
         mapped = [
-            self._part(stream, "query_linear", vector)
-            for stream, vector in zip(self._sizes, queries.vectors.unbind(1), strict=True)
+            self.part(stream, "query_linear", vector)
+            for stream, vector in zip(self.stream_sizes, queries.vectors.unbind(1), strict=True)
         ]
         similarity = _mean_of_streams(_along, Queries(torch.stack(mapped, dim=1)), context)
         start, end = (
-            span_logits(similarity, context.mask, predictor, reference_padding=self.config.reference_padding)
+            span_logits(similarity, context.mask, predictor, reference_padding=self.reference_padding)
             for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
         )
         return start, end
 
     # ---- answers -----------------------------------------------------------------------------------------
 
-    def rank(
-        self, query: Tensor, query_mask: Tensor, context: Context, *, first_stage: Tensor | None = None
-    ) -> Ranked:
+    def rank(self, query: Tensor, query_mask: Tensor, context: Context) -> Ranked:
         """Searches a corpus: the best moments among the best videos of each query.
 
         A span (m, n) scores p_start(m) p_end(n) exp(alpha s) with the video's score s.
@@ -300,17 +268,11 @@ class ReLoCLNet(nn.Module):
             query: (Q, Lq, query_size) float32.
             query_mask: (Q, Lq) float32.
             context: the corpus of V videos.
-            first_stage: not used by this model, which ranks all videos itself; must be None.
 
         Returns:
             :class:`~moviola.models.batches.Ranked`, at most ``top_moments`` a query. The time of a missing
             moment is 0 to 0 and its score -inf.
-
-        Raises:
-            InvalidValue: ``first_stage`` is given.
         """
-        if first_stage is not None:
-            raise InvalidValue("first_stage: ReLoCLNet ranks all videos itself; leave it out")
         queries = self.encode_query(query, query_mask)
         videos, length = context.mask.shape
         searched = min(self.config.top_videos, videos)
@@ -320,7 +282,7 @@ class ReLoCLNet(nn.Module):
         rows = torch.arange(len(queries), device=query.device)
         parts = [
             self._rank_chunk(queries.select(chunk), context, searched)
-            for chunk in torch.split(rows, max(1, _CHUNK // each))
+            for chunk in torch.split(rows, rows_at_once(each))
         ]
         return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
@@ -389,47 +351,27 @@ class ReLoCLNet(nn.Module):
             weak_positives: a window that answers each pair's query less well than the pair's own (SPR).
 
         Returns:
-            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where asked for, ``hard_negative`` and
-            ``weak``; each a float32 scalar.
+            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where their windows are given,
+            ``hard_negative`` and ``weak``; each a float32 scalar.
         """
         config = self.config
         queries = self.encode_query(batch.query, batch.query_mask)
         middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
-        own_video = final.select(batch.video)
         related = related_pairs(batch.positives, batch.video)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
-
-        raw = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
-        more = None
         terms: dict[str, Tensor] = {}
+        hard_middle = None
         if hard_negatives is not None:
-            negative_middle, negative = self._encode(
+            hard_middle, hard = self._encode(
                 hard_negatives.visual, hard_negatives.mask, hard_negatives.subtitles
             )
-            more = _mean_of_streams(
-                lambda q, clips: _best_along(q, clips, negative.mask), queries, negative_middle
-            )
-            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, negative)
+            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, hard)
         if weak_positives is not None:
             weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
             terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
-        frame = _mean_of_streams(
-            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own_video.mask),
-            queries,
-            middle.select(batch.video),
-        )
-        video = video_contrast(
-            raw[:, batch.video],
-            related,
-            more=more,
-            sum_positives=config.sum_positives,
-            count_pair_twice=config.count_pair_twice,
-        )
-        start, end = self.span_logits(queries, own_video)
-        span = F.cross_entropy(start, batch.labels[:, 0], reduction="none") + F.cross_entropy(
-            end, batch.labels[:, 1], reduction="none"
-        )
+        frame, video = self._contrasts(batch, queries, middle, related, hard_middle)
+        span = span_cross_entropy(*self.span_logits(queries, final.select(batch.video)), batch.labels)
         context, query = in_batch_ranking_loss(
             scores,
             related,
@@ -446,6 +388,27 @@ class ReLoCLNet(nn.Module):
             "query": config.query_weight * query,
             **terms,
         }
+
+    def _contrasts(
+        self, batch: PairBatch, queries: Queries, middle: Context, related: Tensor, hard: Context | None
+    ) -> tuple[Tensor, Tensor]:
+        """FCL and VCL of each pair, (B,) each, on what the second block says of videos and hard negatives."""
+        own = middle.select(batch.video)
+        frame = _mean_of_streams(
+            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own.mask), queries, own
+        )
+        scores = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
+        more = None
+        if hard is not None:
+            more = _mean_of_streams(lambda q, clips: _best_along(q, clips, hard.mask), queries, hard)
+        video = video_contrast(
+            scores[:, batch.video],
+            related,
+            more=more,
+            sum_positives=self.config.sum_positives,
+            count_pair_twice=self.config.count_pair_twice,
+        )
+        return frame, video
 
     def _above(self, scores: Tensor, queries: Queries, windows: Context) -> Tensor:
         """Each pair should score higher than a given window of its query."""
@@ -473,6 +436,6 @@ def _mean_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries
 
     In full precision under autocast too: alpha = 30 makes a rounded cosine a wrong order.
     """
-    with torch.autocast(queries.vectors.device.type, enabled=False):
+    with full_precision(queries.vectors):
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
         return torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams]).mean(dim=0)

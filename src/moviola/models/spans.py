@@ -41,7 +41,6 @@ __all__ = [
     "pool_clips",
     "span_band",
     "top_scores",
-    "top_spans",
     "window_spans",
 ]
 
@@ -151,7 +150,7 @@ def clip_windows(
         ends: (N,) seconds, at most the video's duration.
         clips: (N,) or one number, how many clips of the video are stored, >= 1.
         clip_seconds: length of a stored clip.
-        longest: how many clips the model takes; longer windows are pooled to so many (:func:`pool_clips`).
+        longest: how many clips the model takes; longer windows are pooled to that many (:func:`pool_clips`).
 
     A window behind the last stored clip becomes that clip.
 
@@ -165,10 +164,10 @@ def clip_windows(
     first = np.clip(first, 0, stored - 1)
     stop = np.ceil(np.divide(ends, clip_seconds, dtype=np.float64)).astype(np.int64)
     stop = np.clip(stop, first + 1, stored)
-    seen = np.minimum(stop - first, longest)
-    seen_seconds: NDArray[np.float64] = (stop - first) * clip_seconds / seen
+    pooled = np.minimum(stop - first, longest)
+    pooled_seconds: NDArray[np.float64] = (stop - first) * clip_seconds / pooled
     start: NDArray[np.float64] = np.multiply(first, clip_seconds, dtype=np.float64)
-    return ClipWindows(first, stop, seen, seen_seconds, start)
+    return ClipWindows(first, stop, pooled, pooled_seconds, start)
 
 
 def pool_clips(features: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
@@ -260,6 +259,13 @@ def span_band(
     Cell (m, w) is the span from clip m to clip n = m + shortest + w; where n is no clip, the curve of ends is
     continued with ``combine.padding``.
 
+    Args:
+        start: (..., L) float32, probability (or logit) that the moment starts with the clip.
+        end: (..., L) float32, the same for its end.
+        shortest: smallest ``end - start`` in clips that is allowed.
+        longest: the first ``end - start`` that is no longer allowed.
+        combine: :data:`PRODUCT` for probabilities, 0 at padding; :data:`SUM` for logits, -1e10 at padding.
+
     Raises:
         InvalidValue: ``shortest`` is negative or not below ``longest``.
     """
@@ -269,31 +275,13 @@ def span_band(
     return combine.function(start[..., None], ends.unfold(-1, longest - shortest, 1))
 
 
-def top_spans(
-    start: Tensor, end: Tensor, *, shortest: int, longest: int, k: int, combine: Combination = PRODUCT
-) -> Spans:
-    """The k best spans of every pair of curves.
-
-    Args:
-        start: (..., L) float32, probability (or logit) that the moment starts with the clip.
-        end: (..., L) float32, the same for its end.
-        shortest: smallest ``end - start`` in clips that is allowed.
-        longest: the first ``end - start`` that is no longer allowed.
-        k: how many spans.
-        combine: :data:`PRODUCT` for probabilities, 0 at padding; :data:`SUM` for logits, -1e10 at padding.
-
-    Returns:
-        :class:`Spans` (..., K), K = k unless there are fewer cells.
-    """
-    band = span_band(start, end, shortest=shortest, longest=longest, combine=combine)
-    score, cell = top_scores(band.flatten(-2), k)
-    return _spans(score, cell // band.shape[-1], cell % band.shape[-1] + shortest, combine)
-
-
 def best_spans(
     start: Tensor, end: Tensor, *, shortest: int, longest: int, combine: Combination = PRODUCT
 ) -> Spans:
-    """The best span of every pair of curves: :func:`top_spans` with k = 1, as (...) without dimension K."""
+    """The best span of every pair of curves.
+
+    Args are those of :func:`span_band`. Returns :class:`Spans` (...), without dimension K.
+    """
     band = span_band(start, end, shortest=shortest, longest=longest, combine=combine)
     cell = band.flatten(-2).argmax(dim=-1, keepdim=True)  # the first among equals
     score, cell = band.flatten(-2).gather(-1, cell).squeeze(-1), cell.squeeze(-1)
@@ -342,12 +330,12 @@ def corpus_spans(
 
     Args:
         video_score: (Q, T) float32.
-        start: (Q, T, L) float32, see :func:`top_spans`.
+        start: (Q, T, L) float32, see :func:`span_band`.
         end: (Q, T, L) float32.
         shortest: smallest ``end - start`` in clips that is allowed.
         longest: the first ``end - start`` that is no longer allowed.
-        k: how many spans a query.
-        combine: see :func:`top_spans`.
+        k: how many spans per query.
+        combine: see :func:`span_band`.
 
     Returns:
         (Q, K) int64, the place in T of each span's video, -1 where there is no further span; and

@@ -4,8 +4,9 @@ Lei et al., "TVR: A Large-Scale Dataset for Video-Subtitle Moment Retrieval" (EC
 TVR-Ranking (appendix C) trains it for ranked retrieval; with the potentially relevant pairs of Maeoki et al.
 (:mod:`moviola.models.relevant_pairs`) it is also the backbone of that paper.
 
-A query becomes one vector a stream (pictures, and subtitles where there are any). A video becomes two vectors
-a clip and stream: the first finds the video, the second, which has looked at the other stream, the moment.
+A query becomes one vector per stream (pictures, and subtitles where there are any). A video becomes two
+vectors per clip and stream: the first finds the video, the second, which has read the other stream, the
+moment.
 
 Where it departs from the texts:
 
@@ -20,16 +21,13 @@ Where it departs from the texts:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked
+from moviola.models.batches import PairBatch, Ranked, rows_at_once
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -37,24 +35,26 @@ from moviola.models.layers import (
     LearnedPositions,
     ModularQuery,
     best_clip_score,
-    cross_attention_bias,
+    full_precision,
     initialise,
     self_attention_bias,
     span_logits,
 )
-from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
+from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss, span_cross_entropy
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
 from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
+from moviola.models.streams import TwoStreams
 
-__all__ = ["PRESETS", "XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
-
-# The largest tensor of a ranking has about so many numbers (256 MiB of float32); work is cut to fit.
-_LARGEST = 2**26
+__all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 
 
 @dataclass(frozen=True)
 class XMLConfig:
-    """Everything that fixes an XML; the defaults are those of TVR-Ranking. :data:`PRESETS` has others.
+    """Everything that fixes an XML; the defaults are those of TVR-Ranking.
+
+    Maeoki et al.'s best (appendix A), both with ``visual_size=2050, subtitle_size=0``: for Charades-STA
+    ``max_clips=20, clip_seconds=3, shortest_span=1, longest_span=9`` and ``relevant_pairs``; for DiDeMo
+    ``max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5`` and ``relevant_pairs`` with segments.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
@@ -113,20 +113,6 @@ class XMLConfig:
                 raise InvalidValue(f"{name} {value!r}: unknown; there are {', '.join(known)}")
 
 
-PRESETS: dict[str, XMLConfig] = {
-    "tvr-ranking": XMLConfig(),
-    "charades-sta": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=20, clip_seconds=3.0, shortest_span=1, longest_span=9,
-        relevant_pairs=RelevantPairsConfig(),
-    ),
-    "didemo": XMLConfig(
-        visual_size=2050, subtitle_size=0, max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5,
-        relevant_pairs=RelevantPairsConfig(segments=True),
-    ),
-}  # fmt: skip
-"""Settings for a data set; those of the latter two are Maeoki et al.'s best (+PR, +SL+PR; appendix A)."""
-
-
 @dataclass(frozen=True)
 class XMLContext:
     """V encoded videos, free of any query.
@@ -155,7 +141,7 @@ class XMLQueries:
     """Q encoded queries.
 
     Attributes:
-        retrieval: (Q, S, D) float32, one vector a stream, to compare with a context's ``retrieval``.
+        retrieval: (Q, S, D) float32, one vector per stream, to compare with a context's ``retrieval``.
         localisation: (Q, S * D) float32, the same for its ``localisation``.
     """
 
@@ -171,28 +157,26 @@ class XMLQueries:
         return XMLQueries(self.retrieval[rows], self.localisation[rows])
 
 
-class XML(nn.Module):
-    """See the module. Keys of the state dict are those of the release."""
+class XML(TwoStreams):
+    """Encodes, trains and ranks as section 4 of TVR says; keys of the state dict are those of the release."""
 
     def __init__(self, config: XMLConfig) -> None:
-        super().__init__()
+        super().__init__(config.visual_size, config.subtitle_size, reference_padding=config.reference_padding)
         self.config = config
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
         self.query_input_proj = InputProjection(config.query_size, size, dropout)
         self.query_encoder = AttentionBlock(size, heads, dropout)
-        features = {"video": config.visual_size, "sub": config.subtitle_size}
-        self.streams = [stream for stream, width in features.items() if width]
-        for stream in self.streams:
-            self.add_module(f"{stream}_input_proj", InputProjection(features[stream], size, dropout))
+        for stream, features in self.stream_sizes.items():
+            self.add_module(f"{stream}_input_proj", InputProjection(features, size, dropout))
             self.add_module(f"{stream}_encoder1", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_encoder2", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
-            if len(self.streams) > 1:
+            if len(self.stream_sizes) > 1:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
-        self.modular_vector_mapping = ModularQuery(size, len(self.streams))
+        self.modular_vector_mapping = ModularQuery(size, len(self.stream_sizes))
         self.merged_st_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
         initialise(self)
@@ -210,30 +194,9 @@ class XML(nn.Module):
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
         """
-        if (subtitles is None) == bool(self.config.subtitle_size):
-            raise InvalidValue(
-                f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size="
-                f"{self.config.subtitle_size}; give features of that size, or None where it is 0"
-            )
-        reference = self.config.reference_padding
-        bias = self_attention_bias(mask, reference_padding=reference)
-        inputs = dict(zip(self.streams, (visual, subtitles), strict=False))
-        first = {
-            stream: self._part(stream, "encoder1")(
-                self.ctx_pos_embed(self._part(stream, "input_proj")(features)), bias
-            )
-            for stream, features in inputs.items()
-        }
-        crossed = first
-        if len(first) > 1:
-            cross_bias = cross_attention_bias(mask, mask, reference_padding=reference)
-            crossed = {
-                stream: self._part(stream, "cross_layernorm")(
-                    self._part(stream, "cross_att")(first[stream], first[other], cross_bias) + first[stream]
-                )
-                for stream, other in (("video", "sub"), ("sub", "video"))
-            }
-        second = [self._part(stream, "encoder2")(features, bias) for stream, features in crossed.items()]
+        first, crossed = self.attended_streams(visual, mask, subtitles)
+        bias = self_attention_bias(mask, reference_padding=self.reference_padding)
+        second = [self.part(stream, "encoder2", clips, bias) for stream, clips in crossed.items()]
         retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.cat(second, dim=-1)
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
@@ -243,27 +206,24 @@ class XML(nn.Module):
         Raises:
             InvalidValue: a query has more than ``max_tokens`` tokens.
         """
-        bias = self_attention_bias(query_mask, reference_padding=self.config.reference_padding)
+        bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
-        with _full_precision(tokens):
+        with full_precision(tokens):
             pooled = self.modular_vector_mapping(tokens.float(), query_mask)
             mapped = [
-                self._part(stream, "query_linear")(pooled[:, number])
-                for number, stream in enumerate(self.streams)
+                self.part(stream, "query_linear", pooled[:, number])
+                for number, stream in enumerate(self.stream_sizes)
             ]
         return XMLQueries(pooled, torch.cat(mapped, dim=-1))
-
-    def _part(self, stream: str, name: str) -> Callable[..., Tensor]:
-        return cast("Callable[..., Tensor]", self.get_submodule(f"{stream}_{name}"))
 
     # ---- scores ------------------------------------------------------------------------------------------
 
     def video_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """Cosine with the best clip, the mean of the streams: (Q, V) in [-1, 1]."""
-        with _full_precision(context.mask):
+        with full_precision(context.mask):
             scores = [
                 best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
-                for stream in range(len(self.streams))
+                for stream in range(len(self.stream_sizes))
             ]
             return torch.stack(scores).mean(dim=0)
 
@@ -278,9 +238,9 @@ class XML(nn.Module):
     def _boundaries(
         self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        with _full_precision(clips):
-            curve = torch.einsum(product, queries.localisation, clips) / len(self.streams)
-            reference = self.config.reference_padding
+        with full_precision(clips):
+            curve = torch.einsum(product, queries.localisation, clips) / len(self.stream_sizes)
+            reference = self.reference_padding
             return (
                 span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
                 span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
@@ -334,8 +294,7 @@ class XML(nn.Module):
             start, end = self.boundary_logits(queries, context)
             own = torch.arange(len(batch), device=scores.device)
             own_start, own_end = start[own, video], end[own, video]
-        missed = F.cross_entropy(own_start, batch.labels[:, 0], reduction="none")
-        missed = missed + F.cross_entropy(own_end, batch.labels[:, 1], reduction="none")
+        missed = span_cross_entropy(own_start, own_end, batch.labels)
         negative_context, negative_query = in_batch_ranking_loss(
             scores, excluded, margin=config.margin, pool=hard_pool, generator=generator,
             pairwise=config.ranking_loss,
@@ -355,32 +314,24 @@ class XML(nn.Module):
 
     # ---- ranking -----------------------------------------------------------------------------------------
 
-    def rank(
-        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, first_stage: Tensor | None = None
-    ) -> Ranked:
+    def rank(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> Ranked:
         """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
 
         Args:
             query: (Q, Lq, query_size) float32.
             query_mask: (Q, Lq) float32.
             context: the corpus; of any size, work is cut so that memory stays bounded.
-            first_stage: not used by this model, which ranks all videos itself; must be None.
 
         Returns:
             :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans. The time of a
             missing moment is 0 to 0 and its score -inf.
-
-        Raises:
-            InvalidValue: ``first_stage`` is given.
         """
-        if first_stage is not None:
-            raise InvalidValue("first_stage: XML ranks all videos itself; leave it out")
         queries = self.encode_query(query, query_mask)
         best, rows = top_scores(self._score_corpus(queries, context), self.config.top_videos)
         return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
-        """Moments of one known video a query (SVMR): p(start) p(end).
+        """Moments in one known video per query (SVMR): p(start) p(end).
 
         Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
         """
@@ -396,7 +347,7 @@ class XML(nn.Module):
     def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """:meth:`video_scores`, some videos at a time."""
         _, streams, length, size = context.retrieval.shape
-        block = max(1, _LARGEST // (length * max(len(queries), streams * size)))
+        block = rows_at_once(length * max(len(queries), streams * size))
         return torch.cat(
             [
                 self.video_scores(queries, context.select(slice(first, first + block)))
@@ -409,8 +360,7 @@ class XML(nn.Module):
         """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
         config = self.config
         _, length, size = context.localisation.shape
-        largest = rows.shape[1] * length * max(size, config.longest_span)
-        chunk = max(1, _LARGEST // max(1, largest))
+        chunk = rows_at_once(rows.shape[1] * length * max(size, config.longest_span))
         parts = []
         for first in range(0, max(1, len(queries)), chunk):
             some = slice(first, first + chunk)
@@ -429,11 +379,6 @@ class XML(nn.Module):
             (clip * self.config.clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop)
         )
         return video, start, end, spans.score
-
-
-def _full_precision(beside: Tensor) -> torch.autocast:
-    """Keeps scores in float32 under autocast: margins are small, and masks huge numbers."""
-    return torch.autocast(beside.device.type, enabled=False)
 
 
 def _relevant(

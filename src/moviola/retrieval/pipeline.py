@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.index import Index
+from moviola.index import BACKENDS, Index
 from moviola.retrieval.calibration import Chance, Scale
 from moviola.retrieval.proposals import Hits, Proposals, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_spans, unpack_ids
-from moviola.retrieval.stage1 import Stage1
+from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import suppress
 
 __all__ = ["SEGMENTS", "Moments", "Retrieval"]
@@ -83,6 +83,12 @@ class Retrieval:
     refiner: Refiner | None
     segment_clips: int
     segments: int = SEGMENTS
+
+    @classmethod
+    def of_proposals(cls, features: VideoFeatures, refiner: Refiner, segment_clips: int = 4) -> Retrieval:
+        """The third stage alone, for proposals that are given; their moments cannot be ``scored``."""
+        nothing = BACKENDS["flat"](features.visual.dim)
+        return cls(features, nothing, MeanPooling(), refiner, segment_clips)
 
     # -- stages 1 and 2 ------------------------------------------------------------------------------------
 

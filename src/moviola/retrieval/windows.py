@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from moviola.features import EncodingCache, Integers, VideoFeatures
 from moviola.models.spans import ClipWindows, clip_windows, pool_clips
+from moviola.retrieval.batches import padded, widened
 from moviola.retrieval.proposals import Proposals
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["EncodedWindows", "context_windows", "padded", "proposal_windows", "read_windows", "widened"]
+__all__ = ["EncodedWindows", "context_windows", "proposal_windows", "read_windows"]
 
 # How many float32 of encoded windows are remembered for the videos of one library or folder.
 _STORED = 1 << 27
-
-
-def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
-    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
-    there.
-    """
-    longest = max(map(len, arrays))
-    out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
-    mask = torch.zeros(len(arrays), longest)
-    for row, array in enumerate(arrays):
-        out[row, : len(array)] = torch.from_numpy(array)
-        mask[row, : len(array)] = 1
-    return out, mask
-
-
-def widened(
-    length: int, visual: Tensor, mask: Tensor, subtitles: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A batch (N, L, d) with zeros behind up to ``length`` clips; for models to which padding matters."""
-    more = length - mask.shape[1]
-    wider = None if subtitles is None else F.pad(subtitles, (0, 0, 0, more))
-    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
 
 
 def context_windows(
@@ -107,6 +85,22 @@ Encode = Callable[["Tensor", "Tensor", "Tensor | None"], "Tensor"]
 
 
 @dataclass
+class _Kept:
+    """Encoded windows of the videos that share a cache, by video, first and last clip."""
+
+    windows: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
+    numbers: int = 0
+
+    def add(self, fresh: dict[tuple[int, int, int], Tensor], most: int) -> None:
+        """Keep more; everything before is forgotten where it would become more than ``most`` numbers."""
+        count = sum(part.numel() for part in fresh.values())
+        if fresh and self.numbers + count > most:
+            self.windows, self.numbers = {}, 0
+        self.windows.update({key: part.clone() for key, part in fresh.items()})  # not the batch's padding
+        self.numbers += count
+
+
+@dataclass
 class EncodedWindows:
     """Windows encoded once, however many queries propose them: the encoders of windows see no query.
 
@@ -122,16 +116,15 @@ class EncodedWindows:
     batch: int = 64
     fixed: int = 0
     most: int = _STORED
-    _stored: WeakKeyDictionary[EncodingCache, dict[tuple[int, int, int], Tensor]] = field(
-        default_factory=WeakKeyDictionary
-    )
+    _stored: WeakKeyDictionary[EncodingCache, _Kept] = field(default_factory=WeakKeyDictionary)
 
     def __call__(
         self, features: VideoFeatures, video: Integers, windows: ClipWindows
     ) -> tuple[Tensor, Tensor]:
         """What is kept of N windows (N, L, ...), and the mask (N, L) float32."""
         # Videos that share a cache share numbers, so windows are known by these.
-        known = self._stored.setdefault(features.cache, {})
+        stored = self._stored.setdefault(features.cache, _Kept())
+        known = stored.windows
         keys = list(
             zip(features.keys[video].tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
         )
@@ -145,15 +138,7 @@ class EncodedWindows:
             parts = self.encode(*(widened(self.fixed, *batch) if self.fixed else batch))
             for place, part in zip(chunk.tolist(), parts, strict=True):
                 found[keys[place]] = part[: self.fixed or windows.clips[place]]
-        self._keep(known, {key: found[key] for key in missing})
+        stored.add({key: found[key] for key in missing}, self.most)
         kept = torch.nn.utils.rnn.pad_sequence([found[key] for key in keys], batch_first=True)
         there = torch.arange(kept.shape[1]) < torch.from_numpy(windows.clips)[:, None]
         return kept, there.float().to(kept.device)
-
-    def _keep(
-        self, known: dict[tuple[int, int, int], Tensor], fresh: dict[tuple[int, int, int], Tensor]
-    ) -> None:
-        sizes = (part.numel() for parts in (known, fresh) for part in list(parts.values()))
-        if fresh and sum(sizes) > self.most:
-            known.clear()
-        known.update({key: part.clone() for key, part in fresh.items()})

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from moviola.models.calibration import KEY
+from moviola.retrieval.calibration import KEY
 
 if TYPE_CHECKING:
-    from moviola.training.data import FeatureFolder
-    from moviola.training.recipes import Split, Trained
+    from moviola.features import SourceFacts
+    from moviola.training.data import Split
+    from moviola.training.recipe import Trained
 
 __all__ = ["ABOUT", "About", "described", "facts", "model_card", "plain"]
 
@@ -32,7 +33,6 @@ class About:
 
     does: str
     papers: tuple[str, ...]
-    uses: str = "answer"
 
 
 ABOUT: dict[str, About] = {
@@ -192,32 +192,38 @@ def described(split: Split, file: str) -> dict[str, Any]:
         "file": file,
         "queries": len(split.queries),
         "pairs": len(split.pairs),
-        "videos": len(split.clips.videos),
+        "videos": len(split.features),
     }
 
 
 def facts(
     name: str,
     trained: Trained,
-    folder: FeatureFolder,
+    source: SourceFacts,
     data: Mapping[str, Any],
     stage1: str | None,
     *,
     calibration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What ``config.json`` keeps beside a trained model's settings; ``data`` describes its splits by name.
+    """What ``config.json`` keeps beside a trained model's settings.
 
-    ``calibration`` is that of a refiner, see :func:`moviola.training.calibration.calibration_of`.
+    Args:
+        name: the recipe.
+        trained: the model.
+        source: of the features that it learned from.
+        data: its splits by name, each as :func:`described`.
+        stage1: the name of the stage 1 whose proposals it learned from; None without.
+        calibration: of a refiner, see :func:`moviola.training.calibration.calibration_of`.
     """
     last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]
     best = next((row for row in last.history if row["step"] == last.best_step), {})
     return {
         "recipe": name,
-        "encoder": folder.encoder[0],
-        "encoder_revision": folder.encoder[1],
-        "clip_seconds": folder.clip_seconds,
-        "segment_clips": folder.segment_clips,
-        "unit": folder.unit,
+        "encoder": source.encoder,
+        "encoder_revision": source.encoder_revision,
+        "clip_seconds": source.clip_seconds,
+        "segment_clips": source.segment_clips,
+        "unit": source.unit,
         "stage1": stage1,
         "settings": plain(trained.settings.described()),
         "val": {key: value for key, value in best.items() if _is_measure(key)},

@@ -1,13 +1,10 @@
-"""What training reads: clip features of videos, features of queries, and pairs of queries and moments.
+"""What training reads: features of videos and of queries, and pairs of queries and moments.
 
-Features stay in their shards, memory-mapped; only what a batch needs is copied, padded to its own longest
-member. Every clip and token is brought to length 1, x / (|x| + 1e-5), as the releases of XML and ReLoCLNet do
-it, unless the folder says that its rows are to be taken raw, as those of SPR's stage 1 and CONQUER do.
+Features stay where they are, memory-mapped; only what a batch needs is copied, padded to its longest member.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,221 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from moviola.datasets.features import ShardFeatures
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatures
 from moviola.files.rows import number, read_json, span, text
 from moviola.measures import Qrels
-from moviola.models.spans import normalise_rows
+from moviola.retrieval.proposals import Proposals
 
-__all__ = [
-    "Clips", "FeatureFolder", "Pairs", "Queries", "batches_by_length", "padded", "read_videos", "widened",
-]  # fmt: skip
-
-Rows = NDArray[np.int64]
-Array = NDArray[np.float32]
-
-
-def padded(arrays: Sequence[Array]) -> tuple[Tensor, Tensor]:
-    """Arrays (n_i, d) as one (B, L, d) float32 with zeros behind, and the mask (B, L) of what is there."""
-    longest = max(map(len, arrays))
-    out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
-    mask = torch.zeros(len(arrays), longest)
-    for row, array in enumerate(arrays):
-        out[row, : len(array)] = torch.from_numpy(array)
-        mask[row, : len(array)] = 1
-    return out, mask
-
-
-def widened(
-    length: int, visual: Tensor, mask: Tensor, heard: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A batch (B, L, d) with more zeros behind, for ``length`` clips; for models to which padding matters."""
-    more = length - mask.shape[1]
-    wider = None if heard is None else F.pad(heard, (0, 0, 0, more))
-    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
-
-
-@dataclass(frozen=True)
-class Clips:
-    """Some videos with the features of their clips.
-
-    Attributes:
-        videos: ids.
-        durations: (V,) float64 seconds.
-        clip_seconds: length of a clip.
-        visual: features of the clips by id; ``subtitles`` likewise, None without that stream.
-        unit: bring each row to length 1.
-    """
-
-    videos: tuple[str, ...]
-    durations: NDArray[np.float64]
-    clip_seconds: float
-    visual: ShardFeatures
-    subtitles: ShardFeatures | None
-    unit: bool = True
-
-    @cached_property
-    def counts(self) -> Rows:
-        """(V,) int64, clips of each video."""
-        return np.array([self.visual.shape(video)[0] for video in self.videos], dtype=np.int64)
-
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        """Row of each video by its id."""
-        return {video: row for row, video in enumerate(self.videos)}
-
-    def read(self, row: int, first: int = 0, stop: int | None = None) -> Array:
-        """(n, d) float32, features of some clips of a video, of length 1 each unless raw."""
-        return _floats(self.visual.mapped(self.videos[row])[first:stop], self.unit)
-
-    def heard(self, row: int, first: int = 0, stop: int | None = None) -> Array | None:
-        """The same of the subtitles."""
-        if self.subtitles is None:
-            return None
-        return _floats(self.subtitles.mapped(self.videos[row])[first:stop], self.unit)
-
-    def batch(
-        self, rows: Rows, first: Rows | None = None, stop: Rows | None = None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Whole videos, or of each the clips from ``first`` to ``stop``: visual, mask and subtitles."""
-        begin = np.zeros_like(rows) if first is None else first
-        until = self.counts[rows] if stop is None else stop
-        places = list(zip(rows.tolist(), begin.tolist(), until.tolist(), strict=True))
-        visual, mask = padded([self.read(*place) for place in places])
-        if self.subtitles is None:
-            return visual, mask, None
-        heard, _ = padded([array for place in places if (array := self.heard(*place)) is not None])
-        return visual, mask, heard
-
-
-def _floats(halves: NDArray[np.float16], unit: bool) -> Array:
-    rows = halves.astype(np.float32)
-    return normalise_rows(rows) if unit else rows
-
-
-@dataclass(frozen=True)
-class Queries:
-    """Queries with the features of their tokens; the last token stands for the whole sentence.
-
-    ``longest``: tokens of a query that are kept; ``unit``: bring each row to length 1.
-    """
-
-    query_ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    features: ShardFeatures
-    longest: int
-    unit: bool = True
-
-    def __len__(self) -> int:
-        return len(self.query_ids)
-
-    @cached_property
-    def _tokens(self) -> list[Array]:
-        return [_floats(self.features.mapped(text), self.unit) for text in self.texts]
-
-    def tokens(self, rows: Rows) -> tuple[Tensor, Tensor]:
-        """(B, Lq, d) float32 and its mask; of a longer query the first tokens and the last one are kept."""
-        return padded([self._cut(self._tokens[row]) for row in rows.tolist()])
-
-    def _cut(self, tokens: Array) -> Array:
-        return (
-            tokens
-            if len(tokens) <= self.longest
-            else np.concatenate([tokens[: self.longest - 1], tokens[-1:]])
-        )
-
-    @cached_property
-    def vectors(self) -> Tensor:
-        """(Q, d) float32, one vector a query, of length 1 unless raw."""
-        return torch.from_numpy(np.stack([tokens[-1] for tokens in self._tokens]))
-
-
-@dataclass(frozen=True)
-class FeatureFolder:
-    """A folder that `moviola features from-library` or `from-files` wrote.
-
-    Attributes:
-        visual, queries, subtitles: its shards.
-        clip_seconds: length of a clip.
-        segment_clips: clips of a segment (T of SPR).
-        durations: seconds by video id.
-        encoder: whose features these are, with its revision.
-        unit: rows are brought to length 1 when read; False for models that take them raw.
-    """
-
-    visual: ShardFeatures
-    queries: ShardFeatures
-    subtitles: ShardFeatures | None
-    clip_seconds: float
-    segment_clips: int
-    durations: dict[str, float]
-    encoder: tuple[str, str]
-    unit: bool = True
-
-    @classmethod
-    def open(cls, folder: Path) -> FeatureFolder:
-        """Open a folder of features.
-
-        Raises:
-            NotFound: there is none.
-            DataError: its description is damaged.
-        """
-        path = folder / "features.json"
-        if not path.is_file():
-            raise NotFound(
-                f"{path}: no such file; `moviola features from-library` or `from-files` makes the folder"
-            )
-        try:
-            about = json.loads(path.read_text())
-            return cls(
-                visual=ShardFeatures(folder / "visual"),
-                queries=ShardFeatures(folder / "queries"),
-                subtitles=ShardFeatures(folder / "subtitles") if (folder / "subtitles").is_dir() else None,
-                clip_seconds=float(about["clip_seconds"]),
-                segment_clips=int(about["segment_clips"]),
-                durations={name: float(seconds) for name, seconds in about["durations"].items()},
-                encoder=(str(about["encoder"]), str(about["encoder_revision"])),
-                unit=bool(about.get("unit", True)),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: damaged ({error!r}); write the folder anew") from error
-
-    def clips(self, videos: Sequence[str] | None = None) -> Clips:
-        """The clips of some videos, of all by default.
-
-        Raises:
-            DataError: a video has no features.
-        """
-        names = tuple(self.durations) if videos is None else tuple(videos)
-        missing = [name for name in names if name not in self.durations]
-        if missing:
-            raise DataError(
-                f"{len(missing)} videos without features, the first {missing[0]!r}; export them too"
-            )
-        durations = np.array([self.durations[name] for name in names])
-        return Clips(names, durations, self.clip_seconds, self.visual, self.subtitles, self.unit)
-
-    def encoded(self, pairs: Pairs, longest: int = 30) -> Queries:
-        """The queries of some pairs, cut to ``longest`` tokens.
-
-        Raises:
-            DataError: a query has no features.
-        """
-        known = set(self.queries.keys())
-        missing = [query for query in pairs.texts if query not in known]
-        if missing:
-            raise DataError(
-                f"{len(missing):,} of {len(pairs.texts):,} queries without features, the first "
-                f"{missing[0]!r}; export them with their annotation file"
-            )
-        return Queries(pairs.query_ids, pairs.texts, self.queries, longest, self.unit)
+__all__ = ["Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
 
 
 @dataclass(frozen=True)
@@ -250,13 +45,13 @@ class Pairs:
     query_ids: tuple[str, ...]
     texts: tuple[str, ...]
     videos: tuple[str, ...]
-    video: Rows
+    video: Integers
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     captions: tuple[str, ...]
-    query: Rows
-    moment: Rows
-    similarity: Array
+    query: Integers
+    moment: Integers
+    similarity: NDArray[np.float32]
     relevance: NDArray[np.float64]
     left_out: int = 0
 
@@ -329,7 +124,7 @@ class Pairs:
         shape = (len(self.query_ids), len(self.video))
         return sparse.csr_array((ones, (self.query, self.moment)), shape=shape)
 
-    def positives(self, rows: Rows) -> Tensor:
+    def positives(self, rows: Integers) -> Tensor:
         """(B, B) bool: whether the moment of pair j answers the query of pair i, for B pairs."""
         chosen = self.answers[self.query[rows]][:, self.moment[rows]]
         return torch.from_numpy(chosen.toarray())
@@ -348,6 +143,78 @@ class Pairs:
             self.relevance,
             queries=list(self.query_ids),
             zero_length=True,
+        )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model has to be built for.
+
+    Attributes:
+        visual, subtitle, query: numbers in a row of each kind of features; 0 for subtitles without them.
+        clip_seconds: length of a clip in seconds.
+        longest: most clips of a video.
+    """
+
+    visual: int
+    subtitle: int
+    query: int
+    clip_seconds: float
+    longest: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """Videos, queries about them, and which moments answer these.
+
+    Attributes:
+        features: the videos.
+        queries: the queries, in the order of ``pairs.query_ids``.
+        pairs: which moments answer; ``pairs.videos`` are those of ``features``.
+        proposals: coarse proposals of each query, best first; refiners need them.
+        first_stage: (Q, V) float32, a retriever's score of each video, above 0; CONQUER needs them.
+    """
+
+    features: VideoFeatures
+    queries: QueryFeatures
+    pairs: Pairs
+    proposals: Proposals | None = None
+    first_stage: NDArray[np.float32] | None = None
+
+    @classmethod
+    def read(
+        cls, source: FeatureSource, path: Path, videos: Sequence[str] | None = None, *, top: int | None = None
+    ) -> Split:
+        """A split from its pair file.
+
+        Args:
+            source: gives the features.
+            path: see :meth:`Pairs.read`, which also says what is raised.
+            videos: ids of its videos; None takes all that have features.
+            top: at most so many moments per query.
+
+        Raises:
+            NotFound: a video or a query has no features.
+        """
+        features = source.videos(videos)
+        pairs = Pairs.read(path, features.video_ids, top=top)
+        return cls(features, source.queries(pairs.query_ids, pairs.texts), pairs)
+
+    def of_own_videos(self) -> Split:
+        """Without the videos that hold no moment of it, which may be another split's to be judged by."""
+        pairs = self.pairs.of_own_videos()
+        return replace(self, features=self.features.named(pairs.videos), pairs=pairs)
+
+    @property
+    def sizes(self) -> Sizes:
+        """What a model for it has to be built for."""
+        subtitles = self.features.subtitles
+        return Sizes(
+            visual=self.features.visual.dim,
+            subtitle=0 if subtitles is None else subtitles.dim,
+            query=self.queries.dim,
+            clip_seconds=self.features.clip_seconds,
+            longest=int(self.features.counts.max()),
         )
 
 
@@ -385,7 +252,7 @@ def _is_split(part: object) -> bool:
     return isinstance(part, dict) or (isinstance(part, list) and all(isinstance(name, str) for name in part))
 
 
-def batches_by_length(lengths: Rows, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Rows]:
+def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Integers]:
     """Shuffled batches of rows whose lengths are alike, so that little is padded.
 
     Rows are shuffled, cut into pools of ``pool`` batches, sorted by length within a pool and cut into
@@ -398,7 +265,7 @@ def batches_by_length(lengths: Rows, size: int, draw: Generator, *, pool: int = 
         pool: batches a pool; 1 only shuffles.
     """
     order = draw.permutation(len(lengths))
-    batches: list[Rows] = []
+    batches: list[Integers] = []
     for begin in range(0, len(order), pool * size):
         chunk = order[begin : begin + pool * size]
         chunk = chunk[np.argsort(lengths[chunk], kind="stable")]

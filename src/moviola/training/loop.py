@@ -25,6 +25,7 @@ from numpy.random import Generator
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
+from moviola.files.writing import draft_of
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
@@ -305,7 +306,7 @@ class _State:
     best: Mapping[str, Tensor]
 
     def save(self, folder: Path | None) -> None:
-        """Write beside and rename, so that an interruption leaves the last state whole."""
+        """Write the state; an interruption leaves the last one whole."""
         if folder is None:
             return
         state = {
@@ -317,9 +318,8 @@ class _State:
             "schedule": self.schedule.state_dict() if self.schedule else None,
             "scaler": self.scaler.state_dict(),
         }
-        draft = folder / "state.pt.tmp"
-        torch.save(state, draft)
-        draft.replace(folder / "state.pt")
+        with draft_of(folder / "state.pt") as draft:
+            torch.save(state, draft)
 
     def restore(self, folder: Path | None) -> None:
         """Fill everything from the file."""

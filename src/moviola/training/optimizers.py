@@ -1,7 +1,7 @@
 """Optimisers and learning-rate schedules.
 
 BertAdam is what the papers' XML and ReLoCLNet baselines train with (TVR-Ranking, appendix C); SPR and the
-others use Adam or AdamW under a schedule. A schedule is a function of the progress through training, so the
+others use AdamW under a schedule. A schedule is a function of the progress through training, so the
 same three serve both: BertAdam asks for its factor itself, the others are driven by a ``LambdaLR``.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import Adam, AdamW, Optimizer
+from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from moviola.errors import InvalidValue
@@ -109,10 +109,6 @@ class BertAdam(Optimizer):
             "steps": 0,
         }
         super().__init__(params, options)
-
-    def learning_rates(self) -> list[float]:
-        """Rates that the next step will use, one a group."""
-        return [_rate(group) for group in self.param_groups]
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -227,17 +223,12 @@ def _clip_together(groups: Groups, norm: float) -> None:
     clip_grad_norm_([parameter for group in groups for parameter in group["params"]], norm)
 
 
-def _adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
-    return _clipping(config, Adam(groups, config.lr, config.betas, config.eps))
-
-
 def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
     return _clipping(config, AdamW(groups, config.lr, config.betas, config.eps))
 
 
 OPTIMIZERS: dict[str, Callable[[Groups, OptimizerConfig, int], Optimizer]] = {
     "bert_adam": _bert_adam,
-    "adam": _adam,
     "adamw": _adamw,
 }
 

@@ -161,9 +161,8 @@ def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
 
 
 def _spearman(a: NDArray[Any], b: NDArray[Any]) -> float:
-    from scipy.stats import rankdata
+    from scipy.stats import spearmanr
 
-    x, y = rankdata(a), rankdata(b)
-    x, y = x - x.mean(), y - y.mean()
-    scale = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / scale if scale > 0 else float("nan")
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(spearmanr(a, b).statistic)

@@ -66,7 +66,7 @@ class ChatEndpoint:
             raise InvalidValue(f"attempts={self.attempts}: ask at least once")
 
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
-        """One rewrite a caption, in order; a batch that is answered unusably is halved, down to one caption.
+        """One rewrite per caption, in order; a batch that is answered unusably is halved, down to one.
 
         A caption that is never answered usably comes back as it is, so that it costs only itself; the check
         for names then sends it to review.
@@ -141,7 +141,7 @@ def _retry_after(error: urllib.error.HTTPError) -> float:
 
 
 def _sentences(content: object) -> list[str]:
-    """A JSON list, perhaps fenced, or one sentence a line."""
+    """A JSON list, perhaps fenced, or one sentence per line."""
     if not isinstance(content, str):
         raise _Unusable("an answer without text")
     text = re.sub(r"^```\w*\s*|\s*```$", "", content.strip())

@@ -59,7 +59,7 @@ class Pair:
 
     @property
     def batch(self) -> int:
-        """Batch of annotation, 1 or 2."""
+        """In which batch the pair is annotated, 1 or 2."""
         return (self.rank - 1) // BATCH + 1
 
 

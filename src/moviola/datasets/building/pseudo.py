@@ -19,7 +19,7 @@ from moviola.errors import InvalidValue
 __all__ = ["BATCH", "Candidates", "candidates", "needs_second_batch", "pseudo_training_set"]
 
 BATCH = 20
-"""Candidates that annotators get at once; at most two batches a query."""
+"""Candidates that annotators get at once; at most two batches per query."""
 
 
 @dataclass(frozen=True, eq=False)

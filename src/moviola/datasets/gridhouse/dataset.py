@@ -45,7 +45,7 @@ HOUR_SECONDS = 3600.0
 # A query is kept if its relevant moments are between these shares of all (5 to 80 of the 1,055 that 200 films
 # hold), and at least two.
 _FEWEST, _MOST = 5 / 1055, 80 / 1055
-# Queries a film: 400 for test and 200 for val at most.
+# Queries per film: 400 for test and 200 for val at most.
 _TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
 # Of what is told and of what is seen while something is told, so many are asked about (TVR: 9 % t, 17 % vt).
 _ASK_TOLD, _ASK_BOTH = 0.3, 0.5
@@ -307,7 +307,7 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
 
 
 def _mean(values: Iterable[float]) -> float:
-    """0 for none."""
+    """The mean of some values; 0 of none."""
     numbers = list(values)
     return float(np.mean(numbers)) if numbers else 0.0
 

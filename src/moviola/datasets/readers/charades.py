@@ -1,4 +1,4 @@
-"""Charades-STA."""
+"""Charades-STA's annotations, original lines or jsonl."""
 
 from __future__ import annotations
 

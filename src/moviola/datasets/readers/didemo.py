@@ -1,4 +1,4 @@
-"""DiDeMo."""
+"""DiDeMo's annotations, whose times are pieces of 5 s."""
 
 from __future__ import annotations
 

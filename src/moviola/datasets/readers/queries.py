@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError
-from moviola.files.rows import Rows, json_rows, line_of, parse_json, read_text
+from moviola.files.rows import listed_rows, read_text
 from moviola.types import Query
 
 __all__ = ["read_queries"]
 
 
 def read_queries(path: Path) -> list[Query]:
-    """Queries of a file: TVR-Ranking's JSON list or JSON lines, or plain text with one query a line.
+    """Queries of a file: TVR-Ranking's JSON list or JSON lines, or plain text with one query per line.
 
-    Rows of one query (one a pair, in the older form) give it once. Plain lines get the ids "1", "2", …
+    Rows of one query (one per pair, in the older form) give it once. Plain lines get the ids "1", "2", …
 
     Raises:
         NotFound: no such file.
@@ -25,20 +25,13 @@ def read_queries(path: Path) -> list[Query]:
     """
     text = read_text(path)
     if text.lstrip()[:1] in ("[", "{"):
-        queries = _from_rows(_rows(path, text))
+        queries = _from_rows(listed_rows(path, text).objects())
     else:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         queries = [Query(str(number), line) for number, line in enumerate(lines, start=1)]
     if not queries:
         raise DataError(f"{path}: holds no query")
     return queries
-
-
-def _rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Rows, each after its place in the file."""
-    if not text.lstrip().startswith("["):
-        return json_rows(path, text).objects()
-    return Rows(path, parse_json(path, text), lambda row: f"line {line_of(text, [row])}").objects()
 
 
 def _from_rows(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> list[Query]:

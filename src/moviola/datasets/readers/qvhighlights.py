@@ -1,4 +1,4 @@
-"""QVHighlights."""
+"""QVHighlights' annotations (moment retrieval part)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["read_qvhighlights"]
 
 
 def read_qvhighlights(path: Path, durations: Path | None = None) -> Annotations:
-    """QVHighlights jsonl (``qid, query, vid, duration, relevant_windows``): a moment a window."""
+    """QVHighlights jsonl (``qid, query, vid, duration, relevant_windows``): one moment per window."""
     found = Collector("QVHighlights")
     for where, row in read_json_lines(path):
         video = text(row, "vid", where)

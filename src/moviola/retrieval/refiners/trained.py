@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
+from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures
 from moviola.models.spans import LABELS, ClipWindows
+from moviola.retrieval.batches import token_batch
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
@@ -94,7 +95,8 @@ class TrainedRefiner(ABC, Generic[Model]):
             return Refined(nothing, nothing, nothing)
         windows = proposal_windows(features, proposals, context=self.context, max_clips=self.max_clips)
         with torch.inference_mode():
-            decoded = self.decode(self.query_batch(queries, query), features, proposals.video, windows)
+            asked = self.query_batch(queries, np.array([query]))
+            decoded = self.decode(asked, features, proposals.video, windows)
             score, first, last = (part.cpu().numpy() for part in decoded)
         convention = LABELS[self.labels]
         # Where the end is the clip behind the moment, a moment in a window of one clip has no such clip.
@@ -102,10 +104,10 @@ class TrainedRefiner(ABC, Generic[Model]):
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
         return Refined(*features.clip_spans(proposals.video, *seconds), score)
 
-    def query_batch(self, queries: QueryFeatures, query: int) -> tuple[Tensor, Tensor]:
-        """What the model reads of a query: (1, n, d) float32, and its mask (1, n)."""
-        tokens = torch.from_numpy(queries.cut(self.max_tokens).tokens(query))[None].to(self.device)
-        return tokens, torch.ones(tokens.shape[:2], device=self.device)
+    def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
+        """What the model reads of B queries by place: (B, n, d) float32, and its mask (B, n)."""
+        tokens, mask = token_batch(queries.cut(self.max_tokens), rows)
+        return tokens.to(self.device), mask.to(self.device)
 
     @property
     def max_tokens(self) -> int:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.reloclnet import Context, ReLoCLNet
 from moviola.models.spans import ClipWindows
 from moviola.models.spr import SprClip, SprClipContext
@@ -20,7 +20,7 @@ from moviola.retrieval.calibration import logarithm
 from moviola.retrieval.refiners.trained import TrainedRefiner
 from moviola.retrieval.windows import EncodedWindows
 
-__all__ = ["SprClipRefiner", "SprReloRefiner"]
+__all__ = ["SprClipRefiner", "SprReloRefiner", "WindowRefiner"]
 
 Model = TypeVar("Model", bound=torch.nn.Module)
 
@@ -106,10 +106,10 @@ class SprClipRefiner(WindowRefiner[SprClip]):
         """Kept windows as the model's context."""
         return SprClipContext(kept, mask)
 
-    def query_batch(self, queries: QueryFeatures, query: int) -> tuple[Tensor, Tensor]:
-        """The query's vector (1, 1, d), and its mask (1, 1)."""
-        vector = torch.from_numpy(queries.vectors[query])[None, None].to(self.device)
-        return vector, torch.ones(1, 1, device=self.device)
+    def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
+        """The vectors of B queries (B, 1, d), and their mask (B, 1)."""
+        vectors = torch.from_numpy(queries.vectors[rows])[:, None].to(self.device)
+        return vectors, torch.ones(len(rows), 1, device=self.device)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,168 @@
+"""Whole steps of building a ranked data set, from annotations and a sentence encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.chat import ChatEndpoint
+from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
+from moviola.datasets.building.imprecise import (
+    Check,
+    Outcome,
+    by_rules,
+    make_imprecise,
+    read_review,
+    with_captions,
+    write_review,
+)
+from moviola.datasets.building.labelstudio import Pair, candidate_pairs
+from moviola.datasets.building.person_names import learn_names
+from moviola.datasets.building.phrases import load_chunker
+from moviola.datasets.building.pseudo import candidates, pseudo_training_set
+from moviola.datasets.building.relevant_pairs import RelevantPairs, encode_parts, parts_of, relevant_pairs
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "Rewritten", "caption_changes", "find_candidates", "find_relevant_pairs", "pseudo_pairs",
+    "rewrite_captions",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What rewriting came to.
+
+    Attributes:
+        moments: those with a rewritten caption.
+        outcome: the rewrites by caption.
+        captions: number of different captions that were to be rewritten.
+        reviewed: number of rewrites that people decided on.
+    """
+
+    moments: Annotations
+    outcome: Outcome
+    captions: int
+    reviewed: int
+
+    @property
+    def changed(self) -> int:
+        """Number of captions whose rewrite differs."""
+        return sum(old != new for old, new in self.outcome.done.items())
+
+
+# The rules need no pause for an endpoint to answer.
+_BATCH_BY_RULES = 512
+
+
+def rewrite_captions(
+    found: Annotations,
+    encoder: TextEncoder,
+    journal: Path,
+    review: Path,
+    *,
+    types: Iterable[str] = (),
+    endpoint: ChatEndpoint | None = None,
+    batch: int = 20,
+) -> Rewritten:
+    """Put general nouns for names into captions (section 3.1); called again, it goes on where it was.
+
+    Args:
+        found: moments with precise captions; names are learned from all of them.
+        encoder: judges whether a rewrite keeps the meaning.
+        journal: JSON lines with every rewrite that passed.
+        review: CSV with what failed; what people filled in there counts.
+        types: take only moments of these types; all by default.
+        endpoint: the chat model that rewrites; without one the rules do.
+        batch: captions per request.
+
+    Raises:
+        DataError: the journal or the review file is damaged.
+        InvalidValue: a file cannot be written, or ``batch`` < 1.
+    """
+    lexicon = learn_names(found.captions)
+    wanted = list(types)
+    if wanted:
+        found = found.select(np.isin(found.types, wanted))
+    decided = read_review(review) if review.exists() else {}
+    outcome = make_imprecise(
+        found.captions,
+        endpoint.rewrite if endpoint else by_rules(lexicon),
+        Check(encoder, lexicon),
+        journal,
+        reviewed=decided,
+        batch=batch if endpoint else _BATCH_BY_RULES,
+    )
+    write_review(outcome.failed, review, decided)
+    return Rewritten(with_captions(found, outcome.done), outcome, len(set(found.captions)), len(decided))
+
+
+def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, str]]:
+    """Captions before and after, of the moments that have the same id in both.
+
+    Raises:
+        InvalidValue: no moment is in both.
+    """
+    captions = dict(zip(before.moment_ids, before.captions, strict=True))
+    pairs = [(captions[m], c) for m, c in zip(after.moment_ids, after.captions, strict=True) if m in captions]
+    if not pairs:
+        raise InvalidValue("no moment id is in both annotations; give two states of one data set")
+    return pairs
+
+
+def pseudo_pairs(
+    found: Annotations, encoder: TextEncoder, top: int, *, held_out: Iterable[str] = ()
+) -> list[dict[str, Any]]:
+    """A pseudo training set (section 3.3): every caption as a query with its ``top`` most similar moments.
+
+    Args:
+        found: moments with imprecise captions.
+        encoder: gives the similarity of captions.
+        top: moments per query, N of the paper, >= 1.
+        held_out: texts of val and test queries, which are left out.
+
+    Returns:
+        entries in TVR-Ranking's pair-file form.
+    """
+    return pseudo_training_set(found, unit_rows(embed(found.captions, encoder)), top, held_out=held_out)
+
+
+def find_candidates(
+    queries: Mapping[str, str], found: Annotations, encoder: TextEncoder, top: int
+) -> list[Pair]:
+    """The ``top`` moments most similar to each query (id to text), for people to judge (section 3.2)."""
+    rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
+    return candidate_pairs(queries, found, candidates(rows[: len(queries)], rows[len(queries) :], top))
+
+
+def find_relevant_pairs(
+    captions: Sequence[str],
+    encoder: TextEncoder,
+    *,
+    phi: str = "np-vp",
+    theta: float = 0.7,
+    chunker: str = "rules",
+) -> RelevantPairs:
+    """Potentially relevant pairs of captions for training with +PR or +SL; what they are says
+    :mod:`moviola.datasets.building.relevant_pairs`.
+
+    Args:
+        captions: one per moment.
+        encoder: gives vectors of length 1.
+        phi: which parts of captions are compared: ``sent``, ``vp`` or ``np-vp``.
+        theta: least Phi of a pair, in (0, 1].
+        chunker: ``rules``, or ``spacy`` where it is installed.
+
+    Raises:
+        InvalidValue: an unknown ``phi`` or ``chunker``, or ``theta`` outside its range.
+        MissingDependency: spaCy is asked for and not installed.
+    """
+    chunk = load_chunker(chunker, captions)
+    parts = parts_of(captions, phi, chunk)
+    sentences = encode_parts(parts_of(captions, "sent", chunk), encoder)
+    return relevant_pairs(sentences, encode_parts(parts, encoder), parts.offsets, theta)

@@ -1,0 +1,30 @@
+"""Which device computes: named, or the best that this machine has."""
+
+from __future__ import annotations
+
+from moviola.errors import InvalidValue
+
+__all__ = ["available_device", "require_device_name"]
+
+
+def require_device_name(name: str) -> None:
+    """Raises :class:`InvalidValue` unless a name is one that a device may have; torch is not imported."""
+    if name != "auto" and name.split(":", 1)[0] not in {"cpu", "cuda", "mps"}:
+        raise InvalidValue(f"device {name!r}: choose auto, cpu, cuda, cuda:N or mps")
+
+
+def available_device(name: str) -> str:
+    """``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; ``"auto"`` gives cuda before mps before cpu.
+
+    Raises:
+        InvalidValue: no such device, or none on this machine.
+    """
+    import torch
+
+    require_device_name(name)
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        return next(kind for kind, usable in there.items() if usable)
+    if not there[name.split(":", maxsplit=1)[0]]:
+        raise InvalidValue(f"device {name!r}: this machine has none; choose auto or cpu")
+    return name

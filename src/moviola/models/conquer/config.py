@@ -1,0 +1,67 @@
+"""The settings of CONQUER."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ConquerConfig"]
+
+
+@dataclass(frozen=True)
+class ConquerConfig:
+    """Sizes, loss weights and decoding; the defaults are the paper's and the release's.
+
+    Attributes:
+        visual_size: size of a clip's visual features (ResNet and SlowFast, each L2-normalised, in a row).
+        subtitle_size: size of a clip's subtitle features; 0 for a model that has pictures alone.
+        query_size: size of a query token's features.
+        feed_forward_size: inner size of each Transformer layer.
+        layers: Transformer layers in each place where the paper has one.
+        max_clips: most clips of a video.
+        max_tokens: most tokens of a query.
+        clusters: NetVLAD clusters that pool the query for the fusion of the streams.
+        clip_score_size: channels between the two convolutions of the start and end heads.
+        video_score_size: inner size of the video head, which only some similarities have.
+        kernel: clips that the first of these convolutions sees.
+        similarity: a key of :data:`~moviola.models.conquer.similarities.SIMILARITIES`.
+        span_weight: weight of the start and end losses.
+        video_weight: weight of the video head's loss.
+        clip_seconds: length of a clip.
+        candidates: videos that the first stage hands over for a query.
+        top_videos: videos of these whose moments are ranked, chosen by the similarity's video score.
+        top_moments: moments that are returned for a query.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
+            the last clip of the moment.
+        nms: temporal IoU above which the worse of two moments of a video is dropped; None keeps all.
+        moments_before_nms: moments that go into that suppression.
+        reference_padding: treat padding as the release does.
+        initial_std: standard deviation of initial weights.
+    """
+
+    visual_size: int = 4352
+    subtitle_size: int = 768
+    query_size: int = 768
+    hidden_size: int = 768
+    heads: int = 12
+    feed_forward_size: int = 3072
+    layers: int = 1
+    max_clips: int = 100
+    max_tokens: int = 30
+    clusters: int = 32
+    clip_score_size: int = 128
+    video_score_size: int = 128
+    kernel: int = 5
+    dropout: float = 0.1
+    similarity: str = "general"
+    span_weight: float = 0.01
+    video_weight: float = 0.05
+    clip_seconds: float = 1.5
+    candidates: int = 100
+    top_videos: int = 100
+    top_moments: int = 40
+    shortest_span: int = 0
+    longest_span: int = 24
+    nms: float | None = None
+    moments_before_nms: int = 200
+    reference_padding: bool = False
+    initial_std: float = 0.02

@@ -1,0 +1,338 @@
+"""CONQUER as a whole: encodes, matches, and ranks moments in candidate videos."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.conquer.config import ConquerConfig
+from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
+from moviola.models.conquer.heads import ContextualProjection, MomentHead, QueryAwareFeatures, VideoHead
+from moviola.models.conquer.similarities import SIMILARITIES
+from moviola.models.layers import initialise
+from moviola.models.losses import span_cross_entropy
+from moviola.models.spans import LABELS, SUM, corpus_spans, span_band, top_scores
+
+__all__ = ["Conquer", "Context", "Queries", "Scores"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Encoded videos, whatever the query: rows are videos.
+
+    Attributes:
+        visual: (V, L, D) float32.
+        subtitles: (V, L, D) float32; None without that stream.
+        mask: (V, L) float32, 1 for a clip and 0 for padding.
+    """
+
+    visual: Tensor
+    subtitles: Tensor | None
+    mask: Tensor
+
+    def select(self, rows: Tensor) -> Context:
+        """The videos of ``rows`` (...) int64; the first dimension V becomes ``rows``' dimensions."""
+        return self._each(lambda tensor: tensor[rows.to(tensor.device)])
+
+    def to(self, device: torch.device | str) -> Context:
+        """The same videos on another device."""
+        return self._each(lambda tensor: tensor.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Context:
+        subtitles = None if self.subtitles is None else change(self.subtitles)
+        return Context(change(self.visual), subtitles, change(self.mask))
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Encoded queries.
+
+    Attributes:
+        tokens: (Q, Lq, D) float32.
+        mask: (Q, Lq) float32, 1 for a token and 0 for padding.
+        fusion: (Q, 2) float32, how much pictures and subtitles count, sum 1; None without subtitles.
+    """
+
+    tokens: Tensor
+    mask: Tensor
+    fusion: Tensor | None
+
+    def select(self, rows: Tensor) -> Queries:
+        """The queries of ``rows`` (N,) int64."""
+        return Queries(self.tokens[rows], self.mask[rows], None if self.fusion is None else self.fusion[rows])
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the model thinks of Q queries in V candidate videos each.
+
+    Attributes:
+        start: (Q, V, L) float32 logits of a moment's first clip, -1e10 at padding.
+        end: (Q, V, L) float32 logits of its last clip (which belongs to it), -1e10 at padding.
+        video: (Q, V) float32 logits of the videos; None without a video head.
+    """
+
+    start: Tensor
+    end: Tensor
+    video: Tensor | None
+
+
+class Conquer(nn.Module):
+    """CONQUER.
+
+    Attributes:
+        config: what it was built from.
+
+    Raises:
+        InvalidValue: the configuration names no similarity, or its heads don't divide its hidden size.
+    """
+
+    def __init__(self, config: ConquerConfig) -> None:
+        super().__init__()
+        if config.similarity not in SIMILARITIES:
+            raise InvalidValue(f"similarity {config.similarity!r}: choose one of {', '.join(SIMILARITIES)}")
+        self.config = config
+        self.similarity = SIMILARITIES[config.similarity]
+        self.encoder = nn.ModuleDict(
+            {"videoEncoder": VideoEncoder(config), "queryEncoder": QueryEncoder(config)}
+        )
+        if config.subtitle_size:
+            self.query_weight = FusionWeights(config)
+        self.query_aware_feature_learning_layer = QueryAwareFeatures(config)
+        self.contextual_QAL_feature_learning = ContextualProjection(4 * config.hidden_size, config)
+        self.moment_localization_head = MomentHead(config)
+        if self.similarity.video_head:
+            self.video_scoring_head = VideoHead(config)
+        initialise(self, config.initial_std)
+
+    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> Context:
+        """Encodes videos without any query; what comes out may be kept.
+
+        Args:
+            visual: (V, L, dv) float32, zero where padded.
+            mask: (V, L), 1 for a clip and 0 for padding; each video has a clip.
+            subtitles: (V, L, ds) float32; None for a model without that stream.
+
+        Returns:
+            Videos of L clips, of ``max_clips`` clips with ``reference_padding``.
+
+        Raises:
+            InvalidValue: L is more than ``max_clips``, or subtitles are missing or not wanted.
+        """
+        if (subtitles is None) == bool(self.config.subtitle_size):
+            wanted = f"features of size {self.config.subtitle_size}" if subtitles is None else "None"
+            given = "None" if subtitles is None else f"size {subtitles.shape[-1]}"
+            raise InvalidValue(f"subtitles ({given}): this model takes {wanted} (subtitle_size); give that")
+        visual, mask = self._fit(visual, mask, self.config.max_clips, "video", "clips")
+        if subtitles is not None:
+            subtitles, _ = self._fit(subtitles, mask, self.config.max_clips, "video", "clips")
+        pictures, words = self.encoder["videoEncoder"](visual, subtitles, mask)
+        return Context(pictures, words, mask)
+
+    def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
+        """Encodes queries (Q, Lq, dq) float32 with their mask (Q, Lq), and finds their fusion weights.
+
+        Raises:
+            InvalidValue: Lq is more than ``max_tokens``.
+        """
+        query, query_mask = self._fit(query, query_mask, self.config.max_tokens, "query", "tokens")
+        tokens = self.encoder["queryEncoder"](query, query_mask)
+        fusion = self.query_weight(tokens, query_mask) if self.config.subtitle_size else None
+        return Queries(tokens, query_mask, fusion)
+
+    def match(self, queries: Queries, videos: Context) -> Scores:
+        """Compares Q queries with V videos each: the part that has to be run for every pair.
+
+        Args:
+            queries: Q encoded queries.
+            videos: encoded videos with the two first dimensions (Q, V), see :meth:`Context.select`.
+        """
+        clips = videos.visual
+        if queries.fusion is not None and videos.subtitles is not None:
+            weights = queries.fusion[:, :, None, None, None]
+            clips = weights[:, 0] * videos.visual + weights[:, 1] * videos.subtitles
+        aware = self.query_aware_feature_learning_layer(clips, videos.mask, queries.tokens, queries.mask)
+        aware, mask = aware.flatten(0, 1), videos.mask.flatten(0, 1)
+        contextual = self.contextual_QAL_feature_learning(aware, mask)
+        start, end = self.moment_localization_head(aware, contextual, mask)
+        pairs = videos.mask.shape[:2]
+        video = None
+        if self.similarity.video_head:
+            video = self.video_scoring_head(aware, contextual, mask).unflatten(0, pairs)
+        return Scores(start.unflatten(0, pairs), end.unflatten(0, pairs), video)
+
+    def loss(self, batch: CandidateBatch) -> dict[str, Tensor]:
+        """Weighted terms of the loss, whose sum is to be minimised.
+
+        ``span``: cross entropy of start and end, each normalised over all clips of all candidates of a
+        query together. ``video``, with a video head: cross entropy of the right video among the candidates.
+        Each query counts as much as its ``similarity``.
+        """
+        queries = self.encode_query(batch.query, batch.query_mask)
+        context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
+        scores = self.match(queries, context.select(batch.candidates))
+        # The right video is the first one, so a label of its clips is one of all candidates' clips.
+        span = span_cross_entropy(scores.start.flatten(1), scores.end.flatten(1), batch.labels)
+        terms = {"span": self.config.span_weight * (batch.similarity * span).mean()}
+        if scores.video is not None:
+            first = torch.zeros_like(batch.labels[:, 0])
+            video = F.cross_entropy(scores.video, first, reduction="none")
+            terms["video"] = self.config.video_weight * (batch.similarity * video).mean()
+        return terms
+
+    @torch.no_grad()
+    def rank(
+        self,
+        query: Tensor,
+        query_mask: Tensor,
+        context: Context,
+        *,
+        first_stage: Tensor,
+        pairs_at_once: int = 64,
+    ) -> Ranked:
+        """Finds each query's best moments in the videos that another retriever thinks best for it.
+
+        Args:
+            query: (Q, Lq, dq) float32.
+            query_mask: (Q, Lq), 1 for a token.
+            context: V encoded videos; they may lie on another device than the model.
+            first_stage: (Q, V) float32 scores of that retriever. The best ``config.candidates`` videos of
+                each query are looked into; -inf marks a video that must not be. Under the general similarity
+                they multiply the scores of moments and must not be negative.
+            pairs_at_once: pairs of a query and a video that are matched at once, which bounds the memory.
+
+        Returns:
+            ``config.top_moments`` moments per query; their ``video`` is a row of ``context``.
+
+        Raises:
+            InvalidValue: a candidate's first-stage score is negative under the general similarity, or
+                ``first_stage`` is not (Q, V).
+        """
+        if first_stage.shape != (len(query), len(context.mask)):
+            raise InvalidValue(
+                f"first-stage scores of shape {tuple(first_stage.shape)}: {len(query)} queries and "
+                f"{len(context.mask)} videos were given; one score for each pair of them is needed"
+            )
+        first_scores, candidates = top_scores(first_stage, self.config.candidates)
+        at_once = max(1, pairs_at_once // max(1, candidates.shape[1]))
+        parts = []
+        for first in range(0, len(query), at_once):
+            rows = slice(first, first + at_once)
+            queries = self.encode_query(query[rows], query_mask[rows])
+            scores = self._match_in_parts(queries, context, candidates[rows], pairs_at_once)
+            found = self.decode(scores, first_scores[rows])
+            video = candidates[rows].gather(1, found.video.clamp(min=0)).masked_fill(found.video < 0, -1)
+            parts.append(replace(found, video=video))
+        return Ranked(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Ranked)))
+
+    def decode(self, scores: Scores, first_stage: Tensor) -> Ranked:
+        """The best moments of Q queries in their V candidates, by the configured similarity and span limits.
+
+        Args:
+            scores: what :meth:`match` gave.
+            first_stage: (Q, V) float32, -inf for a video that is no candidate.
+
+        Returns:
+            Ranked moments; ``video`` is a place among the V candidates.
+        """
+        config, finish = self.config, self.similarity.finish
+        start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
+        added = self._added_by_video(scores, first_stage)
+        if config.top_videos < added.shape[1]:
+            best = top_scores(self.video_terms(scores, first_stage), config.top_videos)[1]
+            added = torch.full_like(added, -math.inf).scatter(1, best, added.gather(1, best))
+        video, spans = corpus_spans(
+            added,
+            start,
+            end,
+            shortest=config.shortest_span,
+            longest=config.longest_span,
+            k=config.top_moments if config.nms is None else config.moments_before_nms,
+            combine=SUM,
+        )
+        ranked = Ranked(
+            video,
+            (spans.start * config.clip_seconds).masked_fill(video < 0, 0),
+            (LABELS["conquer"].end_clip(spans.end) * config.clip_seconds).masked_fill(video < 0, 0),
+            finish(spans.score).masked_fill(video < 0, -math.inf),
+        )
+        return ranked if config.nms is None else _suppress(ranked, config.nms, config.top_moments)
+
+    def video_terms(self, scores: Scores, first_stage: Tensor) -> Tensor:
+        """(Q, V), by which the candidates rank as videos; arguments as for :meth:`decode`.
+
+        ``similarity.finish`` makes scores of them.
+        """
+        added = self._added_by_video(scores, first_stage)
+        if self.similarity.videos is not None:
+            return added
+        start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
+        band = span_band(
+            start,
+            end,
+            shortest=self.config.shortest_span,
+            longest=self.config.longest_span,
+            combine=SUM,
+        )
+        return added + band.flatten(-2).amax(dim=-1)
+
+    def _match_in_parts(
+        self, queries: Queries, context: Context, candidates: Tensor, pairs_at_once: int
+    ) -> Scores:
+        """:meth:`match` of Q queries with the (Q, V) rows of the context, some pairs at a time."""
+        device = queries.tokens.device
+        owner = torch.arange(len(candidates), device=device).repeat_interleave(candidates.shape[1])
+        pairs = zip(
+            *(torch.split(rows, pairs_at_once) for rows in (owner, candidates.flatten())), strict=True
+        )
+        parts = [self.match(queries.select(q), context.select(v[:, None]).to(device)) for q, v in pairs]
+        start, end = (
+            torch.cat([getattr(part, name) for part in parts]).view(*candidates.shape, -1)
+            for name in ("start", "end")
+        )
+        video = [part.video for part in parts if part.video is not None]
+        return Scores(start, end, torch.cat(video).view(candidates.shape) if video else None)
+
+    def _added_by_video(self, scores: Scores, first_stage: Tensor) -> Tensor:
+        videos = self.similarity.videos
+        added = torch.zeros_like(first_stage) if videos is None else videos(first_stage, scores.video)
+        return added.masked_fill(first_stage == -math.inf, -math.inf)
+
+    def _fit(self, features: Tensor, mask: Tensor, most: int, what: str, unit: str) -> tuple[Tensor, Tensor]:
+        """Checks the length and, as the release, pads to the greatest one."""
+        length = features.shape[1]
+        if length > most:
+            raise InvalidValue(
+                f"{what} of {length} {unit}: this model takes {most}; cut or pool it to that many"
+            )
+        mask = mask.to(features.dtype)
+        if not self.config.reference_padding:
+            return features, mask
+        return F.pad(features, (0, 0, 0, most - length)), F.pad(mask, (0, most - mask.shape[1]))
+
+
+def _suppress(ranked: Ranked, threshold: float, k: int) -> Ranked:
+    """Leaves out each moment whose IoU with a better one of its video, itself kept, exceeds the threshold."""
+    start, end = ranked.start, ranked.end
+    shared = torch.minimum(end[:, :, None], end[:, None]) - torch.maximum(start[:, :, None], start[:, None])
+    lengths = (end - start)[:, :, None] + (end - start)[:, None]
+    overlapping = shared > threshold * (lengths - shared)
+    overlapping &= ranked.video[:, :, None] == ranked.video[:, None]
+    kept = ranked.video >= 0
+    for place in range(1, kept.shape[1]):
+        kept[:, place] &= ~(overlapping[:, place, :place] & kept[:, :place]).any(dim=1)
+    score, places = top_scores(ranked.score.masked_fill(~kept, -math.inf), k)
+    none = score == -math.inf
+    return Ranked(
+        ranked.video.gather(1, places).masked_fill(none, -1),
+        start.gather(1, places).masked_fill(none, 0),
+        end.gather(1, places).masked_fill(none, 0),
+        score,
+    )

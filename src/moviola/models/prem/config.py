@@ -1,0 +1,100 @@
+"""The settings of PREM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from moviola.errors import InvalidValue
+
+__all__ = ["PremConfig"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "pooling": ("modality", "mean", "max"),
+    "positives": ("strong+weak", "strong", "video"),
+    "gate": ("rescaled", "literal", "none"),
+}
+
+
+@dataclass(frozen=True)
+class PremConfig:
+    """Everything that fixes a PREM; the defaults are the paper's for TVR (section 4.2).
+
+    For DiDeMo: ``subtitle_size=0, max_clips=20, shortest_span=2, longest_span=7``.
+
+    Attributes:
+        visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles, of a token.
+            0 for one of the first two means that the stream does not exist (tables 2 and 6, "Text", "Image").
+        hidden_size, feed_forward_size, heads, dropout: the transformers; ``hidden_size`` is D.
+        max_clips, max_tokens: most clips of a video and tokens of a query.
+        fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
+        mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream.
+        pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
+            the mean or maximum of the tokens for both streams (table 3).
+        positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside
+            it; the best of the moment; or the best of the whole video (table 2, "SR", "WR").
+        weak_weight: λ of equation 8.
+        video_to_query: whether the retriever also learns from L^q.
+        temperature: t of equations 7 and 13.
+        gate: how equation 9 is scaled; ``"none"`` passes the streams on untouched (table 6).
+        shared_norm: whether boundaries compete over all candidate videos (equation 11) or inside the true
+            one only (table 6).
+        adversarial_weight: γ of equation 12; 0 leaves the task and its layers out (table 6).
+        adversarial_iou: a span above this IoU with the moment is a positive.
+        adversarial_predictions: best predictions of a negative video that are negatives.
+        clip_seconds: length of a clip.
+        top_videos: how many videos are searched for the moments of a query.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
+            the last clip of the moment.
+        nms: predictions of one video above this IoU with a better one are dropped.
+        top_moments: moments that a query is answered with, at most.
+    """
+
+    visual_size: int = 4352
+    subtitle_size: int = 768
+    query_size: int = 768
+    hidden_size: int = 384
+    feed_forward_size: int = 1536
+    heads: int = 4
+    dropout: float = 0.1
+    max_clips: int = 100
+    max_tokens: int = 30
+    fusion_layers: int = 2
+    mask_silent: bool = False
+    pooling: Literal["modality", "mean", "max"] = "modality"
+    positives: Literal["strong+weak", "strong", "video"] = "strong+weak"
+    weak_weight: float = 0.5
+    video_to_query: bool = True
+    temperature: float = 0.01
+    gate: Literal["rescaled", "literal", "none"] = "rescaled"
+    shared_norm: bool = True
+    adversarial_weight: float = 0.8
+    adversarial_iou: float = 0.7
+    adversarial_predictions: int = 5
+    clip_seconds: float = 1.5
+    top_videos: int = 10
+    shortest_span: int = 0
+    longest_span: int = 24
+    nms: float = 0.7
+    top_moments: int = 100
+
+    def __post_init__(self) -> None:
+        if not (self.visual_size or self.subtitle_size):
+            raise InvalidValue("visual_size 0 and subtitle_size 0: give features of at least one stream")
+        if self.mask_silent and not (self.visual_size and self.subtitle_size):
+            raise InvalidValue("mask_silent: needs both streams, or a silent video would have nothing left")
+        if self.hidden_size % self.heads:
+            raise InvalidValue(f"hidden_size {self.hidden_size}: must be a multiple of heads {self.heads}")
+        if not 0 <= self.shortest_span < self.longest_span:
+            raise InvalidValue(
+                f"shortest_span {self.shortest_span}, longest_span {self.longest_span}: need "
+                "0 <= shortest_span < longest_span"
+            )
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise InvalidValue(f"{name} {getattr(self, name)!r}: choose one of {', '.join(known)}")
+
+    @property
+    def stream_sizes(self) -> tuple[int, ...]:
+        """Feature sizes of the streams that exist, pictures first; S of them."""
+        return tuple(size for size in (self.visual_size, self.subtitle_size) if size)

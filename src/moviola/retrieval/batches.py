@@ -1,0 +1,54 @@
+"""Rows of different lengths as batches: what models are given, in training and in retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from moviola.features import Integers, QueryFeatures, VideoFeatures
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["padded", "token_batch", "video_batch", "widened"]
+
+
+def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
+    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
+    there.
+    """
+    longest = max(map(len, arrays))
+    out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
+    mask = torch.zeros(len(arrays), longest)
+    for row, array in enumerate(arrays):
+        out[row, : len(array)] = torch.from_numpy(array)
+        mask[row, : len(array)] = 1
+    return out, mask
+
+
+def widened(
+    length: int, visual: Tensor, mask: Tensor, subtitles: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A batch (N, L, d) with zeros behind up to ``length`` clips; for models to which padding matters."""
+    more = length - mask.shape[1]
+    wider = None if subtitles is None else F.pad(subtitles, (0, 0, 0, more))
+    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
+
+
+def token_batch(queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
+    """Tokens (B, Lq, d) float32 of some queries by place, and their mask (B, Lq)."""
+    return padded([queries.tokens(row) for row in rows.tolist()])
+
+
+def video_batch(features: VideoFeatures, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Whole videos by place: visual (B, L, d), mask (B, L) and subtitles (B, L, d), None without them."""
+    visual, mask = padded([features.read(row) for row in rows.tolist()])
+    if features.subtitles is None:
+        return visual, mask, None
+    subtitles = [array for row in rows.tolist() if (array := features.read_subtitles(row)) is not None]
+    return visual, mask, padded(subtitles)[0]

@@ -1,0 +1,171 @@
+"""Models that rank the moments of a whole corpus themselves: every video encoded once, all queries ranked.
+
+XML, ReLoCLNet, CONQUER and PREM. A video with more clips than the model takes is pooled to so many, as the
+releases do it; its moments are decoded in the longer clips and come back in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from moviola.features import Integers, QueryFeatures, VideoFeatures, normalise_rows
+from moviola.models.batches import Ranked
+from moviola.models.spans import LABELS, pool_clips
+from moviola.models.xml import with_endpoints
+from moviola.retrieval.batches import padded, token_batch, widened
+from moviola.retrieval.pipeline import Moments
+
+__all__ = ["PooledVideos", "Ranking", "encoded_corpus", "rank_corpus", "ranked_moments"]
+
+END_INSIDE = LABELS["spr"]
+"""The convention of all labels here: the end is the last clip that the moment touches."""
+
+ANSWERS = 100
+"""Most moments per query."""
+
+
+@dataclass(frozen=True)
+class PooledVideos:
+    """Videos for a model that takes ``max_clips`` at most; longer ones are pooled to so many.
+
+    Attributes:
+        features: the videos.
+        max_clips: most clips.
+        endpoints: append where each clip starts and ends in its video, as XML wants it.
+        fixed: pad every video to ``max_clips``, whatever else is in its batch: a model for which padding
+            matters as in its release gives the release's numbers at that length alone.
+    """
+
+    features: VideoFeatures
+    max_clips: int
+    endpoints: bool = False
+    fixed: bool = False
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(V,) int64, clips that the model sees of each video."""
+        return np.minimum(self.features.counts, self.max_clips)
+
+    @cached_property
+    def stretch(self) -> NDArray[np.float64]:
+        """(V,) how many stored clips long a clip of the model is; 1 where nothing was pooled."""
+        stretch: NDArray[np.float64] = self.features.counts / self.counts
+        return stretch
+
+    def batch(self, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Some videos by place: visual (B, L, d), mask (B, L) and subtitles (B, L, d), None without them."""
+        visual, mask = padded([self._fit(self.features.read(row)) for row in rows.tolist()])
+        subtitles = None
+        if self.features.subtitles is not None:
+            said = (self.features.read_subtitles(row) for row in rows.tolist())
+            subtitles, _ = padded([self._fit(array) for array in said if array is not None])
+        if self.fixed:
+            visual, mask, subtitles = widened(self.max_clips, visual, mask, subtitles)
+        if self.endpoints:
+            visual = with_endpoints(visual, mask)
+            subtitles = None if subtitles is None else with_endpoints(subtitles, mask)
+        return visual, mask, subtitles
+
+    def _fit(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        if len(features) <= self.max_clips:
+            return features
+        pooled = pool_clips(features, self.max_clips)
+        return normalise_rows(pooled) if self.features.unit else pooled
+
+    def labels(self, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]) -> Integers:
+        """(B, 2) int64, first and last clip of moments in seconds (B,) of videos by place (B,)."""
+        seconds = self.features.clip_seconds * self.stretch[video]
+        found = END_INSIDE.labels(start, end, self.counts[video], seconds)
+        found[:, 1] = np.maximum(found[:, 1], found[:, 0])
+        return found
+
+
+class _Encoder(Protocol):
+    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Any: ...
+
+
+class _Ranker(_Encoder, Protocol):
+    def rank(self, query: Tensor, query_mask: Tensor, context: Any) -> Ranked: ...
+
+
+def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -> Any:
+    """All videos as the model's own context; encoded in batches of alike length.
+
+    A context is a dataclass of tensors whose first dimension is videos; clips are the last dimension of its
+    ``mask`` and the last but one of all others.
+    """
+    device, encoder = next(model.parameters()).device, cast("_Encoder", model)
+    order = np.argsort(videos.counts, kind="stable")
+    parts: list[tuple[Tensor, Any]] = []
+    for begin in range(0, len(order), batch):
+        rows = order[begin : begin + batch]
+        visual, mask, subtitles = videos.batch(rows)
+        moved = None if subtitles is None else subtitles.to(device)
+        context = encoder.encode_context(visual.to(device), mask.to(device), moved)
+        parts.append((torch.from_numpy(rows).to(device), context))
+    names = [field.name for field in fields(parts[0][1])]
+    columns = {name: [(rows, getattr(context, name)) for rows, context in parts] for name in names}
+    return type(parts[0][1])(**{name: _joined(name, column) for name, column in columns.items()})
+
+
+def _joined(name: str, parts: list[tuple[Tensor, Any]]) -> Any:
+    """One field of a context from its parts, each with the places of its videos; padded to the longest."""
+    first = parts[0][1]
+    if first is None:
+        return None
+    if isinstance(first, tuple):
+        streams = ([(rows, value[place]) for rows, value in parts] for place in range(len(first)))
+        return tuple(_joined(name, stream) for stream in streams)
+    axis = -1 if name == "mask" else -2
+    shape = [sum(len(rows) for rows, _ in parts), *first.shape[1:]]
+    shape[axis] = max(value.shape[axis] for _, value in parts)
+    out = first.new_zeros(shape)
+    for rows, value in parts:
+        out.narrow(axis, 0, value.shape[axis])[rows] = value
+    return out
+
+
+Ranking = Callable[[slice, Tensor, Tensor], Ranked]
+"""Ranks some queries: which, their tokens (B, Lq, d) and their mask (B, Lq)."""
+
+
+def ranked_moments(
+    rank: Ranking, videos: PooledVideos, queries: QueryFeatures, *, chunk: int = 64, keep: int = ANSWERS
+) -> Moments:
+    """Answers to all queries, cut at the videos' durations; at most ``keep`` per query, scores as ranked."""
+    columns: list[tuple[NDArray[Any], ...]] = []
+    for first in range(0, len(queries), chunk):
+        some = slice(first, min(first + chunk, len(queries)))
+        tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
+        found = rank(some, tokens, mask)
+        video, start, end, score = (
+            column[:, :keep].cpu().numpy() for column in (found.video, found.start, found.end, found.score)
+        )
+        query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
+        stretch, durations = videos.stretch[video], videos.features.durations[video]
+        start = start.astype(np.float64) * stretch
+        end = np.minimum(end.astype(np.float64) * stretch, durations)
+        there = (video >= 0) & (end > start)
+        columns.append(tuple(column[there] for column in (query, video, start, end, score)))
+    query, video, start, end, score = (np.concatenate(column) for column in zip(*columns, strict=True))
+    counts = np.bincount(query, minlength=len(queries))
+    match = score.astype(np.float64)
+    return Moments(np.concatenate([[0], np.cumsum(counts)]), video, start, end, match, match)
+
+
+def rank_corpus(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
+    """Answers of a model that ranks all videos itself, in evaluation mode."""
+    device, ranker = next(model.parameters()).device, cast("_Ranker", model)
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+        return ranked_moments(
+            lambda some, query, mask: ranker.rank(query.to(device), mask.to(device), context), videos, queries
+        )

@@ -1,0 +1,401 @@
+"""Training a model and letting it answer: all steps from features and pair files to a folder, or to a run.
+
+:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. Whoever wants to
+hold something in between takes :class:`Experiment` (prepared, not yet trained) or :class:`AnsweringModel` (a
+saved model, ready to answer any split).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from torch import nn
+
+from moviola.devices import available_device
+from moviola.errors import InvalidValue
+from moviola.features import FeatureSource, SourceFacts
+from moviola.files.rows import read_json
+from moviola.files.writing import write_json
+from moviola.measures import Qrels, Run
+from moviola.models.pretrained import from_pretrained, read_description, save_pretrained
+from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
+from moviola.training.calibration import calibration_of
+from moviola.training.cards import described, facts, model_card, plain
+from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
+from moviola.training.data import Split
+from moviola.training.first_stage import FirstStage, open_first_stage
+from moviola.training.judging import judge, run_of
+from moviola.training.recipe import AnswerSettings, Recipe, Trained, train
+from moviola.training.recipes import recipe, recipe_of
+from moviola.training.settings import TrainingSettings, read_settings
+
+__all__ = ["Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
+
+Progress = Callable[[int, int, Mapping[str, float]], None]
+
+
+# ---- training --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What came of a training.
+
+    Attributes:
+        folder: where the model lies, with its card and its log.
+        trained: the model, its phases, and the settings that it was trained with.
+        facts: what its ``config.json`` keeps: figures on val, steps, seconds, data, calibration.
+        calibrated: whether its scores in `moviola search` are probabilities; None for a model that is no
+            refiner. False where on val its scores do not tell right answers from wrong ones.
+    """
+
+    folder: Path
+    trained: Trained
+    facts: Mapping[str, Any]
+    calibrated: bool | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A training that is prepared: everything is read and checked, nothing is trained or written.
+
+    Attributes:
+        name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
+        source: what the model is bound to by its features.
+        settings: of the training.
+        learned, val: what to learn from and what to choose by; neither has proposals yet.
+        built_on: what gives proposals or video scores to ``learned`` and to ``val``; None for models that
+            need none.
+        data: what the model's folder will say of both splits.
+        stage1, candidates: names of what it builds on, for the model's folder.
+    """
+
+    name: str
+    source: SourceFacts
+    settings: TrainingSettings
+    learned: Split
+    val: Split
+    built_on: tuple[FirstStage | None, FirstStage | None]
+    data: Mapping[str, Mapping[str, Any]]
+    stage1: str | None = None
+    candidates: str | None = None
+
+    @classmethod
+    def prepare(
+        cls,
+        name: str,
+        source: FeatureSource,
+        *,
+        train: Path,
+        val: Path,
+        train_videos: Sequence[str] | None = None,
+        val_videos: Sequence[str] | None = None,
+        top: int | None = None,
+        stage1: Path | None = None,
+        candidates: Path | None = None,
+        val_candidates: Path | None = None,
+        segments: int = SEGMENTS,
+        settings: Mapping[str, Any] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> Experiment:
+        """Read and check everything; arguments and errors as of :func:`train_model`."""
+        how = recipe(name)
+        tables = _with_segments_of(source.facts, how, settings or {})
+        chosen = _on_devices(read_settings(how, tables, overrides))
+
+        def first_stage(found: Path | None) -> FirstStage | None:
+            return open_first_stage(
+                name, how, source.facts, stage1=stage1, candidates=found, segments=segments,
+                device=next(iter(chosen.loops.values())).device,
+            )  # fmt: skip
+
+        before = first_stage(candidates)
+        before_val = first_stage(val_candidates) if val_candidates else before
+        learned = Split.read(source, train, train_videos, top=top)
+        if train_videos is None:
+            learned = learned.of_own_videos()
+        judged = Split.read(source, val, val_videos)
+        shared = len(set(learned.features.video_ids) & set(judged.features.video_ids))
+        data = {
+            "train": described(learned, train.name),
+            "val": described(judged, val.name) | {"videos_learned_from": shared},
+        }
+        return cls(
+            name, source.facts, chosen, learned, judged, (before, before_val), data,
+            stage1=stage1.resolve().name if stage1 else None,
+            candidates=candidates.name if candidates else None,
+        )  # fmt: skip
+
+    @property
+    def shared(self) -> int:
+        """How many videos of val are learned from as well, so that val promises too much."""
+        return int(self.data["val"]["videos_learned_from"])
+
+    def train(
+        self,
+        out: Path,
+        *,
+        resume: bool = False,
+        tensorboard: bool = False,
+        progress: Progress | None = None,
+    ) -> TrainedModel:
+        """Train, calibrate and save; arguments and errors as of :func:`train_model`."""
+        how = recipe(self.name)
+        _begin(out, resume, self._identity())
+        before, before_val = self.built_on
+        learned = self.learned if before is None else before.complete(self.learned, how.needs)
+        val = self.val if before_val is None else before_val.complete(self.val, how.needs)
+        trained = train(
+            how, learned, val, self.settings, stage1=before.model if before else None,
+            folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
+        )  # fmt: skip
+        calibration = self._calibration(how, trained.model, val)
+        about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
+        if self.candidates is not None:
+            about["candidates"] = self.candidates
+        card = model_card(self.name, asdict(cast("Any", trained.model).config), about)
+        save_pretrained(trained.model, out, card=card, extra=about)
+        return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
+
+    def _calibration(self, how: Recipe, model: nn.Module, val: Split) -> dict[str, Any] | None:
+        if not how.refines:
+            return None
+        sampling = self.settings.sampling
+        context = CONTEXT if sampling is None else sampling.context
+        return calibration_of(how, model, val, AnswerSettings(context=context))
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for an interrupted training to go on."""
+        return {
+            "model": self.name,
+            "settings": self.settings.described(),
+            "data": self.data,
+            "stage 1 or candidates": [before and before.mark for before in self.built_on],
+        }
+
+
+def train_model(
+    name: str,
+    source: FeatureSource,
+    *,
+    train: Path,
+    val: Path,
+    out: Path,
+    train_videos: Sequence[str] | None = None,
+    val_videos: Sequence[str] | None = None,
+    top: int | None = None,
+    stage1: Path | None = None,
+    candidates: Path | None = None,
+    val_candidates: Path | None = None,
+    segments: int = SEGMENTS,
+    settings: Mapping[str, Any] | None = None,
+    overrides: Sequence[str] = (),
+    resume: bool = False,
+    tensorboard: bool = False,
+    progress: Progress | None = None,
+) -> TrainedModel:
+    """Train a model, calibrate it on val if it refines, and save it with its card and its log.
+
+    Args:
+        name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
+        source: features of the videos and of the queries: a library or a folder of features.
+        train, val: TVR-Ranking pair files to learn from, and to choose the weights by.
+        out: a new folder for the model.
+        train_videos: ids of the videos to learn from; by default those that ``train`` names.
+        val_videos: ids of val's; by default all that have features, as in TVR-Ranking, which has one corpus
+            for all queries.
+        top: learn from so many moments per query, the first in the file; None for all.
+        stage1: folder of a trained ``spr-stage1``, for refiners and ``conquer``.
+        candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
+            and of ``val``; by default the first answers both.
+        segments: how many a stage 1 retrieves per query.
+        settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, over those of the model's paper.
+        overrides: further settings as text, ``"loop.steps=100"``.
+        resume: go on with what an interrupted call left in ``out``.
+        tensorboard: write TensorBoard files.
+        progress: called after each step with steps done, steps in all, and the latest values.
+
+    Raises:
+        InvalidValue: a setting, or what the model builds on, is wrong; or ``out`` holds a training.
+        NotFound, DataError: a file is missing or damaged, or a video or query has no features.
+        EncoderMismatch: the stage 1 learned from other features.
+    """
+    experiment = Experiment.prepare(
+        name, source, train=train, val=val, train_videos=train_videos, val_videos=val_videos, top=top,
+        stage1=stage1, candidates=candidates, val_candidates=val_candidates, segments=segments,
+        settings=settings, overrides=overrides,
+    )  # fmt: skip
+    return experiment.train(out, resume=resume, tensorboard=tensorboard, progress=progress)
+
+
+def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings; where they say nothing of a segment's length, it is that of the features."""
+    sampling = how.settings.sampling
+    if sampling is None or "segment_clips" not in {field.name for field in fields(sampling)}:
+        return tables
+    return {**tables, "sampling": {"segment_clips": source.segment_clips, **tables.get("sampling", {})}}
+
+
+def _on_devices(settings: TrainingSettings) -> TrainingSettings:
+    """The settings with devices that are there; auto becomes the best one."""
+    loops = {
+        name: replace(loop, device=available_device(loop.device)) for name, loop in settings.loops.items()
+    }
+    return replace(settings, loops=loops)
+
+
+def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
+    """Note what is trained in a folder, so that only the same training can be resumed there."""
+    path = out / "run" / "settings.json"
+    begun = (out / "config.json").exists() or any((out / "run").glob("**/state.pt"))
+    if begun and not resume:
+        raise InvalidValue(f"{out}: holds a training; give a new folder, or --resume to go on with it")
+    if resume and not path.is_file():
+        raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
+    noted = plain(identity)
+    if begun and (old := read_json(path)) != noted:
+        differ = ", ".join(name for name in noted if old.get(name) != noted[name])
+        raise InvalidValue(f"{out}: begun with other {differ}; give what it was begun with, or a new folder")
+    write_json(path, noted, indent=1)
+
+
+# ---- answering -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnsweringModel:
+    """A saved model with what it builds on, ready to answer the queries of any split.
+
+    Attributes:
+        recipe: how it answers.
+        model: in evaluation mode.
+        how: with the context, the segments and the calibration that it was trained with.
+        built_on: what gives it proposals or video scores; None for models that need none.
+    """
+
+    recipe: Recipe
+    model: nn.Module
+    how: AnswerSettings
+    built_on: FirstStage | None
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        source: SourceFacts,
+        *,
+        stage1: Path | None = None,
+        candidates: Path | None = None,
+        segments: int = SEGMENTS,
+        suppress_above: float = SAME_MOMENT,
+        as_search: bool = False,
+        recipe_name: str | None = None,
+        device: str = "cpu",
+    ) -> AnsweringModel:
+        """A model from its folder, checked against the features that it will read; see :func:`answer`."""
+        device = available_device(device)
+        about = read_description(folder)
+        name = recipe_name or recipe_of(about)
+        how = recipe(name)
+        require_same_encoder(folder, about, source)
+        if how.architecture != about.architecture:
+            raise InvalidValue(
+                f"{folder}: a model of architecture {about.architecture!r}; the recipe asks for "
+                f"{how.architecture!r}; give the recipe that it was trained with"
+            )
+        built_on = open_first_stage(
+            name, how, source, stage1=stage1, candidates=candidates, segments=segments, device=device
+        )
+        require_same_sizes(folder, about, how, source)
+        sampling = sampling_of(about, source)
+        settings = AnswerSettings(
+            segment_clips=int(sampling["segment_clips"]),
+            segments=segments,
+            context=float(sampling.get("context", CONTEXT)),
+            suppress_above=suppress_above,
+            calibration=Calibration.of(about.extra, folder),
+            scored=as_search,
+        )
+        return cls(how, from_pretrained(folder, device), settings, built_on)
+
+    def completed(self, split: Split) -> Split:
+        """A split with what the model builds on."""
+        return split if self.built_on is None else self.built_on.complete(split, self.recipe.needs)
+
+    def moments(self, split: Split) -> Moments:
+        """Its answers to the queries of a split."""
+        return self.recipe.moments(self.model, self.completed(split), self.how)
+
+    def run(self, split: Split) -> Run:
+        """The same as measures take them; scores are matching scores, or those that search shows."""
+        found = self.moments(split)
+        return run_of(found, split, found.score if self.how.scored else found.match)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered, and how good that is.
+
+    Attributes:
+        run: moments of each query, best first.
+        qrels: the judgements that count in the videos that were searched.
+        figures: NDCG by name of the measure.
+        videos: how many were searched.
+        left_out: how many moments of the pair file are of other videos; they do not count.
+    """
+
+    run: Run
+    qrels: Qrels
+    figures: Mapping[str, float]
+    videos: int
+    left_out: int
+
+
+def answer(
+    model: Path,
+    source: FeatureSource,
+    queries: Path,
+    *,
+    videos: Sequence[str] | None = None,
+    stage1: Path | None = None,
+    candidates: Path | None = None,
+    segments: int = SEGMENTS,
+    suppress_above: float = SAME_MOMENT,
+    as_search: bool = False,
+    recipe_name: str | None = None,
+    device: str = "cpu",
+) -> Answer:
+    """Let a saved model answer the queries of a pair file.
+
+    Args:
+        model: its folder.
+        source: features of the videos and of the queries: a library or a folder of features.
+        queries: a TVR-Ranking pair file.
+        videos: ids of those to search; None searches all that have features.
+        stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
+        segments: how many a stage 1 retrieves per query.
+        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
+            better stays; 1 keeps all, as the release of SPR does.
+        as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching scores.
+        recipe_name: how it answers; by default what the model's folder says.
+        device: "cpu", "cuda", "cuda:N", "mps" or "auto".
+
+    Raises:
+        InvalidValue: what the model builds on is missing or too much; ``suppress_above`` is out of range; or
+            ``as_search`` is asked of a model that search does not use.
+        EncoderMismatch: the model or its stage 1 learned from other features.
+        NotFound, DataError: a file is missing or damaged, or a video or query has no features.
+    """
+    if not 0 <= suppress_above <= 1:
+        raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
+    ready = AnsweringModel.open(
+        model, source.facts, stage1=stage1, candidates=candidates, segments=segments,
+        suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name, device=device,
+    )  # fmt: skip
+    split = Split.read(source, queries, videos)
+    run = ready.run(split)
+    return Answer(run, split.pairs.qrels, judge(run, split), len(split.features), split.pairs.left_out)

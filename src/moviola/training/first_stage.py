@@ -1,0 +1,247 @@
+"""What refiners and CONQUER build on: a trained stage 1, or what another system found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import EncoderMismatch, InvalidValue
+from moviola.features import Integers, SourceFacts
+from moviola.measures import Run, read_run
+from moviola.models.pretrained import read_description, revision_of
+from moviola.models.spr import SegmentRetriever
+from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
+from moviola.retrieval.stage1 import video_scores
+from moviola.training.compatibility import require_same_encoder, sampling_of
+from moviola.training.data import Split
+from moviola.training.recipe import Recipe
+
+__all__ = [
+    "Candidates", "FirstStage", "TrainedFirstStage", "candidate_proposals", "candidate_scores",
+    "open_first_stage",
+]  # fmt: skip
+
+
+class FirstStage(ABC):
+    """Gives a split what a recipe needs besides features and pairs."""
+
+    @property
+    @abstractmethod
+    def mark(self) -> str:
+        """Tells it from others."""
+
+    @property
+    def model(self) -> SegmentRetriever | None:
+        """What models may start from, where it was trained."""
+        return None
+
+    @abstractmethod
+    def proposals(self, split: Split) -> Proposals:
+        """Coarse proposals of each query of a split."""
+
+    @abstractmethod
+    def first_stage(self, split: Split) -> NDArray[np.float32]:
+        """(Q, V) float32 above 0, a score of each video for each query of a split."""
+
+    def complete(self, split: Split, needs: frozenset[str]) -> Split:
+        """The split with what a recipe needs, see :attr:`Recipe.needs`."""
+        makers: dict[str, Callable[[Split], Any]] = {
+            "proposals": self.proposals, "first_stage": self.first_stage,
+        }  # fmt: skip
+        found: dict[str, Any] = {part: makers[part](split) for part in needs}
+        return replace(split, **found)
+
+
+@dataclass(frozen=True)
+class TrainedFirstStage(FirstStage):
+    """A trained stage 1.
+
+    Attributes:
+        stage1: the model.
+        segment_clips: T, clips of a segment.
+        segments: how many are retrieved per query.
+    """
+
+    stage1: TrainedStage1
+    segment_clips: int
+    segments: int = SEGMENTS
+
+    @property
+    def mark(self) -> str:
+        """The model's revision."""
+        return self.stage1.revision
+
+    @property
+    def model(self) -> SegmentRetriever:
+        """The model."""
+        return self.stage1.model
+
+    def proposals(self, split: Split) -> Proposals:
+        """Those of the first two stages (SPR, sections 3.1.3 and 3.2)."""
+        index = segment_index(self.stage1, split.features, self.segment_clips)
+        retrieval = Retrieval(split.features, index, self.stage1, None, self.segment_clips, self.segments)
+        return retrieval.proposals(split.queries)
+
+    def first_stage(self, split: Split) -> NDArray[np.float32]:
+        """The exponential of each video's best cosine."""
+        return video_scores(self.stage1, split.features, split.queries, self.segment_clips)
+
+
+@dataclass(frozen=True)
+class Candidates(FirstStage):
+    """What another system found.
+
+    Attributes:
+        found: moments that it ranked.
+        origin: tells it from other runs.
+    """
+
+    found: Run
+    origin: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Candidates:
+        """From a file of a run; see :func:`moviola.measures.read_run` for forms and errors."""
+        found = read_run(path)
+        return cls(found, sha256(path.read_bytes()).hexdigest()[:16])
+
+    @property
+    def mark(self) -> str:
+        """Changes with the file."""
+        return self.origin
+
+    def proposals(self, split: Split) -> Proposals:
+        """See :func:`candidate_proposals`."""
+        return candidate_proposals(self.found, split)
+
+    def first_stage(self, split: Split) -> NDArray[np.float32]:
+        """See :func:`candidate_scores`."""
+        return candidate_scores(self.found, split)
+
+
+def open_first_stage(
+    name: str,
+    recipe: Recipe,
+    facts: SourceFacts,
+    *,
+    stage1: Path | None = None,
+    candidates: Path | None = None,
+    segments: int = SEGMENTS,
+    device: str = "cpu",
+) -> FirstStage | None:
+    """What a recipe builds on, if it needs something: a trained stage 1, or another system's run.
+
+    Args:
+        name: of the recipe.
+        recipe: what needs it.
+        facts: of the features that it will read.
+        stage1: folder of a trained stage 1.
+        candidates: file of a run.
+        segments: how many a stage 1 retrieves per query.
+        device: where a stage 1 runs.
+
+    Raises:
+        InvalidValue: both are given, or none though one is needed, or one though none is.
+        EncoderMismatch: the stage 1 learned from other features.
+    """
+    given = (stage1 is not None) + (candidates is not None)
+    if given and not recipe.needs:
+        raise InvalidValue(
+            f"{name}: searches the videos itself; leave {'--stage1' if stage1 else '--candidates'} out"
+        )
+    if given > 1:
+        raise InvalidValue(f"{name}: builds on one of both; give --stage1 or --candidates, not both")
+    if recipe.needs and not given:
+        raise InvalidValue(
+            f"{name}: needs the {' and '.join(sorted(recipe.needs)).replace('_', ' ')} of a stage 1; train "
+            "spr-stage1 and give its folder as --stage1, or a run of another system as --candidates"
+        )
+    if candidates is not None:
+        return Candidates.read(candidates)
+    return None if stage1 is None else _open_stage1(stage1, facts, segments, device)
+
+
+def _open_stage1(folder: Path, facts: SourceFacts, segments: int, device: str) -> TrainedFirstStage:
+    about = read_description(folder)
+    model = load_stage1(folder, revision_of(folder), device)
+    require_same_encoder(folder, about, facts)
+    size = model.model.config.hidden_size
+    for what, dim in (("clips", facts.visual_dim), ("queries", facts.query_dim)):
+        if size != dim:
+            raise EncoderMismatch(
+                f"{folder}: a stage 1 for features of {size} numbers, but these {what} have {dim}; train one "
+                "on these features, or give a run of another system as --candidates"
+            )
+    return TrainedFirstStage(model, int(sampling_of(about, facts)["segment_clips"]), segments)
+
+
+# ---- another system's run --------------------------------------------------------------------------------
+
+
+def candidate_proposals(run: Run, split: Split) -> Proposals:
+    """Another system's moments as proposals of each query of a split, in their order.
+
+    Moments of other videos, and those that start behind the end of theirs, are left out.
+
+    Raises:
+        InvalidValue: a query has none.
+    """
+    rows, query, video = _candidates(run, split)
+    end = np.minimum(run.end[rows], split.features.durations[video])
+    return Proposals.of_columns(
+        query, video, run.start[rows], end, run.score[rows], queries=len(split.queries)
+    )
+
+
+def candidate_scores(run: Run, split: Split) -> NDArray[np.float32]:
+    """(Q, V) float32 above 0, another system's ranking as a first stage for CONQUER.
+
+    A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
+    scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last of
+    its candidates. A video that is none has exp(-1), as far below the last one as the best is above it.
+
+    Raises:
+        InvalidValue: a query has no candidate among the split's videos.
+    """
+    rows, query, video = _candidates(run, split)
+    queries, videos = len(split.queries), len(split.features)
+    cells, place = np.unique(query * videos + video, return_inverse=True)
+    best, owner = np.full(len(cells), -np.inf), cells // videos
+    np.maximum.at(best, place, run.score[rows])
+    highest, lowest = np.full(queries, -np.inf), np.full(queries, np.inf)
+    np.maximum.at(highest, owner, best)
+    np.minimum.at(lowest, owner, best)
+    width = (highest - lowest)[owner]
+    spread = np.divide(best - lowest[owner], width, out=np.ones_like(best), where=width > 0)
+    scores = np.full((queries, videos), np.exp(-1), dtype=np.float32)
+    scores.reshape(-1)[cells] = np.exp(spread)
+    return scores
+
+
+def _candidates(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
+    """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
+    features, asked = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
+    query = _places(asked, run.query_ids)[run.query]
+    video = _places(features.row_of, run.video_ids)[run.video]
+    there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
+    count = np.bincount(query[there], minlength=len(asked))
+    if not count.all():
+        first = split.queries.query_ids[int(count.argmin())]
+        raise InvalidValue(
+            f"candidates: none for {int((count == 0).sum()):,} of {len(asked):,} queries among the "
+            f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
+        )
+    rows = np.flatnonzero(there)
+    return rows, query[rows], video[rows]
+
+
+def _places(known: Mapping[str, int], names: tuple[str, ...]) -> Integers:
+    """The place of each name, -1 where it is not known."""
+    return np.array([known.get(name, -1) for name in names], dtype=np.int64)

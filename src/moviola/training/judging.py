@@ -1,0 +1,69 @@
+"""How val judges what a model answers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.measures import Measure, Qrels, Run, evaluate
+from moviola.retrieval import Moments
+from moviola.training.data import Split
+
+__all__ = ["MEASURES", "SUM", "judge", "judge_videos", "run_of"]
+
+MEASURES = tuple(
+    Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
+)
+SUM = "sum nDCG,IoU>=0.7"
+"""NDCG@10, @20 and @40 at IoU >= 0.7 added up, which SPR selects its refiners by (appendix A)."""
+
+_VIDEO_DEPTHS = (5, 10, 20, 40)
+
+
+def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = None) -> Run:
+    """Moments as a run that measures take, in their order.
+
+    Args:
+        moments: answers to the queries of a split in its videos.
+        split: the split.
+        score: (N,) what to give as scores; :attr:`Moments.match` by default.
+    """
+    queries, videos = (
+        np.array(names, dtype=object) for names in (split.queries.query_ids, split.features.video_ids)
+    )
+    return Run.from_columns(
+        queries[moments.query],
+        videos[moments.video],
+        moments.start,
+        moments.end,
+        moments.match if score is None else score,
+        queries=split.queries.query_ids,
+        ranked=True,
+    )
+
+
+def judge(run: Run, split: Split) -> dict[str, float]:
+    """NDCG of a run by name of the measure, with their sum at IoU >= 0.7."""
+    found = evaluate(run, split.pairs.qrels, MEASURES).measures
+    return found | {SUM: sum(value for name, value in found.items() if name.endswith("0.7"))}
+
+
+def judge_videos(run: Run, split: Split) -> dict[str, float]:
+    """NDCG of whole videos; a video is as relevant as its most relevant moment."""
+    pairs = split.pairs
+    keys, place = np.unique(pairs.query * len(pairs.videos) + pairs.video[pairs.moment], return_inverse=True)
+    relevance = np.zeros(len(keys))
+    np.maximum.at(relevance, place, pairs.relevance)
+    query, video = keys // len(pairs.videos), keys % len(pairs.videos)
+    qrels = Qrels.from_columns(
+        np.array(pairs.query_ids, dtype=object)[query],
+        np.array(pairs.videos, dtype=object)[video],
+        np.zeros(len(keys)),
+        split.features.durations[video],
+        relevance,
+        queries=pairs.query_ids,
+    )
+    measures = [Measure.parse(f"nDCG@{k},IoU>=0.5") for k in _VIDEO_DEPTHS]
+    found = evaluate(run, qrels, measures).measures
+    named = zip(_VIDEO_DEPTHS, measures, strict=True)
+    return {f"video nDCG@{k}": found[str(measure)] for k, measure in named}

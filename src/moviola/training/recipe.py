@@ -1,0 +1,169 @@
+"""What a recipe is, and training a model by one.
+
+A recipe joins a model of :mod:`moviola.models` with its batches (:mod:`moviola.training.tasks`) and with its
+paper's settings, and knows how the trained model answers queries. :data:`moviola.training.recipes.RECIPES`
+names them all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from moviola.errors import InvalidValue
+from moviola.models.pretrained import build
+from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
+from moviola.training.data import Sizes, Split
+from moviola.training.judging import run_of
+from moviola.training.loop import Fitted, LoopConfig, Task, fit
+from moviola.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from moviola.measures import Run
+    from moviola.models.spr import SegmentRetriever
+
+__all__ = ["SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
+
+SEGMENT_CLIPS = 4
+"""Clips of a segment where nobody says otherwise (T of SPR: 4 s at one clip a second)."""
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    """How a trained model answers; a model reads what concerns it.
+
+    Attributes:
+        segment_clips: T, clips of a segment.
+        segments: how many are retrieved per query.
+        context: seconds on both sides of a proposal that a refiner looks at.
+        suppress_above: of two refined moments of a video that overlap more than this (IoU) the better stays;
+            1 keeps all, as the release of SPR does.
+        calibration: what a refiner's scores mean.
+        scored: fill in :attr:`Moments.score`, the scores that `moviola search` shows.
+    """
+
+    segment_clips: int = SEGMENT_CLIPS
+    segments: int = SEGMENTS
+    context: float = CONTEXT
+    suppress_above: float = SAME_MOMENT
+    calibration: Calibration | None = None
+    scored: bool = False
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One run of the loop: a task, and the part of the settings that it is about."""
+
+    task: Task[Any]
+    loop: LoopConfig
+
+
+class Recipe(ABC):
+    """How one model is trained, and how it answers.
+
+    Attributes:
+        architecture: its name in :data:`moviola.models.pretrained.ARCHITECTURES`.
+        needs: names of the optional parts of a :class:`Split` that it reads.
+        refines: whether it refines proposals, so that its scores can be calibrated.
+    """
+
+    architecture: str
+    needs: frozenset[str] = frozenset()
+    refines: bool = False
+
+    @property
+    @abstractmethod
+    def settings(self) -> TrainingSettings:
+        """Those of its paper."""
+
+    @abstractmethod
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The settings of the model that follow from the features."""
+
+    def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:  # noqa: B027 - by default
+        """Take over what a new model can of the stage 1 that it builds on; most take nothing."""
+
+    @abstractmethod
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """What to train one after the other; each is made when the one before is done."""
+
+    @abstractmethod
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The model's answers to the queries of a split; it is in evaluation mode."""
+
+    def run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
+        """:meth:`moments` with the model's own matching scores, as measures take them."""
+        return run_of(self.moments(model, split, how or AnswerSettings()), split)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, its phases, and the settings that it was trained with."""
+
+    model: nn.Module
+    fitted: tuple[Fitted, ...]
+    settings: TrainingSettings
+
+
+def train(
+    recipe: Recipe,
+    train_split: Split,
+    val_split: Split,
+    settings: TrainingSettings | None = None,
+    *,
+    stage1: SegmentRetriever | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    tensorboard: bool = False,
+    progress: Callable[[int, int, Mapping[str, float]], None] | None = None,
+) -> Trained:
+    """Build and train a model; the best weights on val are in it.
+
+    Args:
+        recipe: how.
+        train_split, val_split: what to learn from and what to choose by.
+        settings: by default the recipe's own.
+        stage1: what the model builds on, where it was trained; see :meth:`Recipe.start_from`.
+        folder: where logs and states go, in one folder per phase.
+        resume, tensorboard, progress: see :func:`moviola.training.loop.fit`.
+
+    Raises:
+        InvalidValue: a split lacks what the recipe needs, or a setting is wrong.
+    """
+    settings = settings or recipe.settings
+    for part in sorted(recipe.needs):
+        if any(getattr(split, part) is None for split in (train_split, val_split)):
+            raise InvalidValue(f"{recipe.architecture}: needs {part} of a trained stage 1; give one")
+    torch.manual_seed(next(iter(settings.loops.values())).seed)
+    sizes = replace(train_split.sizes, longest=max(train_split.sizes.longest, val_split.sizes.longest))
+    model = build(recipe.architecture, {**recipe.sized(sizes), **settings.model})
+    if stage1 is not None:
+        recipe.start_from(model, stage1)
+    places = _places(folder, list(settings.loops))
+    if not resume:
+        for stale in filter(None, places):
+            (stale / "state.pt").unlink(missing_ok=True)
+    done: list[Fitted] = []
+    for phase, place in zip(recipe.phases(model, train_split, val_split, settings), places, strict=True):
+        # A run that was interrupted in one phase has no state of the next ones.
+        begun = resume and (not done or (place is not None and (place / "state.pt").is_file()))
+        done.append(
+            fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
+        )
+    return Trained(model.eval(), tuple(done), settings)
+
+
+def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:
+    """Where each phase keeps its log and its state."""
+    if folder is None or len(phases) == 1:
+        return [folder] * len(phases)
+    return [folder / name for name in phases]

@@ -1,0 +1,52 @@
+"""One file per model: what it is made of, what it learns from, and its paper's settings."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from moviola.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from moviola.models.pretrained import Description
+    from moviola.training.recipe import Recipe
+
+__all__ = ["RECIPES", "recipe", "recipe_of"]
+
+RECIPES: dict[str, str] = {
+    "spr-stage1": "moviola.training.recipes.spr_stage1:SPR_STAGE1",
+    "spr-clip": "moviola.training.recipes.spr_clip:SPR_CLIP",
+    "spr-relo": "moviola.training.recipes.spr_relo:SPR_RELO",
+    "spr-relo-large": "moviola.training.recipes.spr_relo:SPR_RELO_LARGE",
+    "reel": "moviola.training.recipes.reel:REEL",
+    "xml": "moviola.training.recipes.xml:XML_RECIPE",
+    "reloclnet": "moviola.training.recipes.reloclnet:RELOCLNET",
+    "conquer": "moviola.training.recipes.conquer:CONQUER",
+    "prem": "moviola.training.recipes.prem:PREM",
+}
+"""Module and attribute of each recipe, imported when it is asked for."""
+
+_OF_RELEASE = {"spr-stage3": "spr-relo"}
+"""Releases that answer otherwise than as their architecture's own recipe does."""
+
+
+def recipe(name: str) -> Recipe:
+    """A recipe by its name.
+
+    Raises:
+        InvalidValue: there is none of that name.
+    """
+    if name not in RECIPES:
+        raise InvalidValue(f"model {name!r}: unknown; there are {', '.join(RECIPES)}")
+    module, attribute = RECIPES[name].split(":")
+    return cast("Recipe", getattr(import_module(module), attribute))
+
+
+def recipe_of(about: Description) -> str:
+    """The name of the recipe by which a saved model answers.
+
+    A trained model's folder says it; a converted one is of a release; else it is the architecture's.
+    """
+    return str(
+        about.extra.get("recipe") or _OF_RELEASE.get(str(about.extra.get("release")), about.architecture)
+    )

@@ -1,0 +1,97 @@
+"""CONQUER: moments within the best videos of a first stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.features import VideoFeatures
+from moviola.models.batches import Ranked
+from moviola.models.conquer import Conquer
+from moviola.retrieval import Moments
+from moviola.retrieval.corpus import PooledVideos, encoded_corpus, ranked_moments
+from moviola.training.data import Sizes, Split
+from moviola.training.judging import judge
+from moviola.training.loop import LoopConfig
+from moviola.training.recipe import AnswerSettings, Phase
+from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
+
+__all__ = ["CONQUER"]
+
+
+class ConquerRecipe(RankerRecipe):
+    """AdamW, batches of 16, three negatives, at rest after three evaluations.
+
+    The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
+    """
+
+    architecture = "conquer"
+    needs = frozenset({"first_stage"})
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """The release's; epochs and the clipping of gradients are ours."""
+        loop = LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)
+        return TrainingSettings(loops={"train": loop}, sampling=CandidateSampling())
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features, and what follows from the length of clips and videos."""
+        limits = {"max_clips": sizes.longest, "longest_span": longest_candidate(sizes.clip_seconds)}
+        return feature_sizes(sizes) | limits
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """One phase, on pairs with videos that the first stage takes for answers."""
+        network, loop, sampling = cast("Conquer", model), settings.loops["train"], settings.sampling
+        scores = _first_stage(train)
+        task = CandidateTask(
+            model,
+            self.videos(network, train.features),
+            self.queries(network, train.queries),
+            train.pairs,
+            hardest_videos(lambda some: scores[some], train.pairs, sampling.pool),
+            sampling.negatives,
+            network.loss,
+            lambda: judge(self.run(model, val), val),
+            loop.batch_size,
+        )
+        yield Phase(task, loop)
+
+    def videos(self, model: Conquer, features: VideoFeatures) -> PooledVideos:
+        """Videos as the model takes them."""
+        return PooledVideos(features, model.config.max_clips)
+
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 moments of each query in the videos that the first stage likes best."""
+        self.require_unscored(how)
+        network, scores = cast("Conquer", model), _first_stage(split)
+        videos, device = self.videos(network, split.features), next(model.parameters()).device
+        with torch.inference_mode():
+            context = encoded_corpus(model, videos)
+
+            def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+                first_stage = torch.from_numpy(scores[some]).to(device)
+                return network.rank(query.to(device), mask.to(device), context, first_stage=first_stage)
+
+            return ranked_moments(rank, videos, self.queries(network, split.queries))
+
+
+def _first_stage(split: Split) -> NDArray[np.float32]:
+    if split.first_stage is None:
+        raise InvalidValue(
+            "conquer: the split has no first_stage; give the scores of a retriever, for instance "
+            "moviola.retrieval.stage1.video_scores"
+        )
+    return split.first_stage
+
+
+CONQUER = ConquerRecipe()

@@ -1,0 +1,127 @@
+"""PREM (section 4.2): the retriever for 100 epochs, then the localizer for 15."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.measures import Run
+from moviola.models.batches import Ranked
+from moviola.models.prem import Prem
+from moviola.retrieval.batches import token_batch
+from moviola.retrieval.corpus import PooledVideos, encoded_corpus, ranked_moments
+from moviola.training.data import Pairs, Sizes, Split
+from moviola.training.judging import judge, judge_videos, run_of
+from moviola.training.loop import LoopConfig
+from moviola.training.recipe import Phase
+from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
+from moviola.training.tasks.pairs import PairTask
+
+__all__ = ["PREM"]
+
+# Videos that are asked for where videos are ranked.
+_VIDEOS = 100
+
+
+class PremRecipe(RankerRecipe):
+    """The trained retriever names the negatives of the localizer."""
+
+    architecture = "prem"
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """The paper's for TVR; the clipping of gradients is ours."""
+        optimizer = adamw(eps=1e-8)
+        retriever = LoopConfig(
+            epochs=100, batch_size=256, optimizer=optimizer, patience=0, select="video nDCG@10"
+        )
+        localizer = LoopConfig(epochs=15, batch_size=32, optimizer=optimizer, patience=0)
+        return TrainingSettings(
+            loops={"retriever": retriever, "localizer": localizer}, sampling=CandidateSampling(negatives=4)
+        )
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features, and what follows from the length of clips and videos."""
+        limits = {"max_clips": sizes.longest, "longest_span": longest_candidate(sizes.clip_seconds)}
+        return feature_sizes(sizes) | limits
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """The retriever on pairs, then the localizer on candidates."""
+        prem, sampling = cast("Prem", model), settings.sampling
+        videos, queries = self.videos(prem, train.features), self.queries(prem, train.queries)
+
+        loop = settings.loops["retriever"]
+        prem.to(loop.device)  # val is asked of both halves, whichever is trained
+        pairs = PairTask(
+            prem.retriever,
+            videos,
+            queries,
+            train.pairs,
+            lambda step, epoch, generator: prem.retriever.loss(step.pairs),
+            lambda: judge_videos(self.video_run(prem, val), val),
+            loop.batch_size,
+        )
+        yield Phase(pairs, loop)
+
+        loop = settings.loops["localizer"]
+        prem.to(loop.device)
+        candidates = CandidateTask(
+            prem.localizer,
+            videos,
+            queries,
+            train.pairs,
+            _hardest_of_retriever(prem, videos, queries, train.pairs, sampling.pool),
+            sampling.negatives,
+            prem.localizer.loss,
+            lambda: judge(self.run(prem, val), val),
+            loop.batch_size,
+        )
+        yield Phase(candidates, loop)
+
+    def videos(self, model: Prem, features: VideoFeatures) -> PooledVideos:
+        """Videos as the model takes them."""
+        return PooledVideos(features, model.config.max_clips)
+
+    def video_run(self, model: Prem, split: Split) -> Run:
+        """The best 100 videos of each query, each from its start to its end."""
+        videos, device = self.videos(model, split.features), next(model.parameters()).device
+        with torch.inference_mode():
+            context = encoded_corpus(model, videos)
+
+            def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+                rows, scores = model.rank_videos(query.to(device), mask.to(device), context, keep=_VIDEOS)
+                return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+
+            return run_of(ranked_moments(rank, videos, self.queries(model, split.queries)), split)
+
+
+PREM = PremRecipe()
+
+
+def _hardest_of_retriever(
+    model: Prem, videos: PooledVideos, queries: QueryFeatures, pairs: Pairs, count: int
+) -> Integers:
+    """:func:`hardest_videos` of a trained retriever."""
+    device = next(model.parameters()).device
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+
+        def scores(some: slice) -> NDArray[np.float32]:
+            query, mask = token_batch(queries, np.arange(some.start, some.stop))
+            units = model.retriever.encode_query(query.to(device), mask.to(device))
+            found: NDArray[np.float32] = (
+                model.retriever.score(units, context.units, context.mask).cpu().numpy()
+            )
+            return found
+
+        return hardest_videos(scores, pairs, count)

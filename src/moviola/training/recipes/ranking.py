@@ -1,0 +1,81 @@
+"""What the recipes of models that rank a whole corpus have in common.
+
+They are the baselines of TVR-Ranking (appendix C) and PREM. Where the settings depart from the papers: a
+moment's end is the last clip that it touches for all of them, so that one at a video's end can be learned;
+limits on a moment's length are the papers' in seconds, whatever a clip's length.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from torch import nn
+
+from moviola.errors import InvalidValue
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.retrieval import Moments
+from moviola.retrieval.corpus import PooledVideos, rank_corpus
+from moviola.training.data import Sizes, Split
+from moviola.training.optimizers import OptimizerConfig
+from moviola.training.recipe import AnswerSettings, Recipe
+
+__all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits"]
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 3.0, 22.5
+"""What a moment of XML and ReLoCLNet may last: 2 to 15 clips of 1.5 s."""
+
+LONGEST_CANDIDATE_SECONDS = 36.0
+"""What a moment of CONQUER and PREM may last at most: 24 clips of 1.5 s."""
+
+
+class RankerRecipe(Recipe):
+    """A model that ranks the moments of all videos of a split itself."""
+
+    @abstractmethod
+    def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
+        """Videos as the model takes them."""
+
+    def queries(self, model: Any, queries: QueryFeatures) -> QueryFeatures:
+        """Queries as the model takes them: with as many tokens as it has positions for."""
+        return queries.cut(model.config.max_tokens)
+
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 moments of each query."""
+        self.require_unscored(how)
+        return rank_corpus(model, self.videos(model, split.features), self.queries(model, split.queries))
+
+    def require_unscored(self, how: AnswerSettings) -> None:
+        """Raises :class:`InvalidValue` where scores are asked for as `moviola search` shows them."""
+        if how.scored:
+            raise InvalidValue(
+                f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
+                "ask for the model's own (without --as-search)"
+            )
+
+
+def feature_sizes(sizes: Sizes, more: int = 0) -> dict[str, Any]:
+    """Settings that are the features' sizes; clips have ``more`` numbers besides."""
+    return {
+        "visual_size": sizes.visual + more,
+        "subtitle_size": sizes.subtitle + more if sizes.subtitle else 0,
+        "query_size": sizes.query,
+        "clip_seconds": sizes.clip_seconds,
+    }
+
+
+def span_limits(clip_seconds: float) -> dict[str, int]:
+    """Smallest distance of a moment's last clip from its first, and the first that is too large."""
+    shortest = max(0, round(SHORTEST_SECONDS / clip_seconds) - 1)
+    longest = max(shortest + 1, round(LONGEST_SECONDS / clip_seconds))
+    return {"shortest_span": shortest, "longest_span": longest}
+
+
+def longest_candidate(clip_seconds: float) -> int:
+    """The first distance of a moment's last clip from its first that is too large."""
+    return max(1, round(LONGEST_CANDIDATE_SECONDS / clip_seconds))
+
+
+def adamw(eps: float) -> OptimizerConfig:
+    """AdamW as CONQUER and PREM are trained: a constant rate of 1e-4."""
+    return OptimizerConfig(name="adamw", lr=1e-4, weight_decay=0.01, warmup=0.0, schedule="constant", eps=eps)

@@ -1,0 +1,90 @@
+"""What the recipes of refiners have in common: answering, and SPR's windows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch import nn
+
+from moviola.retrieval import MeanPooling, Moments, Retrieval, refiner_of, segment_index
+from moviola.training.data import Sizes, Split
+from moviola.training.judging import SUM, judge
+from moviola.training.loop import LoopConfig
+from moviola.training.optimizers import OptimizerConfig
+from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.windows import Examples, WindowSampling, WindowTask
+
+__all__ = ["RefinerRecipe", "WindowRecipe"]
+
+
+class RefinerRecipe(Recipe):
+    """A refiner answers with the proposals of its split, refined by :class:`moviola.retrieval.Retrieval`."""
+
+    needs = frozenset({"proposals"})
+    refines = True
+
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """Proposals refined, thinned and ranked anew."""
+        refiner = refiner_of(
+            self.architecture,
+            model,
+            "answering",
+            context=how.context,
+            calibration=how.calibration,
+            suppress_above=how.suppress_above,
+        )
+        # A model that learns between two evaluations must not find what it made before.
+        features = split.features.with_fresh_cache()
+        retrieval = Retrieval.of_proposals(features, refiner, how.segment_clips)
+        if how.scored:
+            index = segment_index(MeanPooling(), features, how.segment_clips)
+            retrieval = Retrieval(features, index, MeanPooling(), refiner, how.segment_clips)
+        return retrieval.moments(split.queries, split.proposals, scored=how.scored)
+
+
+@dataclass(frozen=True)
+class WindowRecipe(RefinerRecipe):
+    """What SPR's two refiners have in common (SPR, section 4.1).
+
+    Attributes:
+        strategy: of drawing, the one that was best in table 5.
+    """
+
+    strategy: str
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """The paper's; what it takes over from ReLoCLNet (100 epochs, BertAdam) is in the defaults."""
+        loop = LoopConfig(
+            epochs=100, batch_size=256, optimizer=OptimizerConfig(lr=1e-4), patience=10, select=SUM
+        )
+        return TrainingSettings(self.config, {"train": loop}, WindowSampling(strategy=self.strategy))
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Settings of the model that are not its architecture's defaults: none."""
+        return {}
+
+    @abstractmethod
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The settings of the model that follow from the features."""
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """One phase, on pairs of a query and a window."""
+        assert train.proposals is not None
+        loop, sampling = settings.loops["train"], settings.sampling
+        how = AnswerSettings(context=sampling.context)
+        task = WindowTask(
+            cast("Any", refiner_of(self.architecture, model, "training", context=sampling.context)),
+            Examples(train.features, train.pairs, train.proposals, sampling),
+            train.queries,
+            lambda: judge(self.run(model, val, how), val),
+            loop.batch_size,
+        )
+        yield Phase(task, loop)

@@ -1,0 +1,42 @@
+"""SPR_CLIP: a refiner that reads pictures alone, and of a query its one vector (SPR, section 3.3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch import nn
+
+from moviola.errors import InvalidValue
+from moviola.models.spr import SegmentRetriever, SprClip
+from moviola.training.data import Sizes
+from moviola.training.recipes.refining import WindowRecipe
+
+__all__ = ["SPR_CLIP"]
+
+
+@dataclass(frozen=True)
+class SprClipRecipe(WindowRecipe):
+    """It goes on from the towers of its stage 1."""
+
+    architecture = "spr-clip"
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The size of the features, and the length of a clip.
+
+        Raises:
+            InvalidValue: queries have another size than frames.
+        """
+        if sizes.query != sizes.visual:
+            raise InvalidValue(
+                f"{self.architecture}: frames have {sizes.visual} features and queries {sizes.query}; give "
+                "both of one CLIP"
+            )
+        return {"hidden_size": sizes.visual, "clip_seconds": sizes.clip_seconds}
+
+    def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:
+        """Take over the towers (SPR, section 3.3.2)."""
+        cast("SprClip", model).start_from(stage1)
+
+
+SPR_CLIP = SprClipRecipe(strategy="standard")

@@ -1,0 +1,74 @@
+"""SPR's stage 1, segment retrieval (section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from torch import nn
+
+from moviola.errors import InvalidValue
+from moviola.models.spr import SegmentRetriever
+from moviola.retrieval import Moments, Retrieval, TrainedStage1, segment_index
+from moviola.training.data import Sizes, Split
+from moviola.training.loop import LoopConfig
+from moviola.training.optimizers import OptimizerConfig
+from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.segments import SegmentSampling, SegmentTask
+
+__all__ = ["SPR_STAGE1"]
+
+
+class Stage1Recipe(Recipe):
+    """Training as in section 3.1.2: AdamW, cosine with warm-up, chosen by recall@100 on val."""
+
+    architecture = "spr-stage1"
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """The paper's."""
+        optimizer = OptimizerConfig(
+            name="adamw",
+            lr=5e-4,
+            betas=(0.9, 0.99),
+            eps=1e-8,
+            weight_decay=1e-3,
+            warmup=0.05,
+            schedule="cosine",
+            clip_norm=5.0,
+            slow={"pt_clip_logit_scale": 0.01},
+        )
+        loop = LoopConfig(epochs=30, batch_size=256, optimizer=optimizer, patience=0, select="recall@100")
+        return TrainingSettings(loops={"train": loop}, sampling=SegmentSampling())
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The size of the features.
+
+        Raises:
+            InvalidValue: queries have another size than clips.
+        """
+        if sizes.query != sizes.visual:
+            raise InvalidValue(
+                f"{self.architecture}: clips have {sizes.visual} features and queries {sizes.query}; give "
+                "both of one image-text encoder"
+            )
+        return {"hidden_size": sizes.visual}
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """One phase, on pairs of a query and a segment."""
+        loop = settings.loops["train"]
+        retriever = cast("SegmentRetriever", model)
+        yield Phase(SegmentTask(retriever, train, val, settings.sampling, loop.batch_size), loop)
+
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """Coarse proposals."""
+        stage1 = TrainedStage1(cast("SegmentRetriever", model), "answering")
+        index = segment_index(stage1, split.features, how.segment_clips)
+        retrieval = Retrieval(split.features, index, stage1, None, how.segment_clips, how.segments)
+        return retrieval.moments(split.queries, scored=how.scored)
+
+
+SPR_STAGE1 = Stage1Recipe()

@@ -1,0 +1,125 @@
+"""XML as a baseline of TVR-Ranking (appendix C), on wish with potentially relevant pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
+from moviola.errors import InvalidValue
+from moviola.features import Integers, VideoFeatures
+from moviola.models.xml import XML
+from moviola.retrieval.corpus import PooledVideos
+from moviola.training.data import Pairs, Sizes, Split
+from moviola.training.judging import judge
+from moviola.training.loop import LoopConfig
+from moviola.training.recipe import Phase
+from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.pairs import PairSampling, PairStep, PairTask
+
+__all__ = ["XML_RECIPE", "XmlSampling"]
+
+
+@dataclass(frozen=True)
+class XmlSampling(PairSampling):
+    """How XML's batches are made.
+
+    Attributes:
+        relevant_pairs: file that `moviola dataset relevant-pairs` wrote of the captions of the training
+            pairs, in the order of :attr:`moviola.training.data.Pairs.captions`; needed where the model's
+            ``relevant_pairs`` uses them.
+    """
+
+    relevant_pairs: str | None = None
+
+
+class XmlRecipe(RankerRecipe):
+    """BertAdam, batches of 128; 4000, 200, 100 epochs for 1, 20, 40 moments per query."""
+
+    architecture = "xml"
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """Those of TVR-Ranking, appendix C."""
+        loop = LoopConfig(epochs=200, batch_size=128)
+        return TrainingSettings({"labels": "spr"}, {"train": loop}, XmlSampling())
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features with endpoints, and what follows from the length of clips and videos."""
+        return feature_sizes(sizes, more=2) | span_limits(sizes.clip_seconds) | {"max_clips": sizes.longest}
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """One phase, on pairs.
+
+        Raises:
+            InvalidValue: the model learns from potentially relevant pairs and there are none, or they are of
+                other captions.
+        """
+        xml, loop, sampling = cast("XML", model), settings.loops["train"], settings.sampling
+        relevant = _relevant_pairs(xml, train.pairs, sampling)
+
+        def loss(step: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+            return xml.loss(
+                step.pairs,
+                hard_pool=sampling.pool(epoch),
+                generator=generator,
+                **_relevance(relevant, step.moments, step.pairs.query.device),
+            )
+
+        task = PairTask(
+            model,
+            self.videos(xml, train.features),
+            self.queries(xml, train.queries),
+            train.pairs,
+            loss,
+            lambda: judge(self.run(model, val), val),
+            loop.batch_size,
+        )
+        yield Phase(task, loop)
+
+    def videos(self, model: XML, features: VideoFeatures) -> PooledVideos:
+        """Videos as the model takes them."""
+        config = model.config
+        return PooledVideos(features, config.max_clips, endpoints=True, fixed=config.reference_padding)
+
+
+def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> RelevantPairs | None:
+    """Potentially relevant pairs of the training moments, where the model learns from them."""
+    wanted = model.config.relevant_pairs
+    if wanted is None or not wanted.pairs:
+        return None
+    if sampling.relevant_pairs is None:
+        raise InvalidValue(
+            "xml: its relevant_pairs are on, but there are none; set sampling.relevant_pairs to the file "
+            "that `moviola dataset relevant-pairs` wrote"
+        )
+    found = read_relevant_pairs(Path(sampling.relevant_pairs))
+    if found.count != len(pairs.captions):
+        raise InvalidValue(
+            f"relevant pairs of {found.count} captions, but the training pairs have "
+            f"{len(pairs.captions)} moments; make them of this training file"
+        )
+    return found
+
+
+def _relevance(
+    relevant: RelevantPairs | None, moments: Integers, device: torch.device
+) -> dict[str, Tensor | None]:
+    """Relevance and confidence (B, B) among the moments of a batch."""
+    if relevant is None:
+        return {"relevance": None, "confidence": None}
+    unique, place = np.unique(moments, return_inverse=True)
+    tables = (torch.from_numpy(table[np.ix_(place, place)]).to(device) for table in relevant.among(unique))
+    return dict(zip(("relevance", "confidence"), tables, strict=True))
+
+
+XML_RECIPE = XmlRecipe()

@@ -1,0 +1,122 @@
+"""Settings of a training: the paper's of each model, changed by a TOML file and on the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter, ValidationError
+
+from moviola.errors import InvalidValue
+from moviola.training.loop import LoopConfig
+
+__all__ = ["TrainingSettings", "read_settings"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Everything about a training, in one value that is saved with the model.
+
+    Attributes:
+        model: settings of the model by name, besides the sizes that follow from the features.
+        loops: how each phase is trained; most models have the one phase "train".
+        sampling: what the batches are made like; the recipe's own dataclass, None where it has none.
+    """
+
+    model: Mapping[str, Any] = field(default_factory=dict)
+    loops: Mapping[str, LoopConfig] = field(default_factory=dict)
+    sampling: Any = None
+
+    def described(self) -> dict[str, Any]:
+        """As plain values, for a file."""
+        return {
+            "model": dict(self.model),
+            "loops": {name: asdict(loop) for name, loop in self.loops.items()},
+            "sampling": None if self.sampling is None else asdict(self.sampling),
+        }
+
+
+class HasSettings(Protocol):
+    """What has settings: a recipe."""
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """Its own, those of its paper."""
+
+
+def read_settings(
+    recipe: HasSettings, values: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()
+) -> TrainingSettings:
+    """The recipe's settings with those of a file and of the command line over them.
+
+    Args:
+        recipe: whose settings.
+        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, as a TOML file
+            has them.
+        overrides: ``"loop.steps=100"``, ``"model.hidden_size=128"``: a table, a name, and a value.
+
+    Raises:
+        InvalidValue: no such table or name, or a value that it cannot have.
+    """
+    settings, given = recipe.settings, _given(values or {}, overrides)
+    known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
+    for table in given:
+        if table not in known:
+            raise InvalidValue(f"settings {table!r}: unknown; there are {', '.join(sorted(known))}")
+    loops = {
+        name: _filled(_filled(loop, given.get("loop", {}), "loop"), given.get(name, {}), name)
+        for name, loop in settings.loops.items()
+    }
+    model = {**settings.model, **{name: _value(value) for name, value in given.get("model", {}).items()}}
+    sampling = settings.sampling
+    if sampling is not None:
+        sampling = _filled(sampling, given.get("sampling", {}), "sampling")
+    return TrainingSettings(model, loops, sampling)
+
+
+def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Tables of a file with overrides put into them."""
+    given: dict[str, dict[str, Any]] = {name: dict(table) for name, table in values.items()}
+    for override in overrides:
+        name, found, value = override.partition("=")
+        table, dot, key = name.strip().partition(".")
+        if not (found and dot and key):
+            raise InvalidValue(f"{override!r}: write TABLE.NAME=VALUE, for instance loop.steps=100")
+        _put(given.setdefault(table, {}), key.split("."), value.strip())
+    return given
+
+
+def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
+    for name in path[:-1]:
+        table = table.setdefault(name, {})
+    table[path[-1]] = value
+
+
+def _value(text: Any) -> Any:
+    """A value from the command line: as TOML has it, else as text."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
+    """A dataclass with some fields changed and every type checked."""
+    names = {f.name for f in fields(value)}
+    for name in changes:
+        if name not in names:
+            raise InvalidValue(f"{where}.{name}: unknown; there are {', '.join(sorted(names))}")
+    mixed = {f.name: getattr(value, f.name) for f in fields(value)}
+    for name, change in changes.items():
+        nested = mixed[name]
+        mixed[name] = _filled(nested, change, f"{where}.{name}") if is_dataclass(nested) else _value(change)
+    try:
+        return TypeAdapter(type(value)).validate_python(mixed)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InvalidValue(f"{where}.{name}: {first['msg']} (got {first['input']!r})") from error

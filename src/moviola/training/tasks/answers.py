@@ -1,0 +1,96 @@
+"""Queries with all their answers in the videos of a batch: what Reel learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.models.reel import AnswerBatch, Reel
+from moviola.retrieval.batches import token_batch, video_batch
+from moviola.training.data import Pairs
+
+__all__ = ["AnswerTask"]
+
+
+@dataclass(frozen=True)
+class AnswerTask:
+    """Training of :class:`Reel`.
+
+    A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
+    videos, and every answer of every query in any of them counts.
+
+    Attributes:
+        model: what learns.
+        features, queries, pairs: what it learns from.
+        judge: measures on val of the model as it is.
+        batch_size: queries of a batch.
+    """
+
+    model: Reel
+    features: VideoFeatures
+    queries: QueryFeatures
+    pairs: Pairs
+    judge: Callable[[], Mapping[str, float]]
+    batch_size: int = 64
+
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has; each query is asked once."""
+        return -(-len(self._asked) // self.batch_size)
+
+    @cached_property
+    def _asked(self) -> Integers:
+        return np.unique(self.pairs.query)
+
+    @cached_property
+    def _by_query(self) -> tuple[Integers, Integers]:
+        """Pairs ordered by query, and where each query's pairs begin (Q + 1)."""
+        order = np.argsort(self.pairs.query, kind="stable")
+        counts = np.bincount(self.pairs.query, minlength=len(self.pairs.query_ids))
+        return order, np.concatenate([[0], np.cumsum(counts)])
+
+    def batches(self, epoch: int, draw: Generator) -> Iterator[AnswerBatch]:
+        """The batches of an epoch, drawn anew."""
+        order = draw.permutation(self._asked)
+        for begin in range(0, len(order), self.batch_size):
+            yield self.batch(order[begin : begin + self.batch_size], draw)
+
+    def batch(self, queries: Integers, draw: Generator) -> AnswerBatch:
+        """The batch of some queries by place."""
+        order, begin = self._by_query
+        pairs = self.pairs
+        chosen = order[draw.integers(begin[queries], begin[queries + 1])]
+        videos = np.unique(pairs.video[pairs.moment[chosen]])
+        held = np.concatenate([order[begin[q] : begin[q + 1]] for q in queries])
+        rows = np.repeat(np.arange(len(queries)), begin[queries + 1] - begin[queries])
+        video = pairs.video[pairs.moment[held]]
+        there = np.isin(video, videos)
+        held, rows, video = held[there], rows[there], video[there]
+        moments = pairs.moment[held]
+        spans = np.stack([pairs.start[moments], pairs.end[moments]], axis=1) / self.features.clip_seconds
+        tokens, token_mask = token_batch(self.queries, queries)
+        visual, mask, subtitles = video_batch(self.features, videos)
+        return AnswerBatch(
+            query=tokens,
+            query_mask=token_mask,
+            visual=visual,
+            mask=mask,
+            subtitles=subtitles,
+            answer=torch.from_numpy(np.stack([rows, np.searchsorted(videos, video)], axis=1)),
+            span=torch.from_numpy(spans.astype(np.float32)),
+            similarity=torch.from_numpy(pairs.similarity[held]),
+        )
+
+    def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        """The list-wise loss of a batch."""
+        return self.model.loss(batch.to(next(self.model.parameters()).device))
+
+    def evaluate(self) -> Mapping[str, float]:
+        """What :attr:`judge` finds."""
+        return self.judge()

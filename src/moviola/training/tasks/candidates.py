@@ -1,0 +1,149 @@
+"""Queries with candidate videos: what CONQUER and PREM's localizer learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.features import Integers, QueryFeatures
+from moviola.models.batches import CandidateBatch
+from moviola.retrieval.batches import token_batch
+from moviola.retrieval.corpus import PooledVideos
+from moviola.training.data import Pairs, batches_by_length
+
+__all__ = ["CandidateSampling", "CandidateTask", "hardest_videos"]
+
+# Queries whose videos are scored together.
+_CHUNK = 256
+
+
+@dataclass(frozen=True)
+class CandidateSampling:
+    """Which videos a pair is compared with.
+
+    Attributes:
+        negatives: videos without an answer beside each pair's own.
+        pool: out of how many they are drawn, those that the retriever likes best.
+    """
+
+    negatives: int = 3
+    pool: int = 100
+
+
+@dataclass(frozen=True)
+class CandidateTask:
+    """Training on pairs, each with some videos that a retriever wrongly takes for an answer.
+
+    Attributes:
+        model: what learns.
+        videos: as the model takes them.
+        queries: of the pairs.
+        pairs: each is learned from once per epoch.
+        hardest: (Q, K) int64, see :func:`hardest_videos`.
+        negatives: so many of them beside each pair's own video.
+        loss: weighted terms of a batch on the model's device.
+        judge: measures on val of the model as it is.
+        batch_size: pairs of a batch.
+
+    Raises:
+        InvalidValue: a query has fewer candidates than ``negatives``.
+    """
+
+    model: nn.Module
+    videos: PooledVideos
+    queries: QueryFeatures
+    pairs: Pairs
+    hardest: Integers
+    negatives: int
+    loss: Callable[[Any], Mapping[str, Tensor]]
+    judge: Callable[[], Mapping[str, float]]
+    batch_size: int = 16
+
+    def __post_init__(self) -> None:
+        there = (self.hardest[self.pairs.query] >= 0).sum(axis=1)
+        if there.min() < self.negatives:
+            name = self.pairs.query_ids[self.pairs.query[there.argmin()]]
+            raise InvalidValue(
+                f"query {name!r}: {there.min()} videos without an answer among its candidates, but "
+                f"sampling.negatives={self.negatives} are asked for; give more videos or fewer negatives"
+            )
+
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has; the last one may be smaller."""
+        return -(-len(self.pairs) // self.batch_size)
+
+    def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
+        """The batches of an epoch, videos of alike length together."""
+        lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
+        for rows in batches_by_length(lengths, self.batch_size, draw):
+            yield self.batch(rows, draw)
+
+    def batch(self, rows: Integers, draw: Generator) -> CandidateBatch:
+        """The batch of some pairs; a video that several of them are compared with is in it once."""
+        pairs = self.pairs
+        query, moments = pairs.query[rows], pairs.moment[rows]
+        own = pairs.video[moments]
+        candidates = np.column_stack([own, self._drawn(query, draw)])
+        videos, place = np.unique(candidates, return_inverse=True)
+        tokens, token_mask = token_batch(self.queries, query)
+        visual, mask, subtitles = self.videos.batch(videos)
+        labels = self.videos.labels(own, pairs.start[moments], pairs.end[moments])
+        return CandidateBatch(
+            query=tokens,
+            query_mask=token_mask,
+            visual=visual,
+            mask=mask,
+            subtitles=subtitles,
+            candidates=torch.from_numpy(place.reshape(candidates.shape)),
+            labels=torch.from_numpy(labels),
+            similarity=torch.from_numpy(pairs.similarity[rows]),
+        )
+
+    def _drawn(self, query: Integers, draw: Generator) -> Integers:
+        """(B, negatives) videos, each once per row."""
+        hardest = self.hardest[query]
+        order = np.where(hardest < 0, 2.0, draw.random(hardest.shape))
+        chosen = np.argpartition(order, self.negatives - 1, axis=1)[:, : self.negatives]
+        drawn: Integers = np.take_along_axis(hardest, chosen, axis=1)
+        return drawn
+
+    def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        """The terms of :attr:`loss`."""
+        return self.loss(batch.to(next(self.model.parameters()).device))
+
+    def evaluate(self) -> Mapping[str, float]:
+        """What :attr:`judge` finds."""
+        return self.judge()
+
+
+def hardest_videos(scores: Callable[[slice], NDArray[np.float32]], pairs: Pairs, count: int) -> Integers:
+    """The videos that a retriever likes best for each query though nothing in them answers it.
+
+    Args:
+        scores: of the queries of a slice with all V videos: (n, V) float32; -inf for a video to leave out.
+        pairs: which moments answer.
+        count: K; all V videos where V is less.
+
+    Returns:
+        (Q, K) int64 places of videos, best first, -1 where a query has no more.
+    """
+    keep = min(count, len(pairs.videos))
+    found = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
+    order = np.argsort(pairs.query, kind="stable")
+    query, answering = pairs.query[order], pairs.video[pairs.moment[order]]
+    for first in range(0, len(found), _CHUNK):
+        some = slice(first, min(first + _CHUNK, len(found)))
+        table = np.array(scores(some), dtype=np.float32)
+        own = slice(*np.searchsorted(query, [some.start, some.stop]))
+        table[query[own] - first, answering[own]] = -np.inf
+        best = np.argsort(-table, axis=1, kind="stable")[:, :keep]
+        found[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
+    return found

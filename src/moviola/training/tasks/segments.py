@@ -1,0 +1,205 @@
+"""Queries with segments: what stage 1 of SPR learns from (SPR, section 3.1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from moviola.features import Integers, VideoFeatures
+from moviola.models.spr import SegmentRetriever
+from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
+from moviola.retrieval.segments import segment_counts
+from moviola.training.data import Pairs, Split
+
+__all__ = ["DEPTHS", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
+
+DEPTHS = (10, 50, 100, 200)
+"""How many of the best segments recall is measured among."""
+
+
+@dataclass(frozen=True)
+class SegmentSampling:
+    """How segments are cut and chosen.
+
+    Attributes:
+        segment_clips: T, clips of a segment.
+        least_share: a segment answers a query if at least this share of it lies in an answer (SPR, section
+            3.1.2 and Table 7).
+    """
+
+    segment_clips: int = 4
+    least_share: float = 0.3
+
+
+@dataclass(frozen=True)
+class SegmentGrid:
+    """All S segments of some videos, in order.
+
+    Attributes:
+        features: the videos.
+        segment_clips: T, clips of a segment; the last one of a video may hold fewer.
+    """
+
+    features: VideoFeatures
+    segment_clips: int
+
+    @cached_property
+    def begin(self) -> Integers:
+        """(V + 1,) int64; the segments of video v are rows ``begin[v]`` to ``begin[v + 1]``."""
+        return np.concatenate([[0], np.cumsum(segment_counts(self.features, self.segment_clips))])
+
+    @cached_property
+    def video(self) -> Integers:
+        """(S,) int64, the place of each segment's video."""
+        return np.repeat(np.arange(len(self.features)), np.diff(self.begin))
+
+    @cached_property
+    def position(self) -> Integers:
+        """(S,) int64, of each segment in its video."""
+        return np.arange(len(self)) - self.begin[self.video]
+
+    def __len__(self) -> int:
+        return int(self.begin[-1])
+
+    @property
+    def seconds(self) -> float:
+        """Length of a segment."""
+        return self.segment_clips * self.features.clip_seconds
+
+    def clips(self, rows: Integers) -> NDArray[np.float32]:
+        """(B, T, d) float32, the clips of some segments; a short one repeats its last clip, as in SPR."""
+        length, read = self.segment_clips, []
+        for video, position in zip(self.video[rows].tolist(), self.position[rows].tolist(), strict=True):
+            own = self.features.read(video, position * length, (position + 1) * length)
+            read.append(np.concatenate([own, np.repeat(own[-1:], length - len(own), axis=0)]))
+        return np.stack(read)
+
+    def rows_of(self, hits: Hits) -> Integers:
+        """(Q, K) int64, the segments that hits are."""
+        rows: Integers = self.begin[hits.video] + hits.position
+        return rows
+
+    def shares(self, pairs: Pairs) -> sparse.csr_array:
+        """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0."""
+        video = pairs.video[pairs.moment]
+        start, end = pairs.start[pairs.moment], pairs.end[pairs.moment]
+        first = self.begin[video] + np.floor(start / self.seconds).astype(np.int64)
+        stop = self.begin[video] + np.ceil(end / self.seconds).astype(np.int64)
+        count = np.maximum(np.minimum(stop, self.begin[video + 1]) - first, 0)
+        pair = np.repeat(np.arange(len(pairs)), count)
+        segment = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count) + first[pair]
+        left = self.position[segment] * self.seconds
+        inside = np.minimum(left + self.seconds, end[pair]) - np.maximum(left, start[pair])
+        share = (inside / self.seconds).astype(np.float32)
+        shape = (len(pairs.query_ids), len(self))
+        return _largest(pairs.query[pair], segment, share, shape)
+
+
+def _largest(
+    rows: Integers, columns: Integers, values: NDArray[np.float32], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """The values above 0 by cell; of several in one cell the largest."""
+    keep = np.flatnonzero(values > 0)
+    order = keep[np.argsort(-values[keep], kind="stable")]
+    _, first = np.unique(rows[order] * shape[1] + columns[order], return_index=True)
+    chosen = order[first]
+    return sparse.csr_array((values[chosen], (rows[chosen], columns[chosen])), shape=shape)
+
+
+def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
+    """Of what the answers cover, weighted by share, how much is among the k best segments; mean over queries.
+
+    Args:
+        best: (Q, K) segments, best first.
+        shares: (Q, S), see :meth:`SegmentGrid.shares`; queries without an answer do not count.
+        k: at most K.
+    """
+    found = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
+    whole = shares.sum(axis=1)
+    return float((found[whole > 0] / whole[whole > 0]).mean())
+
+
+@dataclass(frozen=True)
+class SegmentBatch:
+    """B pairs of a query (B, d) and a segment (B, T, d); ``relevance`` (B, B) says which go together."""
+
+    queries: Tensor
+    clips: Tensor
+    relevance: Tensor
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """Training of a :class:`SegmentRetriever` (SPR, section 3.1.2) on pairs of a query and a segment.
+
+    Every segment of which at least ``least_share`` lies in an answer of the query is one pair; every such
+    pair in the batch is a positive.
+    """
+
+    model: SegmentRetriever
+    train: Split
+    val: Split
+    sampling: SegmentSampling = SegmentSampling()
+    batch_size: int = 256
+
+    @cached_property
+    def grid(self) -> SegmentGrid:
+        """The segments to learn from."""
+        return SegmentGrid(self.train.features, self.sampling.segment_clips)
+
+    @cached_property
+    def _relevant(self) -> sparse.csr_array:
+        shares = self.grid.shares(self.train.pairs)
+        shares.data = np.where(shares.data >= self.sampling.least_share, 1, 0).astype(np.float32)
+        shares.eliminate_zeros()
+        return shares
+
+    @cached_property
+    def _examples(self) -> tuple[Integers, Integers]:
+        query, segment = self._relevant.nonzero()
+        return query.astype(np.int64), segment.astype(np.int64)
+
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has; a last one that is not full is left out."""
+        return max(1, len(self._examples[0]) // self.batch_size)
+
+    def batches(self, epoch: int, draw: Generator) -> Iterator[SegmentBatch]:
+        """The batches of an epoch, drawn anew."""
+        query, segment = self._examples
+        order = draw.permutation(len(query))
+        for number in range(self.batches_per_epoch()):
+            rows = order[number * self.batch_size : (number + 1) * self.batch_size]
+            relevance = self._relevant[query[rows]][:, segment[rows]].toarray()
+            yield SegmentBatch(
+                torch.from_numpy(self.train.queries.vectors[query[rows]]),
+                torch.from_numpy(self.grid.clips(segment[rows])),
+                torch.from_numpy(relevance),
+            )
+
+    def losses(self, batch: SegmentBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        """The contrastive terms of a batch."""
+        device = self.model.pt_clip_logit_scale.device
+        clips = batch.clips.to(device)
+        mask = torch.ones(clips.shape[:2], device=device)
+        return self.model.loss(clips, mask, batch.queries.to(device), batch.relevance.to(device))
+
+    @cached_property
+    def _val_shares(self) -> sparse.csr_array:
+        return SegmentGrid(self.val.features, self.sampling.segment_clips).shares(self.val.pairs)
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Recall on val at :data:`DEPTHS` segments, weighted by overlap."""
+        stage1 = TrainedStage1(self.model, "val")
+        features, length = self.val.features, self.sampling.segment_clips
+        index = segment_index(stage1, features, length)
+        retrieval = Retrieval(features, index, stage1, None, length, segments=max(DEPTHS))
+        best = SegmentGrid(features, length).rows_of(retrieval.hits(self.val.queries))
+        return {f"recall@{k}": recall(best, self._val_shares, k) for k in DEPTHS}

@@ -1,0 +1,359 @@
+"""Queries with windows of videos that hold an answer: what SPR's refiners learn from (sections 3.3, 4.7).
+
+A training window is a coarse proposal of the query that holds the pair's moment, widened like the proposals
+that the model will refine. What else a pair is compared with is a strategy, see :data:`STRATEGIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from moviola.errors import InvalidValue
+from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.models.batches import PairBatch
+from moviola.models.reloclnet import ReLoCLNet, Windows
+from moviola.models.spans import LABELS, ClipWindows
+from moviola.models.spr import SprClip
+from moviola.retrieval import Proposals
+from moviola.retrieval.refiners import CONTEXT
+from moviola.retrieval.refiners.windowed import WindowRefiner
+from moviola.retrieval.windows import context_windows, read_windows
+from moviola.training.data import Pairs, batches_by_length
+
+__all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "WindowTask"]
+
+
+@dataclass(frozen=True)
+class WindowSampling:
+    """How windows and what they are compared with are drawn.
+
+    Attributes:
+        context: seconds on both sides of a proposal.
+        held_by_window: a proposal with its context need hold a moment to be drawn for it, rather than by
+            itself, as in the paper. Where proposals are shorter than moments hardly any holds one by itself,
+            and a model is trained on longer windows than it refines.
+        segment_seconds: length of a segment, for moments that no proposal holds.
+        strategy: a name in :data:`STRATEGIES`.
+        strong: how many of a query's first moments are strong positives (N_s).
+        weak: how many of its last ones, besides the strong ones, are weak positives (N_w).
+        hard_pool: how many of a batch's hardest negatives the ranking losses draw from.
+        hard_negatives_from_epoch: the first epoch that does so; earlier ones draw from the whole batch.
+    """
+
+    context: float = CONTEXT
+    held_by_window: bool = False
+    segment_seconds: float = 4.0
+    strategy: str = "standard"
+    strong: int = 10
+    weak: int = 20
+    hard_pool: int = 20
+    hard_negatives_from_epoch: int = 10
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise InvalidValue(f"strategy {self.strategy!r}: unknown; there are {', '.join(STRATEGIES)}")
+        if min(self.strong, self.weak, self.hard_pool) < 1:
+            raise InvalidValue(
+                f"strong={self.strong}, weak={self.weak}, hard_pool={self.hard_pool}: give at least 1"
+            )
+        if self.context < 0 or self.segment_seconds <= 0:
+            raise InvalidValue(
+                f"context={self.context}, segment_seconds={self.segment_seconds}: "
+                "give seconds, at least 0 of context and above 0 of a segment"
+            )
+
+
+@dataclass(frozen=True)
+class Lists:
+    """N lists of rows in one array: list i is ``rows[begin[i] : begin[i + 1]]``."""
+
+    begin: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, parts: Sequence[Integers]) -> Lists:
+        """From the lists themselves."""
+        counts = np.array([len(part) for part in parts], dtype=np.int64)
+        rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        return cls(np.concatenate([[0], np.cumsum(counts)]), rows.astype(np.int64))
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(N,) int64, how long each list is."""
+        return np.diff(self.begin)
+
+    def draw(self, lists: Integers, draw: Generator) -> Integers:
+        """One row at random out of each of some lists, none of which may be empty."""
+        return self.rows[draw.integers(self.begin[lists], self.begin[lists + 1])]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Pairs of a query and a moment with the query's coarse proposals.
+
+    Attributes:
+        features, pairs: see :class:`moviola.training.data.Split`.
+        proposals: of each query; what is said of "a proposal" below is its row here.
+        sampling: how to draw.
+    """
+
+    features: VideoFeatures
+    pairs: Pairs
+    proposals: Proposals
+    sampling: WindowSampling
+
+    @cached_property
+    def of_query(self) -> Lists:
+        """The pairs of each query, as in the file: the best first."""
+        counts = np.bincount(self.pairs.query, minlength=len(self.pairs.query_ids))
+        return Lists(np.concatenate([[0], np.cumsum(counts)]), np.argsort(self.pairs.query, kind="stable"))
+
+    @cached_property
+    def _compared(self) -> tuple[Lists, Lists]:
+        """See :attr:`holding` and :attr:`free`."""
+        holding: list[Integers] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
+        free: list[Integers] = []
+        context = self.sampling.context
+        slack = context if self.sampling.held_by_window else 0.0
+        for query in range(len(self.pairs.query_ids)):
+            at, proposals = self.proposals.rows(query), self.proposals.of(query)
+            own = np.arange(at.start, at.stop)
+            rows = self.of_query.rows[self.of_query.begin[query] : self.of_query.begin[query + 1]]
+            video, start, end = (x[:, None] for x in self.moments(rows))
+            there = proposals.video == video
+            holds = there & (proposals.start - slack <= start) & (proposals.end + slack >= end)
+            touches = there & (proposals.start - context < end) & (proposals.end + context > start)
+            for row, held in zip(rows.tolist(), holds, strict=True):
+                holding[row] = own[held]
+            free.append(own[~touches.any(axis=0)])
+        return Lists.of(holding), Lists.of(free)
+
+    @property
+    def holding(self) -> Lists:
+        """The proposals of its query that hold each pair's moment whole, see ``held_by_window``."""
+        return self._compared[0]
+
+    @property
+    def free(self) -> Lists:
+        """The proposals of each query whose windows touch none of its answers."""
+        return self._compared[1]
+
+    def moments(self, rows: Integers) -> tuple[Integers, NDArray[np.float64], NDArray[np.float64]]:
+        """Video, start and end (n,) of some pairs' moments, the end cut at the video's."""
+        moment = self.pairs.moment[rows]
+        video = self.pairs.video[moment]
+        end = np.minimum(self.pairs.end[moment], self.features.durations[video])
+        return video, self.pairs.start[moment], end
+
+    def around(self, rows: Integers, draw: Generator, max_clips: int) -> ClipWindows:
+        """A window for each of some pairs, with its moment inside.
+
+        It is a proposal that holds the moment, drawn at random, or, if there is none, the moment widened to
+        whole segments and by none or one more on each side; either way with the context.
+        """
+        video, start, end = self.moments(rows)
+        length = self.sampling.segment_seconds
+        more = draw.integers(0, 2, size=(2, len(rows)))
+        first = (np.floor(start / length) - more[0]) * length
+        last = (np.ceil(end / length) + more[1]) * length
+        held = self.holding.counts[rows] > 0
+        proposal = self.holding.draw(rows[held], draw)
+        first[held], last[held] = self.proposals.start[proposal], self.proposals.end[proposal]
+        return self._windows(video, first, last, max_clips)
+
+    def beside(self, proposals: Integers, max_clips: int) -> ClipWindows:
+        """The windows of some proposals."""
+        own = self.proposals
+        return self._windows(own.video[proposals], own.start[proposals], own.end[proposals], max_clips)
+
+    def _windows(
+        self, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64], max_clips: int
+    ) -> ClipWindows:
+        context = self.sampling.context
+        return context_windows(self.features, video, start, end, context=context, max_clips=max_clips)
+
+
+# ---- strategies ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An epoch of E examples.
+
+    Attributes:
+        pairs: (E,) int64, rows.
+        weak: (E,) int64, rows of pairs of the same queries that answer less well; None without.
+        free: (E,) int64, rows of proposals that do not answer; None without.
+    """
+
+    pairs: Integers
+    weak: Integers | None = None
+    free: Integers | None = None
+
+
+def standard(examples: Examples, draw: Generator) -> Drawn:
+    """Every pair once."""
+    return Drawn(np.arange(len(examples.pairs)))
+
+
+def hard_negative(examples: Examples, draw: Generator) -> Drawn:
+    """Every pair once, against a proposal of its query without any answer (HN).
+
+    Queries whose proposals all have one are left out.
+    """
+    query = examples.pairs.query
+    rows = np.flatnonzero(examples.free.counts[query])
+    return Drawn(rows, free=examples.free.draw(query[rows], draw))
+
+
+def strong_weak(examples: Examples, draw: Generator) -> Drawn:
+    """Every query once, a strong positive against a weak one and against a proposal without any answer.
+
+    Strong are its first moments, weak the last of the others (HN w. N_s++, N_w+ in table 5). Queries without
+    a weak one, or whose proposals all have an answer, are left out.
+    """
+    counts, sampling = examples.of_query.counts, examples.sampling
+    query = np.flatnonzero((counts > sampling.strong) & (examples.free.counts > 0))
+    begin, stop = examples.of_query.begin[query], examples.of_query.begin[query + 1]
+    strong = draw.integers(begin, begin + sampling.strong)
+    weak = draw.integers(np.maximum(begin + sampling.strong, stop - sampling.weak), stop)
+    rows = examples.of_query.rows
+    return Drawn(rows[strong], weak=rows[weak], free=examples.free.draw(query, draw))
+
+
+STRATEGIES: dict[str, Callable[[Examples, Generator], Drawn]] = {
+    "standard": standard,
+    "hard-negative": hard_negative,
+    "strong-weak": strong_weak,
+}
+"""What an epoch has, by name (SPR, section 4.7)."""
+
+
+# ---- the task --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    """A batch of pairs over windows, with what else each pair is compared with.
+
+    Attributes:
+        pairs: over the windows that hold the pairs' moments.
+        free: a window without any answer for each pair; None where the strategy draws none.
+        weak: a window that answers less well for each pair; None where the strategy draws none.
+    """
+
+    pairs: PairBatch
+    free: Windows | None
+    weak: Windows | None
+
+
+@dataclass(frozen=True)
+class WindowTask:
+    """Training of a refiner.
+
+    Attributes:
+        refiner: runs the model, and knows how it is fed; the same as will refine.
+        examples, queries: what to learn from.
+        judge: measures on val of the model as it is.
+        batch_size: pairs of a batch.
+    """
+
+    refiner: WindowRefiner[SprClip] | WindowRefiner[ReLoCLNet]
+    examples: Examples
+    queries: QueryFeatures
+    judge: Callable[[], Mapping[str, float]]
+    batch_size: int = 256
+
+    @property
+    def model(self) -> nn.Module:
+        """What learns."""
+        return self.refiner.model
+
+    def _drawn(self, draw: Generator) -> Drawn:
+        return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
+
+    @cached_property
+    def _epoch(self) -> int:
+        size = len(self._drawn(np.random.default_rng(0)).pairs)
+        if not size:
+            raise InvalidValue(
+                f"strategy {self.examples.sampling.strategy!r}: no query has what it draws; give more "
+                "moments or proposals a query, fewer strong ones, or take the strategy 'standard'"
+            )
+        return size
+
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has; the last one may be smaller."""
+        return -(-self._epoch // self.batch_size)
+
+    def batches(self, epoch: int, draw: Generator) -> Iterator[WindowBatch]:
+        """The batches of an epoch, windows drawn anew, those of alike length together."""
+        examples, most = self.examples, self.refiner.max_clips
+        drawn = self._drawn(draw)
+        video = examples.moments(drawn.pairs)[0]
+        windows = examples.around(drawn.pairs, draw, most)
+        weak = None if drawn.weak is None else examples.around(drawn.weak, draw, most)
+        free = None if drawn.free is None else examples.beside(drawn.free, most)
+        for at in batches_by_length(windows.clips, self.batch_size, draw):
+            pairs = self._pairs(drawn.pairs[at], video[at], windows.take(at))
+            batch_free = batch_weak = None
+            if drawn.free is not None and free is not None:
+                batch_free = self._beside(examples.proposals.video[drawn.free[at]], free.take(at))
+            if drawn.weak is not None and weak is not None:
+                batch_weak = self._beside(examples.moments(drawn.weak[at])[0], weak.take(at))
+            yield WindowBatch(pairs, batch_free, batch_weak)
+
+    def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
+        """The batch of some pairs in their windows; one that several of them share is in it once."""
+        pairs = self.examples.pairs
+        _, start, end = self.examples.moments(rows)
+        place = np.stack([video, windows.first, windows.stop])
+        _, first, which = np.unique(place, axis=1, return_index=True, return_inverse=True)
+        shown = self._beside(video[first], windows.take(first))
+        query, query_mask = self.refiner.query_batch(self.queries, pairs.query[rows])
+        labels = windows.labels(start, end, LABELS[self.refiner.labels])
+        return PairBatch(
+            query=query,
+            query_mask=query_mask,
+            visual=shown.visual,
+            mask=shown.mask,
+            subtitles=shown.subtitles,
+            video=torch.from_numpy(which.reshape(-1)),
+            labels=torch.from_numpy(labels),
+            similarity=torch.from_numpy(pairs.similarity[rows]),
+            positives=pairs.positives(rows),
+        )
+
+    def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
+        return Windows(*read_windows(self.refiner.streams(self.examples.features), video, windows))
+
+    def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        """The terms of the model's loss."""
+        device, sampling = self.refiner.device, self.examples.sampling
+        return cast("SprClip | ReLoCLNet", self.model).loss(
+            batch.pairs.to(device),
+            hard_pool=sampling.hard_pool if epoch >= sampling.hard_negatives_from_epoch else None,
+            generator=generator,
+            hard_negatives=_moved(batch.free, device),
+            weak_positives=_moved(batch.weak, device),
+        )
+
+    def evaluate(self) -> Mapping[str, float]:
+        """What :attr:`judge` finds."""
+        return self.judge()
+
+
+def _moved(windows: Windows | None, device: torch.device) -> Windows | None:
+    if windows is None:
+        return None
+    subtitles = None if windows.subtitles is None else windows.subtitles.to(device)
+    return Windows(windows.visual.to(device), windows.mask.to(device), subtitles)

@@ -1,0 +1,61 @@
+"""Whole steps of building a ranked data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.embeddings import embed, unit_rows
+from moviola.datasets.building.steps import caption_changes, rewrite_captions
+from moviola.datasets.readers import read_tvr
+from moviola.errors import InvalidValue
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Letters:
+    """Counts letters, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def encode_text(self, texts: list[str]) -> NDArray[np.float32]:
+        self.given += texts
+        return np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float32)
+
+
+def annotations(path: Path, captions: dict[int, str], kind: str = "v") -> Annotations:
+    rows = [
+        {"vid_name": "v", "duration": 60, "ts": [n, n + 2], "type": kind, "desc_id": n, "desc": caption}
+        for n, caption in captions.items()
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return read_tvr(path)
+
+
+def test_each_text_is_encoded_once_and_zeros_stay_zeros() -> None:
+    encoder = Letters()
+    rows = unit_rows(embed(["aab", "?", "aab"], encoder))
+    assert encoder.given == ["aab", "?"]
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-6)
+
+
+def test_changes_are_joined_by_moment(tmp_path: Path) -> None:
+    before = annotations(tmp_path / "before", {1: "Ross sits.", 2: "Rachel waves.", 3: "Joey eats."})
+    after = annotations(tmp_path / "after", {3: "A man eats.", 1: "A man sits."})
+    assert caption_changes(before, after) == [("Joey eats.", "A man eats."), ("Ross sits.", "A man sits.")]
+    with pytest.raises(InvalidValue, match="no moment id is in both"):
+        caption_changes(before, annotations(tmp_path / "other", {9: "A dog."}))
+
+
+def test_only_the_types_asked_for_are_rewritten(tmp_path: Path) -> None:
+    found = annotations(tmp_path / "tvr", {1: "Ross sits down.", 2: "Ross sits down."}, kind="t")
+    files = tmp_path / "journal", tmp_path / "review.csv"
+    assert len(rewrite_captions(found, Letters(), *files, types=["v"]).moments) == 0
+    made = rewrite_captions(found, Letters(), *files, types=["t"])
+    assert (len(made.moments), made.captions, made.reviewed) == (2, 1, 0)
