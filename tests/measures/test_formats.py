@@ -314,6 +314,17 @@ def test_the_matched_form_gives_the_same_ndcg() -> None:
         assert dcg == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_place_that_cannot_be_written_is_named_and_what_stood_there_stays(tmp_path: Path) -> None:
+    run = Run.from_dict({"a b": [{"video_id": "v", "start": 0, "end": 1, "score": 1}]})
+    with pytest.raises(InvalidValue, match=r"folder\.json: cannot be written \(it is no regular file\)"):
+        (tmp_path / "folder.json").mkdir()
+        write_run(run, tmp_path / "folder.json")
+    (tmp_path / "run.trec").write_text("old")
+    with pytest.raises(InvalidValue, match="TREC files cannot hold an id with blanks"):
+        write_run(run, tmp_path / "run.trec")
+    assert (tmp_path / "run.trec").read_text() == "old"
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_lets_in_what_its_release_lets_in(tmp_path: Path, preset: str) -> None:
     """Moments of zero length: refused without a preset, read and without overlap under each."""

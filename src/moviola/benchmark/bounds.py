@@ -9,21 +9,25 @@ more, which the greedy matching would then give it; so the bound would be none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from moviola.features import Integers
 from moviola.measures import Measure, Run, evaluate
-from moviola.training.data import Rows
-from moviola.training.recipes import Split
-from moviola.types import Proposal
+from moviola.retrieval import Proposals
+from moviola.temporal import overlap
+from moviola.training.data import Split
 
 __all__ = ["upper_bounds"]
+
+Floats = NDArray[np.float64]
 
 
 def upper_bounds(
     split: Split,
-    proposals: Sequence[Sequence[Proposal]],
+    proposals: Proposals,
     *,
     context: float,
     overlaps: Sequence[float] = (0.3, 0.5, 0.7),
@@ -40,59 +44,50 @@ def upper_bounds(
         k: depth of NDCG.
         grid: length of a clip in seconds for the practical bound; None for the exact one.
     """
+    best = _best_overlaps(split, proposals, context, grid)
     found: dict[str, float] = {}
-    by_query = [np.flatnonzero(split.pairs.query == row) for row in range(len(split.queries))]
-    for overlap in overlaps:
-        rows: Mapping[str, list[dict[str, object]]] = {
-            name: _ideal(split, _windows(own, context), answers, overlap, grid)
-            for name, own, answers in zip(split.queries.query_ids, proposals, by_query, strict=True)
-        }
-        measure = Measure("nDCG", k, overlap)
-        run = Run.from_dict(rows)
+    for least in overlaps:
+        measure = Measure("nDCG", k, least)
+        run = _ideal(split, np.flatnonzero(best >= least))
         found[str(measure)] = evaluate(run, split.pairs.qrels, [measure]).measures[str(measure)]
     return found
 
 
-Window = tuple[float, float]
+def _ideal(split: Split, keep: Integers) -> Run:
+    """Some of the pairs as answers, as they are, with their grade as score."""
+    pairs, moment = split.pairs, split.pairs.moment[keep]
+    queries, videos = (np.array(names, dtype=object) for names in (pairs.query_ids, pairs.videos))
+    return Run.from_columns(
+        queries[pairs.query[keep]],
+        videos[pairs.video[moment]],
+        pairs.start[moment],
+        pairs.end[moment],
+        pairs.relevance[keep],
+        queries=pairs.query_ids,
+        zero_length=True,
+    )
 
 
-def _windows(own: Sequence[Proposal], context: float) -> dict[str, list[Window]]:
-    """Padded proposals by video."""
-    windows: dict[str, list[Window]] = {}
-    for p in own:
-        windows.setdefault(p.video_id, []).append((max(0.0, p.span.start - context), p.span.end + context))
-    return windows
+def _best_overlaps(split: Split, proposals: Proposals, context: float, grid: float | None) -> Floats:
+    """(P,) how much of each pair's moment a span in some padded proposal of its query can overlap."""
+    pairs = split.pairs
+    best = np.zeros(len(pairs))
+    for pair, (query, moment) in enumerate(zip(pairs.query.tolist(), pairs.moment.tolist(), strict=True)):
+        own = proposals.of(query)
+        there = own.video == pairs.video[moment]
+        first, last = np.maximum(own.start[there] - context, 0.0), own.end[there] + context
+        reached = _reached(pairs.start[moment], pairs.end[moment], first, last, grid)
+        best[pair] = reached.max(initial=0.0)
+    return best
 
 
-def _ideal(
-    split: Split, windows: Mapping[str, list[Window]], answers: Rows, overlap: float, grid: float | None
-) -> list[dict[str, object]]:
-    """The answers that some window lets be found, as they are, with their grade as score."""
-    ideal: list[dict[str, object]] = []
-    for pair in answers.tolist():
-        moment = int(split.pairs.moment[pair])
-        video = split.pairs.videos[int(split.pairs.video[moment])]
-        start, end = float(split.pairs.start[moment]), float(split.pairs.end[moment])
-        spans = (_closest(start, end, window, grid) for window in windows.get(video, []))
-        if any(_iou(start, end, span) >= overlap for span in spans if span is not None):
-            grade = float(split.pairs.relevance[pair])
-            ideal.append({"video_id": video, "start": start, "end": end, "score": grade})
-    return ideal
-
-
-def _closest(start: float, end: float, window: Window, grid: float | None) -> Window | None:
-    """The span in the window that overlaps [start, end) most; None where the window misses it."""
-    left, right = max(start, window[0]), min(end, window[1])
-    if right <= left:
-        return None
+def _reached(start: Floats, end: Floats, first: Floats, last: Floats, grid: float | None) -> Floats:
+    """(n,) the largest overlap of a span in each window with one moment; 0 where the window misses it."""
+    left, right = np.maximum(start, first), np.minimum(end, last)
     if grid is None:
-        return left, right
-    lefts = [np.floor(left / grid) * grid, np.ceil(left / grid) * grid]
-    rights = [np.floor(right / grid) * grid, np.ceil(right / grid) * grid]
-    options = [(float(a), float(b)) for a in lefts for b in rights if b > a]
-    return max(options, key=lambda span: _iou(start, end, span))
-
-
-def _iou(start: float, end: float, span: tuple[float, float]) -> float:
-    shared = max(0.0, min(end, span[1]) - max(start, span[0]))
-    return shared / (end - start + span[1] - span[0] - shared)
+        lefts, rights = [left], [right]
+    else:
+        lefts, rights = ([np.floor(t / grid) * grid, np.ceil(t / grid) * grid] for t in (left, right))
+    tried = [overlap(start, end, a, b) for a in lefts for b in rights]
+    best: Floats = np.where(right > left, np.max(tried, axis=0), 0.0)
+    return best

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch.nn.functional as F
+import numpy as np
+from numpy.typing import NDArray
 
 from moviola.benchmark.bounds import upper_bounds
 from moviola.benchmark.plan import Preset
 from moviola.benchmark.run import Bench
 from moviola.measures import Results, Run, evaluate, read_run
-from moviola.models.spr import SegmentRetriever
-from moviola.training.recipes import MEASURES, Split
-from moviola.training.segments import SegmentGrid, coarse_run, mean_pooled, proposals_of, propose_for
-from moviola.types import Proposal
+from moviola.models.pretrained import revision_of
+from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
+from moviola.retrieval.segments import normalised, whole_segments
+from moviola.training.data import Split
+from moviola.training.judging import MEASURES, run_of
+from moviola.training.tasks.segments import SegmentGrid
 
-__all__ = ["FINE", "MAIN", "OVER", "Findings"]
+__all__ = ["FINE", "MAIN", "OVER", "Findings", "MiddleClip"]
 
 OVER = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
 _, MAIN, FINE = OVER
 """The measures of most tables; the one at 0.5 is what is said where one figure has to do."""
+
+
+@dataclass(frozen=True)
+class MiddleClip(MeanPooling):
+    """A segment is its middle clip: CLIP without training on one frame (SPR, appendix B.2)."""
+
+    @property
+    def recipe(self) -> str:
+        """The name of the vectors."""
+        return "middle frame"
+
+    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+        """(ceil(n / T), d) float32, L2-normalised."""
+        return normalised(whole_segments(clips, segment_clips)[:, segment_clips // 2])
 
 
 class Findings:
@@ -33,7 +50,8 @@ class Findings:
 
     def __init__(self, bench: Bench, preset: Preset) -> None:
         self.bench, self.preset = bench, preset
-        self._proposals: dict[tuple[str, int], list[list[Proposal]]] = {}
+        self._retrievals: dict[str, Retrieval] = {}
+        self._proposals: dict[tuple[str, int], Proposals] = {}
         self._coarse: dict[str, Results] = {}
         self._of: dict[str, Results] = {}
 
@@ -45,7 +63,7 @@ class Findings:
     @cached_property
     def grid(self) -> SegmentGrid:
         """The segments of the test videos."""
-        return SegmentGrid.of(self.test.clips, self.bench.world.features.segment_clips)
+        return SegmentGrid(self.test.features, self.bench.world.features.facts.segment_clips)
 
     @property
     def first(self) -> str:
@@ -56,20 +74,31 @@ class Findings:
         """Whether a job is done."""
         return self.bench.result_file(name).is_file()
 
-    def stage1(self, name: str) -> SegmentRetriever:
-        """A job's trained stage 1."""
-        return self.bench.stage1(name)
+    def retrieval(self, name: str) -> Retrieval:
+        """The test videos' segments as a job's stage 1 embeds them."""
+        if name not in self._retrievals:
+            folder = self.bench.model(name)
+            self._retrievals[name] = self.retrieval_of(load_stage1(folder, revision_of(folder)))
+        return self._retrievals[name]
 
-    def proposals(self, name: str | None = None, count: int | None = None) -> list[list[Proposal]]:
-        """One list per test query, of a job's stage 1 (default :attr:`first`) and so many segments."""
+    def retrieval_of(self, stage1: Stage1) -> Retrieval:
+        """The test videos' segments as any stage 1 embeds them."""
+        features, length = self.test.features, self.grid.segment_clips
+        index = segment_index(stage1, features, length)
+        return Retrieval(features, index, stage1, None, length, segments=self.bench.segments)
+
+    def proposals(self, name: str | None = None, count: int | None = None) -> Proposals:
+        """Those of a job's stage 1 (default :attr:`first`) of the test queries, after so many segments."""
         key = name or self.first, count or self.bench.segments
         if key not in self._proposals:
-            self._proposals[key] = propose_for(self.stage1(key[0]), self.test, count=key[1])
+            retrieval = replace(self.retrieval(key[0]), segments=key[1])
+            self._proposals[key] = retrieval.proposals(self.test.queries)
         return self._proposals[key]
 
-    def run(self, proposals: Sequence[Sequence[Proposal]]) -> Run:
+    def run(self, proposals: Proposals) -> Run:
         """Proposals as answers to the test queries."""
-        return coarse_run(proposals, self.test.queries.query_ids)
+        coarse = self.retrieval(self.first).moments(self.test.queries, proposals, scored=False)
+        return run_of(coarse, self.test)
 
     def results(self, run: Run) -> Results:
         """What answers to the test queries are worth."""
@@ -85,8 +114,7 @@ class Findings:
     @cached_property
     def mean_pooled(self) -> Results:
         """Results of the segments' mean frame features, CLIP without training."""
-        queries = F.normalize(self.test.queries.vectors, dim=-1)
-        pooled = proposals_of(queries, mean_pooled(self.grid), self.grid, count=self.bench.segments)
+        pooled = self.retrieval_of(MeanPooling()).proposals(self.test.queries)
         return self.results(self.run(pooled))
 
     def of(self, name: str) -> Results:
@@ -100,6 +128,6 @@ class Findings:
         """The practical upper bound of refining :attr:`first`'s proposals, in :data:`MAIN`."""
         return self.bound_of(self.proposals())
 
-    def bound_of(self, proposals: Sequence[Sequence[Proposal]]) -> float:
+    def bound_of(self, proposals: Proposals) -> float:
         """The practical upper bound (edges at whole seconds, 8 s of context) of refining some proposals."""
         return upper_bounds(self.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]

@@ -16,7 +16,7 @@ class Job:
 
     Attributes:
         name: unique, and good for a file name.
-        recipe: a name in :data:`moviola.training.registry.RECIPES`.
+        recipe: a name in :data:`moviola.training.recipes.RECIPES`.
         top: N, moments a training query.
         seed: of the training.
         overrides: settings, as on the command line.

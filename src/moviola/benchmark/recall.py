@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from moviola.features import Integers
 from moviola.measures import Measure, Qrels, Run, evaluate
-from moviola.training.data import Rows
-from moviola.training.recipes import Split
+from moviola.training.data import Split
 
 __all__ = ["in_corpus", "in_video", "of_each_video"]
 
@@ -58,7 +58,7 @@ def _best(split: Split) -> Any:
     return (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query])
 
 
-def _only(split: Split, keep: Rows, **changes: Any) -> Split:
+def _only(split: Split, keep: Integers, **changes: Any) -> Split:
     pairs = split.pairs
     taken = {name: getattr(pairs, name)[keep] for name in ("query", "moment", "similarity", "relevance")}
     return replace(split, pairs=replace(pairs, **(taken | changes)))
@@ -76,19 +76,19 @@ def of_each_video(split: Split) -> Iterator[Split]:
         yield _cut(split, video, queries, np.flatnonzero(held))
 
 
-def _cut(split: Split, video: int, queries: Rows, held: Rows) -> Split:
+def _cut(split: Split, video: int, queries: Integers, held: Integers) -> Split:
     """One video and some queries, with the pairs of both; proposals and first stage are left out."""
     kept = _only(split, held).pairs
     ids, texts = (tuple(names[row] for row in queries) for names in (kept.query_ids, kept.texts))
-    name = split.clips.videos[video]
+    features = split.features.select([video])
     return Split(
-        replace(split.clips, videos=(name,), durations=split.clips.durations[[video]]),
-        replace(split.queries, query_ids=ids, texts=texts),
+        features,
+        split.queries.select(queries),
         replace(
             kept,
             query_ids=ids,
             texts=texts,
-            videos=(name,),
+            videos=features.video_ids,
             query=np.searchsorted(queries, kept.query),
             video=np.zeros_like(kept.video),
         ),
@@ -97,7 +97,7 @@ def _cut(split: Split, video: int, queries: Rows, held: Rows) -> Split:
 
 def whole_videos(moments: Any, split: Split) -> Any:
     """Each moment's video instead of it, once a query, in order of rank."""
-    durations = dict(zip(split.clips.videos, split.clips.durations.tolist(), strict=True))
+    durations = dict(zip(split.features.video_ids, split.features.durations.tolist(), strict=True))
     rows = {
         query: list(
             {m["video_id"]: {**m, "start": 0.0, "end": durations[m["video_id"]]} for m in own}.values()

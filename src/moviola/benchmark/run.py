@@ -6,11 +6,10 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -18,15 +17,13 @@ from moviola.benchmark.plan import Job
 from moviola.benchmark.recall import in_corpus, in_video
 from moviola.benchmark.world import World
 from moviola.errors import InvalidValue
+from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.measures import Run
 from moviola.measures.output_formats import write_run
-from moviola.models.pretrained import from_pretrained, save_pretrained
-from moviola.models.spr import SegmentRetriever, SprClip
-from moviola.training.cards import described, facts, model_card
-from moviola.training.recipes import Split, Trained, judge, read_settings, train
-from moviola.training.registry import recipe
-from moviola.training.segments import propose_for, video_scores
+from moviola.training.data import Split
+from moviola.training.experiment import AnsweringModel, TrainedModel, train_model
+from moviola.training.judging import judge
+from moviola.training.recipes import recipe
 
 __all__ = ["Bench", "run_jobs"]
 
@@ -56,12 +53,19 @@ class Bench:
 
     def result(self, name: str) -> dict[str, Any]:
         """What a job found."""
-        found: dict[str, Any] = json.loads(self.result_file(name).read_text())
+        found: dict[str, Any] = read_json(self.result_file(name))
         return found
 
-    def stage1(self, name: str) -> SegmentRetriever:
-        """A trained stage 1."""
-        return from_pretrained(self.model(name), kind=SegmentRetriever)
+    def built_on(self, job: Job) -> Path | None:
+        """Folder of the stage 1 that a job's model builds on; None for models that need none."""
+        return self.model(job.stage1) if job.stage1 and recipe(job.recipe).needs else None
+
+    def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
+        """A job's trained model, ready to answer after so many segments, by default :attr:`segments`."""
+        return AnsweringModel.open(
+            self.model(job.name), self.world.features.facts, stage1=self.built_on(job),
+            segments=segments or self.segments,
+        )  # fmt: skip
 
 
 def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[[str], None] = print) -> None:
@@ -98,86 +102,69 @@ def _is_done(bench: Bench, job: Job) -> bool:
 
 
 def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
-    """One job, in a process of its own."""
+    """One job, in a process of its own; the figures are written last, since they mark it as done."""
     torch.set_num_threads(1)
     started = time.perf_counter()
-    how = recipe(job.recipe)
-    if job.relevant:
-        how = _with_relevant_pairs(how, _split(bench.world, "train", job.top), job.relevant)
-    settings = read_settings(how, overrides=job.overrides)
-    stage1 = bench.stage1(job.stage1) if job.stage1 else None
-
-    def ready(split: Split, count: int = bench.segments) -> Split:
-        return split if stage1 is None else _with_stage1(split, stage1, how.needs, count)
-
-    def start(model: torch.nn.Module) -> None:
-        if isinstance(model, SprClip) and stage1 is not None:
-            model.start_from(stage1)
-
-    learned, chosen, test = (ready(_split(bench.world, name, job.top)) for name in ("train", "val", "test"))
-    trained = train(how, learned, chosen, settings, start=start)
+    trained = _train(bench, job)
+    test, answering = bench.world.split("test"), bench.answering(job)
+    ready = answering.completed(test)
     asked = time.perf_counter()
-    with torch.inference_mode():
-        run = how.run(trained.model, test)
-        answered = time.perf_counter() - asked
-        # A stage 1 has no answer of its own in one video: all its segments are one proposal.
-        alone = in_video(lambda part: how.run(trained.model, ready(part, IN_VIDEO)), test) if stage1 else {}
-    found = {"test": judge(run, test), "recall": in_corpus(run, test) | alone}
-    _keep(bench, job, trained, run, found | {"query_seconds": answered / len(test.queries)})
-    return job.name, time.perf_counter() - started, found["test"]["nDCG@20,IoU>=0.5"]
-
-
-def _with_stage1(split: Split, model: SegmentRetriever, needs: frozenset[str], count: int) -> Split:
-    """A split with what a recipe needs of a stage 1."""
-    if "proposals" in needs:
-        split = replace(split, proposals=propose_for(model, split, count=count))
-    if "first_stage" in needs:
-        split = replace(split, first_stage=video_scores(model, split))
-    return split
-
-
-@cache
-def _split(world: World, name: str, top: int) -> Split:
-    return world.split(name, top if name == "train" else None)
-
-
-def _keep(bench: Bench, job: Job, trained: Trained, run: Run, found: dict[str, Any]) -> None:
-    """Write the model, its answers and its figures; the figures last, since they mark the job as done."""
-    for folder in ("models", "runs", "results"):
-        (bench.out / folder).mkdir(parents=True, exist_ok=True)
-    extra = facts(
-        job.recipe,
-        trained,
-        bench.world.features,
-        {name: described(_split(bench.world, name, job.top), name) for name in ("train", "val")},
-        job.stage1 if recipe(job.recipe).needs else None,
-    )
-    config = asdict(cast("Any", trained.model).config)
-    save_pretrained(
-        trained.model, bench.model(job.name), card=model_card(job.recipe, config, extra), extra=extra
-    )
-    write_run(run, bench.run_file(job.name))
+    run = answering.recipe.run(answering.model, ready, answering.how)
+    answered = time.perf_counter() - asked
+    # A stage 1 has no answer of its own in one video: all its segments are one proposal.
+    alone = in_video(bench.answering(job, IN_VIDEO).run, test) if job.stage1 else {}
+    figures = judge(run, test)
     found = {
-        "job": asdict(job),
-        **found,
-        "val": trained.fitted[-1].best,
-        "steps": sum(fitted.steps for fitted in trained.fitted),
-        "seconds": sum(fitted.seconds for fitted in trained.fitted),
-        "parameters": sum(p.numel() for p in trained.model.parameters()),
-        "log": trained.fitted[-1].history,
+        "test": figures,
+        "recall": in_corpus(run, test) | alone,
+        "query_seconds": answered / len(test.queries),
     }
-    write_json(bench.result_file(job.name), found, indent=1)
+    write_run(run, bench.run_file(job.name))
+    write_json(bench.result_file(job.name), {"job": asdict(job), **found, **_figures(trained)}, indent=1)
+    return job.name, time.perf_counter() - started, figures["nDCG@20,IoU>=0.5"]
 
 
-def _with_relevant_pairs(how: Any, split: Split, theta: float) -> Any:
-    """The recipe with potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
+def _train(bench: Bench, job: Job) -> TrainedModel:
+    """The job's model, with its calibration and its card; an interrupted training goes on."""
+    world, out = bench.world, bench.model(job.name)
+    overrides = list(job.overrides)
+    if job.relevant:
+        path = bench.out / "relevant" / f"{job.name}.npz"
+        _write_relevant_pairs(world.split("train", job.top), job.relevant, path)
+        overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
+    return train_model(
+        job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
+        train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
+        stage1=bench.built_on(job), segments=bench.segments, overrides=overrides,
+        resume=any((out / "run").glob("**/state.pt")),
+    )  # fmt: skip
+
+
+def _figures(trained: TrainedModel) -> dict[str, Any]:
+    """What a training says of itself."""
+    fitted = trained.trained.fitted
+    return {
+        "val": fitted[-1].best,
+        "steps": sum(phase.steps for phase in fitted),
+        "seconds": sum(phase.seconds for phase in fitted),
+        "parameters": sum(p.numel() for p in trained.trained.model.parameters()),
+        "log": fitted[-1].history,
+    }
+
+
+def _write_relevant_pairs(split: Split, theta: float, path: Path) -> None:
+    """Potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
     from moviola.datasets.building.phrases import load_chunker
-    from moviola.datasets.building.relevant_pairs import encode_parts, parts_of, relevant_pairs
+    from moviola.datasets.building.relevant_pairs import (
+        encode_parts,
+        parts_of,
+        relevant_pairs,
+        write_relevant_pairs,
+    )
     from moviola.encoders import load_sentence_encoder
 
     captions = split.pairs.captions
     embed, chunk = load_sentence_encoder("minilm"), load_chunker("rules", captions)
     parts = parts_of(captions, "np-vp", chunk)
     sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
-    pairs = relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta)
-    return replace(cast("Any", how), relevant=pairs)
+    write_relevant_pairs(relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta), path)

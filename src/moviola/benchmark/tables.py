@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from moviola.benchmark.bounds import upper_bounds
-from moviola.benchmark.findings import FINE, MAIN, OVER, Findings
-from moviola.benchmark.plan import CONQUERS, LONG, SEEDED, STRATEGIES
+from moviola.benchmark.findings import FINE, MAIN, OVER, Findings, MiddleClip
+from moviola.benchmark.plan import CONQUERS, LONG, SEEDED, STRATEGIES, jobs
 from moviola.benchmark.run import IN_VIDEO
 from moviola.measures import Results, Run, compare, read_run, temporal_nms
-from moviola.models.pretrained import from_pretrained
-from moviola.training.recipes import MEASURES, judge
-from moviola.training.registry import recipe
-from moviola.training.segments import embed_segments, mean_pooled, proposals_of, recall
+from moviola.retrieval import MeanPooling, Retrieval
+from moviola.training.experiment import AnsweringModel
+from moviola.training.judging import MEASURES, judge
+from moviola.training.tasks.segments import recall
 
 __all__ = ["NAMES", "TABLES", "Table"]
 
@@ -84,16 +82,16 @@ def _main(found: Findings) -> Table:
 
 
 def _random(found: Findings) -> Run:
-    draw, clips = np.random.default_rng(0), found.test.clips
+    draw, features = np.random.default_rng(0), found.test.features
     queries = len(found.test.queries)
-    video = draw.integers(len(clips.videos), size=(queries, 40))
+    video = draw.integers(len(features), size=(queries, 40))
     length = draw.uniform(4, 16, size=video.shape)
-    start = draw.uniform(0, 1, size=video.shape) * np.maximum(clips.durations[video] - length, 0)
+    start = draw.uniform(0, 1, size=video.shape) * np.maximum(features.durations[video] - length, 0)
     return Run.from_columns(
         np.repeat(np.array(found.test.queries.query_ids, dtype=object), 40),
-        np.array(clips.videos, dtype=object)[video.ravel()],
+        np.array(features.video_ids, dtype=object)[video.ravel()],
         start.ravel(),
-        np.minimum(start + length, clips.durations[video]).ravel(),
+        np.minimum(start + length, features.durations[video]).ravel(),
         np.tile(np.arange(40, 0, -1.0), queries),
     )
 
@@ -216,7 +214,7 @@ def _stages(found: Findings) -> Table:
 
 
 def _thinned(found: Findings) -> Table:
-    """The same answers after temporal suppression, which Reel and PREM have and the others' papers lack."""
+    """The same answers after temporal suppression, which refiners and PREM have, and others lack."""
     rows: list[Row] = []
     for model in (*BASELINES, *REFINERS):
         name = f"{model}-n{found.preset.top}"
@@ -236,62 +234,55 @@ def _thinned(found: Findings) -> Table:
 
 def _counts(found: Findings) -> Table:
     rows: list[Row] = []
-    top = found.preset.top
-    reel = _trained(found, f"reel-n{top}")
+    reel = _answering(found, f"reel-n{found.preset.top}")
     for count in (c for c in COUNTS if c <= len(found.grid)):
         proposals = found.proposals(count=count)
         coarse = judge(found.run(proposals), found.test)
         fine: Row = ("–",)
         if reel:
-            run = recipe("reel").run(reel, replace(found.test, proposals=proposals))
+            run = reel.recipe.run(reel.model, replace(found.test, proposals=proposals), reel.how)
             fine = _cells(judge(run, found.test), [MAIN])
-        mean = float(np.mean([len(own) for own in proposals]))
+        mean = float(np.diff(proposals.offsets).mean())
         bound = f"{found.bound_of(proposals):.4f}"
         rows.append((str(count), f"{mean:.1f}", *_cells(coarse, [MAIN]), *fine, bound))
     head = ("segments", "proposals a query", f"SP {MAIN}", f"Reel {MAIN}", "PUB")
     return Table("Number of segments (SPR, Table 6)", head, rows)
 
 
-def _trained(found: Findings, name: str) -> torch.nn.Module | None:
-    return from_pretrained(found.bench.model(name)) if found.done(name) else None
+def _answering(found: Findings, name: str) -> AnsweringModel | None:
+    """A job's model, if it is done."""
+    planned = {job.name: job for job in jobs(found.preset)}
+    return found.bench.answering(planned[name]) if found.done(name) else None
+
+
+RECALL_DEPTHS = (50, 100, 200)
 
 
 def _untrained(found: Findings) -> Table:
     """CLIP without training, and what stage 1 learns from what (SPR, Table 7)."""
-    shares = found.grid.shares(found.test.pairs)
-    queries = found.test.queries.vectors
-    middle = F.normalize(found.grid.frames[:, found.grid.length // 2], dim=-1)
-    systems = {"CLIP, one frame": (queries, middle), "CLIP, mean pooled": (queries, mean_pooled(found.grid))}
+    systems = {
+        "CLIP, one frame": found.retrieval_of(MiddleClip()),
+        "CLIP, mean pooled": found.retrieval_of(MeanPooling()),
+    }
     trained = {f"trained, top {top}, share 0.3": f"spr-stage1-n{top}" for top in found.preset.tops}
     trained |= {
         f"trained, top {found.preset.top}, share {share}": f"spr-stage1-share{share}"
         for share in (0.1, 0.5, 0.7)
     }
-    for label, name in trained.items():
-        if found.done(name):
-            model = found.stage1(name)
-            with torch.inference_mode():
-                systems[label] = (model.encode_queries(queries), embed_segments(model, found.grid))
-    rows: list[Row] = []
-    for label, (asked, segments) in systems.items():
-        scores = (F.normalize(asked, dim=-1) @ segments.T).numpy()
-        proposals = proposals_of(F.normalize(asked, dim=-1), segments, found.grid, count=found.bench.segments)
-        values = judge(found.run(proposals), found.test)
-        recalls = (f"{recall(scores, shares, k):.4f}" for k in (50, 100, 200))
-        rows.append((label, *recalls, *_cells(values, OVER)))
-    head = (
-        "stage 1",
-        "recall@50",
-        "recall@100",
-        "recall@200",
-        *OVER,
-    )
-    return Table(
-        "CLIP without training against trained (SPR, Table 7)",
-        head,
-        rows,
-        "Recall of segments is weighted by overlap.",
-    )
+    systems |= {label: found.retrieval(name) for label, name in trained.items() if found.done(name)}
+    rows = [(label, *_retrieved(found, retrieval)) for label, retrieval in systems.items()]
+    head = ("stage 1", *(f"recall@{k}" for k in RECALL_DEPTHS), *OVER)
+    text = "Recall of segments is weighted by overlap."
+    return Table("CLIP without training against trained (SPR, Table 7)", head, rows, text)
+
+
+def _retrieved(found: Findings, retrieval: Retrieval) -> Row:
+    """Recall of segments, and what their proposals are worth."""
+    queries = found.test.queries
+    deep = replace(retrieval, segments=max(RECALL_DEPTHS)).hits(queries)
+    best, shares = found.grid.rows_of(deep), found.grid.shares(found.test.pairs)
+    values = judge(found.run(retrieval.proposals(queries)), found.test)
+    return (*(f"{recall(best, shares, k):.4f}" for k in RECALL_DEPTHS), *_cells(values, OVER))
 
 
 def _jobs_table(
@@ -395,8 +386,8 @@ def _cost(found: Findings) -> Table:
                          f"{1000 * r['query_seconds']:.1f}"))  # fmt: skip
     text = (
         "One thread of a shared machine each. The time of a query is that of the whole test run, encoding "
-        "the videos (or windows, each once for all queries) included; `benchmarks/refiners.py` times what is "
-        "left online."
+        "the videos (or windows, each once for all queries) included, proposals not; "
+        "`benchmarks/refiners.py` times what is left online."
     )
     return Table("Cost", ("model", "parameters", "steps", "seconds of training", "ms a query"), rows, text)
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from moviola.datasets.gridhouse.dataset import SHARES, build
+from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
-from moviola.training.data import FeatureFolder
-from moviola.training.recipes import Split
+from moviola.features import FeatureFolder
+from moviola.files.rows import read_json
+from moviola.training.data import Split
 
 __all__ = ["World", "prepare"]
 
-PAIRS = "train_top40.json"
+_PAIRS = {"train": "train_top40.json", "val": "val.json", "test": "test.json"}
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,13 @@ class World:
         first, second = (round(share * len(names)) for share in (SHARES[0], SHARES[0] + SHARES[1]))
         return {"train": names[:first], "val": names[first:second], "test": names[second:]}[split]
 
+    def pairs(self, split: str) -> Path:
+        """The pair file of a split: "train", "val" or "test"."""
+        return self.folder / "films" / _PAIRS[split]
+
     def split(self, name: str, top: int | None = None) -> Split:
-        """Queries about, and moments of, the films of a split alone; ``top`` moments a training query."""
-        path = self.folder / "films" / (PAIRS if name == "train" else f"{name}.json")
-        return Split.read(self.features, path, self.videos(name), top=top)
+        """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""
+        return Split.read(self.features, self.pairs(name), self.videos(name), top=top)
 
 
 def prepare(
@@ -56,24 +60,24 @@ def prepare(
     Raises:
         InvalidValue: the folder holds a world of other films.
     """
-    from moviola.cli.training_features import export_features
+    from moviola.library import export_features
     from moviola.media import write_video
     from moviola.search import Library
 
-    films, features = folder / "films", folder / "features" / "features.json"
-    if not features.is_file():
+    films, world = folder / "films", World(folder)
+    if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
         build(films, videos=videos, seed=seed, workers=workers, write_video=write_video)
         tell("encoding their frames")
         with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
             library.index(films / "videos")
-        tell("exporting features")
-        names = (PAIRS, "val.json", "test.json")
-        export_features(folder / "library", [films / name for name in names], folder / "features")
-    there = json.loads((films / "gridhouse.json").read_text())
+            tell("exporting features")
+            texts = [text for name in _PAIRS for _, _, text, _ in ranked_rows(world.pairs(name))]
+            export_features(library.store, texts, folder / "features")
+    there = read_json(films / "gridhouse.json")
     if (there["videos"], there["seed"]) != (videos, seed):
         raise InvalidValue(
             f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
             "give another folder"
         )
-    return World(folder)
+    return world

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+from moviola.errors import NotFound
 
 features = typer.Typer(help="Feature files of data sets: converting and checking them.", no_args_is_help=True)
 app.add_typer(features, name="features")
@@ -31,9 +32,9 @@ def convert_(
 
     Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
 
-    From Python: `moviola.datasets.features.convert`.
+    From Python: `moviola.features.convert`.
     """
-    from moviola.datasets.features import convert, open_features
+    from moviola.features import convert, open_features
 
     made = convert(open_features(source), out)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
@@ -57,12 +58,13 @@ def check(
 
     Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr --seconds 1.5`
 
-    From Python: `moviola.datasets.features.check_features`.
+    From Python: `moviola.datasets.feature_check.check_features`.
     """
     from collections import Counter
 
-    from moviola.datasets.features import check_features, open_features
+    from moviola.datasets.feature_check import check_features
     from moviola.datasets.readers import read_annotations
+    from moviola.features import open_features
 
     flaws = check_features(
         open_features(source), read_annotations(annotations, kind, durations), seconds, dim=dim
@@ -94,17 +96,26 @@ def from_library(
     Example: `moviola features from-library lib --annotations world/train_top20.json --annotations
     world/val.json --out features`
 
-    From Python: `moviola.cli.training_features.export_features`.
+    From Python: `moviola.library.export_features`; `moviola.training.experiment.train_model` needs no export.
     """
-    from moviola.cli.training_features import export_features
+    from moviola.datasets.readers import ranked_rows
+    from moviola.library import LibraryStore, export_features
 
-    made = export_features(library, annotations, out)
+    texts = [text for path in annotations for _, _, text, _ in ranked_rows(path)]
+    with LibraryStore(library, read_only=True) as store:
+        made = export_features(store, texts, out)
+    about, clips = made.facts, int(made.videos().counts.sum())
+    found = {
+        "videos": len(made.durations), "frames": clips, "dim": about.visual_dim,
+        "queries": len(dict.fromkeys(texts)), "subtitles": about.subtitle_dim,
+        "clip_seconds": about.clip_seconds, "out": str(out),
+    }  # fmt: skip
     if json:
-        emit_json(made)
+        emit_json(found)
     else:
         console.print(
-            f"{out}: {made['videos']:,} videos, {made['frames']:,} frames of {made['dim']} every "
-            f"{made['clip_seconds']:g} s; {made['queries']:,} queries; subtitles of {made['subtitles']} each",
+            f"{out}: {found['videos']:,} videos, {clips:,} frames of {about.visual_dim} every "
+            f"{about.clip_seconds:g} s; {found['queries']:,} queries; subtitles of {about.subtitle_dim} each"
         )
 
 
@@ -161,34 +172,45 @@ def from_files(
     --annotations train_top20.json --annotations val.json --annotations test.json --durations
     video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
 
-    From Python: `moviola.cli.training_features.gather_features`.
+    From Python: `moviola.features.gathering.gather_features`.
     """
-    from moviola.cli.training_features import Source, Sources, gather_features
+    from moviola.datasets.readers import read_query_keys, read_video_corpus
+    from moviola.features.gathering import Published, PublishedFiles, gather_features
     from moviola.training.data import read_videos
 
-    sources = Sources(
-        tuple(map(Source.open, visual)),
-        Source.open(queries),
-        key,
-        Source.open(subtitles) if subtitles else None,
-        Source.open(query_vectors) if query_vectors else None,
+    seconds = read_video_corpus(durations)
+    chosen = read_videos(videos) if videos else list(seconds)
+    if unknown := [name for name in chosen if name not in seconds]:
+        raise NotFound(f"{durations}: no duration of {len(unknown):,} videos, the first {unknown[0]!r}")
+    texts = read_query_keys(annotations, key)
+    files = PublishedFiles(
+        tuple(map(Published.open, visual)),
+        Published.open(queries),
+        Published.open(subtitles) if subtitles else None,
+        Published.open(query_vectors) if query_vectors else None,
     )
     made = gather_features(
-        sources, out, annotations=annotations, durations=durations,
-        videos=read_videos(videos) if videos else None, clip_seconds=clip_seconds,
+        files, out, queries=texts, key=key, durations={name: seconds[name] for name in chosen},
+        clip_seconds=clip_seconds,
         segment_clips=segment_clips or max(1, round(SEGMENT_SECONDS / clip_seconds)),
-        encoder=(encoder, revision), raw=raw, tokens=tokens, slack=slack,
+        encoder=(encoder, revision), raw=raw, max_tokens=tokens, slack=slack,
     )  # fmt: skip
-    if made["odd"]:
+    about = made.folder.facts
+    found = {
+        "videos": len(chosen), "frames": made.clips, "dim": about.visual_dim, "queries": len(texts),
+        "query_dim": about.query_dim, "subtitles": about.subtitle_dim, "clip_seconds": clip_seconds,
+        "odd": list(made.odd), "out": str(out),
+    }  # fmt: skip
+    if made.odd:
         note(
-            f"{len(made['odd']):,} videos have over two rows more or less than their duration asks for, the "
-            f"first {made['odd'][0]!r}"
+            f"{len(made.odd):,} videos have over two rows more or less than their duration asks for, the "
+            f"first {made.odd[0]!r}"
         )
     if json:
-        emit_json(made)
+        emit_json(found)
     else:
         console.print(
-            f"{out}: {made['videos']:,} videos, {made['frames']:,} clips of {made['dim']} every "
-            f"{made['clip_seconds']:g} s; {made['queries']:,} queries of {made['query_dim']}; subtitles of "
-            f"{made['subtitles']} each",
+            f"{out}: {found['videos']:,} videos, {made.clips:,} clips of {about.visual_dim} every "
+            f"{clip_seconds:g} s; {found['queries']:,} queries of {about.query_dim}; subtitles of "
+            f"{about.subtitle_dim} each"
         )

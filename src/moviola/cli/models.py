@@ -86,7 +86,7 @@ def convert(
 
         moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
 
-    From Python: `moviola.models.pretrained.convert_checkpoint`.
+    From Python: `moviola.models.releases.convert_checkpoint`.
     """
     from moviola.models.releases import convert_checkpoint
 
@@ -149,7 +149,7 @@ def show(
 
 def _facts(folder: Path) -> dict[str, Any]:
     """The facts of a model folder, which is loaded to see that it is whole."""
-    from moviola.library.trained import revision_of
+    from moviola.models.pretrained import revision_of
     from moviola.models.pretrained import from_pretrained, read_description
 
     about, model = read_description(folder), from_pretrained(folder)

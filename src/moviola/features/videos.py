@@ -176,7 +176,7 @@ class VideoFeatures:
         return replace(self, subtitles=None)
 
     def with_fresh_cache(self, most_bytes: int = 1 << 32) -> VideoFeatures:
-        """The same videos with an empty cache of so many bytes in memory, for a model whose weights change."""
+        """The same videos with an empty cache in memory, for a model whose weights change."""
         return replace(self, cache=MemoryCache(most_bytes))
 
     def clip_spans(

@@ -10,7 +10,7 @@ import numpy as np
 
 from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
-from moviola.library import LibraryStore, View
+from moviola.library import LibraryStore, View, Viewer
 from moviola.retrieval import Moments, Refiner, Retrieval
 from moviola.search.cues import CueSearch
 from moviola.search.found import Found
@@ -35,7 +35,7 @@ class Searcher:
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
         self.refiner: Refiner | None = None
-        self._cues = CueSearch(store)
+        self._viewer, self._cues = Viewer(store), CueSearch(store)
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval]] = {}
 
@@ -57,7 +57,7 @@ class Searcher:
         for query in queries:
             if not query.text.strip():
                 raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
-        view = self._store.view()
+        view = self._viewer.view()
         rows = None if videos is None else {self._store.catalogue.video(video).row for video in videos}
         visual, said = self._evidence(by)
         seen = self._by_pictures(view, queries, rows, refine) if visual else [[] for _ in queries]

@@ -99,7 +99,7 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
 
 
 def calibration_of(
-    recipe: Recipe, model: nn.Module, val: Split, how: AnswerSettings = AnswerSettings()
+    recipe: Recipe, model: nn.Module, val: Split, how: AnswerSettings
 ) -> dict[str, Any] | None:
     """What ``config.json`` is to keep of a refiner's scores.
 

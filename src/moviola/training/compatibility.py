@@ -29,8 +29,8 @@ def require_same_encoder(folder: Path, about: Description, facts: SourceFacts) -
     theirs = about.extra.get("encoder", ours[0]), about.extra.get("encoder_revision", ours[1])
     if theirs != ours:
         raise EncoderMismatch(
-            f"{folder}: trained on features of {theirs[0]} (revision {theirs[1]}), but these are of {ours[0]} "
-            f"(revision {ours[1]}); give features of the same encoder, or train anew"
+            f"{folder}: trained on features of {theirs[0]} (revision {theirs[1]}), but these are of "
+            f"{ours[0]} (revision {ours[1]}); give features of the same encoder, or train anew"
         )
     if about.extra.get("unit", facts.unit) != facts.unit:
         kinds = {True: "rows of length 1", False: "raw rows"}
@@ -48,6 +48,6 @@ def require_same_sizes(folder: Path, about: Description, recipe: Recipe, facts: 
     for name in _SIZES:
         if name in ours and theirs.get(name, ours[name]) != ours[name]:
             raise EncoderMismatch(
-                f"{folder}: a model with {name} {theirs[name]}, but these features ask for {ours[name]}; give "
-                "those that it was trained on"
+                f"{folder}: a model with {name} {theirs[name]}, but these features ask for {ours[name]}; "
+                "give those that it was trained on"
             )

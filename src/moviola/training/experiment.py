@@ -146,15 +146,14 @@ class Experiment:
         """Train, calibrate and save; arguments and errors as of :func:`train_model`."""
         how = recipe(self.name)
         _begin(out, resume, self._identity())
-        splits = [
-            split if before is None else before.complete(split, how.needs)
-            for split, before in zip((self.learned, self.val), self.built_on, strict=True)
-        ]
+        before, before_val = self.built_on
+        learned = self.learned if before is None else before.complete(self.learned, how.needs)
+        val = self.val if before_val is None else before_val.complete(self.val, how.needs)
         trained = train(
-            how, *splits, self.settings, stage1=self.built_on[0].model if self.built_on[0] else None,
+            how, learned, val, self.settings, stage1=before.model if before else None,
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
         )  # fmt: skip
-        calibration = self._calibration(how, trained.model, splits[1])
+        calibration = self._calibration(how, trained.model, val)
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
         if self.candidates is not None:
             about["candidates"] = self.candidates
@@ -323,10 +322,13 @@ class AnsweringModel:
         )
         return cls(how, from_pretrained(folder, device), settings, built_on)
 
+    def completed(self, split: Split) -> Split:
+        """A split with what the model builds on."""
+        return split if self.built_on is None else self.built_on.complete(split, self.recipe.needs)
+
     def moments(self, split: Split) -> Moments:
         """Its answers to the queries of a split."""
-        ready = split if self.built_on is None else self.built_on.complete(split, self.recipe.needs)
-        return self.recipe.moments(self.model, ready, self.how)
+        return self.recipe.moments(self.model, self.completed(split), self.how)
 
     def run(self, split: Split) -> Run:
         """The same as measures take them; scores are matching scores, or those that search shows."""
@@ -376,8 +378,8 @@ def answer(
         videos: ids of those to search; None searches all that have features.
         stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
         segments: how many a stage 1 retrieves per query.
-        suppress_above: in [0, 1]; of two refined moments of a video that overlap more than this (IoU) the
-            better stays. 1 keeps all, as the release of SPR does.
+        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
+            better stays; 1 keeps all, as the release of SPR does.
         as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching scores.
         recipe_name: how it answers; by default what the model's folder says.
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".

@@ -87,7 +87,7 @@ class Recipe(ABC):
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The settings of the model that follow from the features."""
 
-    def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:
+    def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:  # noqa: B027 - by default
         """Take over what a new model can of the stage 1 that it builds on; most take nothing."""
 
     @abstractmethod
@@ -100,9 +100,9 @@ class Recipe(ABC):
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The model's answers to the queries of a split; it is in evaluation mode."""
 
-    def run(self, model: nn.Module, split: Split, how: AnswerSettings = AnswerSettings()) -> Run:
+    def run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
         """:meth:`moments` with the model's own matching scores, as measures take them."""
-        return run_of(self.moments(model, split, how), split)
+        return run_of(self.moments(model, split, how or AnswerSettings()), split)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import EndpointFailure
+from moviola.datasets.building.embeddings import TextEncoder, unit_rows
 from moviola.datasets.building.person_names import NameLexicon
 from moviola.datasets.building.rewriting import find_names, rewrite
 from moviola.errors import InvalidValue
@@ -26,7 +25,7 @@ from moviola.files.rows import read_csv, read_json_lines, text
 from moviola.files.writing import write_csv
 
 __all__ = [
-    "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "TextEncoder", "by_rules", "make_imprecise",
+    "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "by_rules", "make_imprecise",
     "read_journal", "read_review", "with_captions", "write_review",
 ]  # fmt: skip
 
@@ -41,13 +40,6 @@ _GIVE_UP = 3
 
 Rewriter = Callable[[Sequence[str], float], list[str]]
 """Captions and a temperature to one rewrite each."""
-
-
-class TextEncoder(Protocol):
-    """What is needed of a sentence encoder."""
-
-    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of texts, (n, d) float32, of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +65,8 @@ class Check:
         changed = [place for place in range(len(captions)) if captions[place] != rewrites[place]]
         similarity = np.ones(len(captions))
         if changed:
-            before = _normal(self.encoder.encode_text([captions[place] for place in changed]))
-            after = _normal(self.encoder.encode_text([rewrites[place] for place in changed]))
+            before = unit_rows(self.encoder.encode_text([captions[place] for place in changed]))
+            after = unit_rows(self.encoder.encode_text([rewrites[place] for place in changed]))
             similarity[changed] = np.sum(before * after, axis=1)
         return [
             Rewrite(caption, new, round(float(value), 4), tuple(find_names(new, self.lexicon)))
@@ -84,11 +76,6 @@ class Check:
     def passes(self, judged: Rewrite) -> bool:
         """Whether the meaning is kept and no name is left."""
         return judged.similarity >= self.threshold and not judged.names
-
-
-def _normal(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    normal: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.datasets.building.embeddings import TextEncoder, embed
 from moviola.datasets.building.phrases import Chunker
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
@@ -37,13 +37,6 @@ __all__ = [
 ]
 
 _BLOCK = 1024
-
-
-class TextEncoder(Protocol):
-    """What is needed of a sentence encoder."""
-
-    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of texts, (n, d) float32, L2-normalised."""
 
 
 def _sentence(caption: str, chunk: Chunker) -> list[str]:
@@ -88,11 +81,8 @@ def parts_of(captions: Sequence[str], phi: str, chunk: Chunker) -> Parts:
 
 
 def encode_parts(parts: Parts, encoder: TextEncoder) -> NDArray[np.float32]:
-    """Embeddings of all texts, (t, d) float32; each distinct text is encoded once."""
-    distinct = list(dict.fromkeys(parts.texts))
-    place = {text: number for number, text in enumerate(distinct)}
-    vectors = encoder.encode_text(distinct)
-    return vectors[[place[text] for text in parts.texts]]
+    """Embeddings of all texts, (t, d) float32; the encoder's are L2-normalised."""
+    return embed(parts.texts, encoder)
 
 
 @dataclass(frozen=True, eq=False)

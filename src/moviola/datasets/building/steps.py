@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import ChatEndpoint
+from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
     Check,
     Outcome,
-    TextEncoder,
     by_rules,
     make_imprecise,
     read_review,
@@ -31,16 +30,8 @@ from moviola.errors import InvalidValue
 
 __all__ = [
     "Rewritten", "caption_changes", "find_candidates", "find_relevant_pairs", "pseudo_pairs",
-    "rewrite_captions", "sentence_vectors",
+    "rewrite_captions",
 ]  # fmt: skip
-
-
-def sentence_vectors(encoder: TextEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Sentence vectors of length 1, (n, d) float32; each different text is encoded once."""
-    different = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    rows = encoder.encode_text(list(different))
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return np.asarray(rows[[different[text] for text in texts]], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +129,14 @@ def pseudo_pairs(
     Returns:
         entries in TVR-Ranking's pair-file form.
     """
-    return pseudo_training_set(found, sentence_vectors(encoder, found.captions), top, held_out=held_out)
+    return pseudo_training_set(found, unit_rows(embed(found.captions, encoder)), top, held_out=held_out)
 
 
 def find_candidates(
     queries: Mapping[str, str], found: Annotations, encoder: TextEncoder, top: int
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), for people to judge (section 3.2)."""
-    rows = sentence_vectors(encoder, [*queries.values(), *found.captions])
+    rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
     return candidate_pairs(queries, found, candidates(rows[: len(queries)], rows[len(queries) :], top))
 
 

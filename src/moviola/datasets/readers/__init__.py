@@ -13,6 +13,7 @@ from moviola.datasets.readers.activitynet import read_activitynet, read_tacos
 from moviola.datasets.readers.charades import read_charades
 from moviola.datasets.readers.didemo import read_didemo
 from moviola.datasets.readers.durations import read_video_corpus
+from moviola.datasets.readers.query_keys import QUERY_KEYS, read_query_keys
 from moviola.datasets.readers.qvhighlights import read_qvhighlights
 from moviola.datasets.readers.tvr import read_tvr, write_tvr
 from moviola.datasets.readers.tvr_ranking import ranked_queries, ranked_rows, read_tvr_ranking
@@ -20,12 +21,14 @@ from moviola.errors import InvalidValue
 
 __all__ = [
     "QUERIES_OF",
+    "QUERY_KEYS",
     "READERS",
     "ranked_rows",
     "read_activitynet",
     "read_annotations",
     "read_charades",
     "read_didemo",
+    "read_query_keys",
     "read_qvhighlights",
     "read_tacos",
     "read_tvr",

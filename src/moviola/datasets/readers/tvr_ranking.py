@@ -9,7 +9,7 @@ from typing import Any
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.readers.durations import known_durations
 from moviola.errors import DataError
-from moviola.files.rows import number, read_json, read_json_lines, read_text, span, text
+from moviola.files.rows import json_rows, number, parse_json, read_text, span, text
 
 __all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking"]
 
@@ -35,10 +35,11 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
 
 def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Where a pair stands, the entry with its query, and its moment; one row is both in the older form."""
-    if not read_text(path).lstrip().startswith("["):
-        yield from ((where, row, row) for where, row in read_json_lines(path))
+    content = read_text(path)
+    if not content.lstrip().startswith("["):
+        yield from ((where, row, row) for where, row in json_rows(path, content).objects())
         return
-    for place, entry in enumerate(read_json(path), start=1):
+    for place, entry in enumerate(parse_json(path, content), start=1):
         where = f"{path}: entry {place}"
         moments = entry.get("relevant_moment") if isinstance(entry, dict) else None
         if not isinstance(moments, list):

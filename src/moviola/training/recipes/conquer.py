@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
-import numpy as np
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue

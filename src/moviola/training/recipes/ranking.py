@@ -43,15 +43,13 @@ class RankerRecipe(Recipe):
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query."""
         self.require_unscored(how)
-        return rank_corpus(
-            model, self.videos(model, split.features), self.queries(model, split.queries)
-        )
+        return rank_corpus(model, self.videos(model, split.features), self.queries(model, split.queries))
 
     def require_unscored(self, how: AnswerSettings) -> None:
         """Raises :class:`InvalidValue` where scores are asked for as `moviola search` shows them."""
         if how.scored:
             raise InvalidValue(
-                f"{self.architecture}: `moviola search` does not use it, so there are no scores that it shows; "
+                f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
                 "ask for the model's own (without --as-search)"
             )
 
@@ -80,6 +78,4 @@ def longest_candidate(clip_seconds: float) -> int:
 
 def adamw(eps: float) -> OptimizerConfig:
     """AdamW as CONQUER and PREM are trained: a constant rate of 1e-4."""
-    return OptimizerConfig(
-        name="adamw", lr=1e-4, weight_decay=0.01, warmup=0.0, schedule="constant", eps=eps
-    )
+    return OptimizerConfig(name="adamw", lr=1e-4, weight_decay=0.01, warmup=0.0, schedule="constant", eps=eps)

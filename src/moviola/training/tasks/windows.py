@@ -1,4 +1,4 @@
-"""Queries with windows of videos that hold an answer: what SPR's refiners learn from (SPR, sections 3.3, 4.7).
+"""Queries with windows of videos that hold an answer: what SPR's refiners learn from (sections 3.3, 4.7).
 
 A training window is a coarse proposal of the query that holds the pair's moment, widened like the proposals
 that the model will refine. What else a pair is compared with is a strategy, see :data:`STRATEGIES`.

@@ -1,0 +1,64 @@
+"""By which keys published features name the queries of annotation files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from moviola.datasets.readers.tvr_ranking import ranked_rows
+from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import read_json_lines, text
+
+__all__ = ["QUERY_KEYS", "read_query_keys"]
+
+
+def _by_text(path: Path) -> Iterator[tuple[str, str]]:
+    yield from ((query, query) for _, _, query, _ in ranked_rows(path))
+
+
+def _by_query_id(path: Path) -> Iterator[tuple[str, str]]:
+    yield from ((query_id, query) for _, query_id, query, _ in ranked_rows(path))
+
+
+def _by_desc_id(path: Path) -> Iterator[tuple[str, str]]:
+    for place, row in read_json_lines(path):
+        yield text(row, "desc_id", place), text(row, "desc", place)
+
+
+QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
+    "query_id": _by_query_id,
+    "desc_id": _by_desc_id,
+    "text": _by_text,
+}
+"""Keys and texts of an annotation file, by what the keys are.
+
+``query_id`` and ``text`` are of TVR-Ranking pair files, ``desc_id`` of TVR's JSON lines.
+"""
+
+
+def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
+    """Key of each query of annotation files by its text; of queries with the same text, the first one's.
+
+    Args:
+        annotations: the files.
+        key: a name in :data:`QUERY_KEYS`.
+
+    Raises:
+        InvalidValue: no such key.
+        DataError: one key stands for two texts, or there is no query.
+    """
+    if key not in QUERY_KEYS:
+        raise InvalidValue(f"key {key!r}: unknown; there are {', '.join(QUERY_KEYS)}")
+    texts: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    for path in annotations:
+        for name, query in QUERY_KEYS[key](path):
+            if texts.setdefault(name, query) != query:
+                raise DataError(
+                    f"{path}: {key} {name} is {query!r}, but was {texts[name]!r} before; give annotation "
+                    "files that belong to one file of features"
+                )
+            keys.setdefault(query, name)
+    if not keys:
+        raise DataError(f"{', '.join(map(str, annotations))}: no queries; give annotation files")
+    return keys

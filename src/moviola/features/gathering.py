@@ -1,0 +1,211 @@
+"""A folder of features from published feature files, as the papers' authors give them away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.features.folder import FeatureFolder, describe_folder, require_new_folder
+from moviola.features.published import Computed, FeatureFiles, convert, open_features
+from moviola.features.source import SourceFacts
+from moviola.features.videos import normalise_rows
+
+__all__ = ["Gathered", "Published", "PublishedFiles", "gather_features"]
+
+# More rows than this beside what its duration asks for make a video worth a look.
+_ODD_ROWS = 2
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file or folder of features, opened."""
+
+    path: Path
+    features: FeatureFiles
+
+    @classmethod
+    def open(cls, path: Path) -> Published:
+        """See :func:`moviola.features.open_features` for forms and errors."""
+        return cls(path, open_features(path))
+
+    def require(self, keys: Sequence[str], what: str) -> None:
+        """Raises :class:`NotFound` if some keys are missing; names the first."""
+        known = set(self.features.keys())
+        missing = [key for key in keys if key not in known]
+        if missing:
+            raise NotFound(
+                f"{self.path}: no features of {len(missing):,} of {len(keys):,} {what}, the first "
+                f"{missing[0]!r}; give the file that has them, or leave them out"
+            )
+
+
+@dataclass(frozen=True)
+class PublishedFiles:
+    """What a folder of features is gathered from.
+
+    Attributes:
+        visual: one or more files by video id; the rows of several are brought to length 1 each and joined.
+        queries: one row per token, by key of the query.
+        subtitles: by video id.
+        query_vectors: one row per query, appended to its tokens as the last one.
+    """
+
+    visual: tuple[Published, ...]
+    queries: Published
+    subtitles: Published | None = None
+    query_vectors: Published | None = None
+
+    @property
+    def streams(self) -> tuple[Published, ...]:
+        """All that have one row per clip."""
+        return self.visual if self.subtitles is None else (*self.visual, self.subtitles)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was written.
+
+    Attributes:
+        folder: the folder of features, opened.
+        clips: clips of all videos.
+        odd: ids of videos with over two rows more or less than their duration asks for.
+    """
+
+    folder: FeatureFolder
+    clips: int
+    odd: tuple[str, ...]
+
+
+def gather_features(
+    files: PublishedFiles,
+    out: Path,
+    *,
+    queries: Mapping[str, str],
+    key: str,
+    durations: Mapping[str, float],
+    clip_seconds: float,
+    segment_clips: int,
+    encoder: tuple[str, str],
+    raw: bool = False,
+    max_tokens: int | None = None,
+    slack: int = 0,
+) -> Gathered:
+    """Write a folder of features (:class:`moviola.features.FeatureFolder`).
+
+    Arrays are read and written one at a time; all keys and lengths are checked before. The last row of a
+    query is its sentence vector, which stage 1 of SPR and SPR_CLIP take: the file's own last row (as in files
+    of CLIP's tokens), or that of ``files.query_vectors``. Models that read tokens take it for one more.
+
+    Args:
+        files: where features are.
+        out: a new folder.
+        queries: the key of each query in ``files`` by its text.
+        key: what these keys are, for messages: "query_id", "text", …
+        durations: seconds by video id, of the videos that are taken.
+        clip_seconds: length of a clip, one row of features.
+        segment_clips: clips of a segment.
+        encoder: name and revision of what the features are; models trained on others are refused.
+        raw: models take the rows as they are; else each is brought to length 1 when it is read.
+        max_tokens: most rows of a query, with its vector; None keeps all.
+        slack: most rows by which streams may differ in one video, which is cut to the shortest.
+
+    Raises:
+        InvalidValue: ``out`` holds something, or the lengths are not of clips of ``clip_seconds``.
+        NotFound: videos or queries have no features; the first is named with how many there are.
+        DataError: a video's streams differ in length, it has no rows, or a query's vector is not one row.
+    """
+    require_new_folder(out)
+    names = tuple(durations)
+    for stream in files.streams:
+        stream.require(names, "videos")
+    counts = _clip_counts(files.streams, names, slack)
+    odd = _odd_lengths(counts, durations, clip_seconds)
+    _require_queries(files, list(queries.values()), key)
+    visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
+    rows = convert(
+        Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens)), out / "queries"
+    )
+    subtitle_dim = 0
+    if files.subtitles is not None:
+        read = files.subtitles.features.read
+        subtitle_dim = convert(
+            Computed(names, lambda name: read(name)[: counts[name]]), out / "subtitles"
+        ).dim
+    facts = SourceFacts(
+        encoder=encoder[0],
+        encoder_revision=encoder[1],
+        clip_seconds=clip_seconds,
+        segment_clips=segment_clips,
+        unit=not raw,
+        visual_dim=visual.dim,
+        subtitle_dim=subtitle_dim,
+        query_dim=rows.dim,
+    )
+    return Gathered(describe_folder(out, facts, durations), sum(counts.values()), tuple(odd))
+
+
+def _visual(files: PublishedFiles, name: str, count: int) -> NDArray[np.float32]:
+    """Rows of a video (count, d), those of several files side by side."""
+    parts = [file.features.read(name)[:count] for file in files.visual]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([normalise_rows(part) for part in parts], axis=1)
+
+
+def _query(files: PublishedFiles, key: str, max_tokens: int | None) -> NDArray[np.float32]:
+    """Rows of a query (n, d), its vector last."""
+    rows = files.queries.features.read(key)
+    if files.query_vectors is None:
+        return rows[:max_tokens]
+    vector = files.query_vectors.features.read(key)
+    return np.concatenate([rows[: None if max_tokens is None else max_tokens - 1], vector])
+
+
+def _clip_counts(streams: Sequence[Published], names: Sequence[str], slack: int) -> dict[str, int]:
+    """Clips of each video, which all streams have."""
+    counts = {}
+    for name in names:
+        rows = [stream.features.shape(name)[0] for stream in streams]
+        if min(rows) == 0:
+            raise DataError(f"{streams[rows.index(0)].path}: {name}: no rows; leave the video out (--videos)")
+        if max(rows) - min(rows) > slack:
+            said = ", ".join(f"{n} in {stream.path}" for n, stream in zip(rows, streams, strict=True))
+            raise DataError(
+                f"{name}: {said}: streams of one length are needed; --slack {max(rows) - min(rows)} cuts "
+                "videos to the shorter one"
+            )
+        counts[name] = min(rows)
+    return counts
+
+
+def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_seconds: float) -> list[str]:
+    """Videos with more or less clips than their duration asks for; an error if most are."""
+    odd = [name for name, count in counts.items() if abs(count - seconds[name] / clip_seconds) > _ODD_ROWS]
+    if 2 * len(odd) > len(counts):
+        name = odd[0]
+        raise InvalidValue(
+            f"clips of {clip_seconds:g} s: {len(odd):,} of {len(counts):,} videos have other lengths, the "
+            f"first {name!r} with {counts[name]} rows for {seconds[name]:g} s; give the seconds of a row"
+        )
+    return odd
+
+
+def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
+    """Raises unless all queries have features, and vectors that can be appended to them."""
+    files.queries.require(keys, f"queries (by {key})")
+    if files.query_vectors is not None:
+        files.query_vectors.require(keys, f"queries (by {key})")
+        _require_one_row(files.query_vectors, files.queries, keys)
+
+
+def _require_one_row(vectors: Published, queries: Published, keys: Iterable[str]) -> None:
+    """Raises :class:`DataError` if a vector cannot be appended to its query's tokens."""
+    for key in keys:
+        shape, dim = vectors.features.shape(key), queries.features.shape(key)[1]
+        if shape != (1, dim):
+            raise DataError(f"{vectors.path}: {key}: shape {shape}; one row of {dim} is expected")
