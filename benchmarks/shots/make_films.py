@@ -88,7 +88,7 @@ class Transition:
 
 @dataclass
 class Film:
-    """A film: its file, frames a second, shots and the transitions between them; frames are counted from 0."""
+    """A film: its file, frames a second, shots and what lies between; frames are counted from 0."""
 
     file: str
     rate: float

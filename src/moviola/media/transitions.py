@@ -139,7 +139,8 @@ def cuts(times: Floats, pictures: Pictures) -> list[int]:
 
 def _steps(flat: NDArray[np.float32]) -> Floats:
     """(n - 1,) mean distance of each picture from the one before."""
-    return np.abs(np.diff(flat, axis=0)).mean(axis=1, dtype=np.float64)
+    steps: Floats = np.abs(np.diff(flat, axis=0)).mean(axis=1, dtype=np.float64)
+    return steps
 
 
 def _coarse(pictures: Pictures) -> NDArray[np.float32]:
