@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.calibration import Chance, Scale
-from moviola.retrieval.proposals import Hits, Proposals, merged_apart, propose
+from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
@@ -106,12 +106,14 @@ class Retrieval:
 
     def proposals(self, queries: QueryFeatures, *, within: Integers | None = None) -> Proposals:
         """Coarse moments of each query (SPR, section 3.2); arguments as of :meth:`hits`."""
-        return propose(
+        found = propose(
             self.hits(queries, within=within),
             self.features,
             self.segment_clips,
             apart=merged_apart(len(self.index)),
         )
+        longest = None if self.refiner is None else self.refiner.longest_shot
+        return found if longest is None else cut_at_shots(found, self.features, longest)
 
     def _ids_of(self, videos: Integers) -> Integers:
         ids = self.index.ids()
