@@ -159,6 +159,20 @@ def test_rooms_import_only_what_the_design_allows() -> None:
     settled(wrong, KNOWN_IMPORTS)
 
 
+def test_the_table_of_rooms_says_the_same() -> None:
+    """DESIGN.md lists the rooms that are there, and what each may import."""
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    table = text.partition("[start:rooms]")[2].partition("[end:rooms]")[0]
+    said: dict[str, set[str] | None] = {}
+    for row in re.findall(r"^\| (`.+?) \| .* \| (.+) \|$", table, re.MULTILINE):
+        imports = None if row[1].startswith("all") else {word for word in row[1].split(", ") if word != "–"}
+        said |= dict.fromkeys(re.findall(r"`(\w+)", row[0]), imports)
+    rooms = {room_of(path) for path in MODULES} - {"__init__", "__main__"}
+    assert said.keys() == rooms
+    listed = {room: imports for room, imports in said.items() if imports is not None and room not in BASE}
+    assert listed == {room: MAY_IMPORT[room] - BASE for room in listed}
+
+
 def test_no_cycles_between_modules() -> None:
     """Imports form no cycle, late ones counted: a late import hides a cycle, it does not undo it."""
     graph = {name_of(path): set(imports_of(path)) & NAMES - {name_of(path)} for path in MODULES}

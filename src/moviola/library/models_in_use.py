@@ -27,6 +27,7 @@ from moviola.retrieval import (
     CurveRefiner,
     MeanPooling,
     Refiner,
+    ShotRefiner,
     Stage1,
     load_refiner,
     load_stage1,
@@ -283,6 +284,6 @@ class ModelsInUse:
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
-            return CurveRefiner(**encoder.curve) if encoder else CurveRefiner()
+            return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
         folder = require_intact(self._library, "refiner", self._settings)
         return load_refiner(folder, self._settings.refiner_revision, encoder.device)
