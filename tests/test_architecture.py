@@ -84,7 +84,7 @@ LONGER: dict[str, str] = {}
 
 # ---- what the source does not keep yet: entries are only ever taken out ------------------------------------
 
-KNOWN_IMPORTS = {}
+KNOWN_IMPORTS: set[str] = set()
 """Wrong arrows."""
 KNOWN_CYCLES = {("moviola.library.indexes", "moviola.library.store")}
 """Imports, (from, to), that close a cycle."""

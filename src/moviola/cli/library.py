@@ -42,7 +42,10 @@ def index_(
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: Annotated[
         str | None,
-        typer.Option(help="Visual encoder of a new library: demo, a hub id, a folder, or none."),
+        typer.Option(
+            help="Visual encoder of a new library: a name that `moviola models list` shows, a hub id, a folder, "
+            "or none; by default the best on this machine."
+        ),
     ] = None,
     sentences: Annotated[
         str | None,
@@ -63,7 +66,7 @@ def index_(
 ) -> None:
     """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
 
-    Example: `moviola index ~/Videos --encoder openai/clip-vit-large-patch14`
+    Example: `moviola index ~/Videos`
 
     From Python: `moviola.Library.index`.
     """
@@ -71,7 +74,7 @@ def index_(
 
     with Library(
         library,
-        encoder=encoder,
+        encoder=encoder or _encoder_of_new(library),
         sentence_encoder=sentences,
         segment_seconds=segment_seconds,
         frame_rate=frame_rate,
@@ -89,6 +92,18 @@ def index_(
         _print_report(report, library, count)
     if report.refused or report.partial or report.subtitle_problems:
         leave_partial()
+
+
+def _encoder_of_new(library: Path) -> str | None:
+    """The best encoder for a library that is not there yet, said aloud; None for one that has its own."""
+    from moviola.encoders import best_encoder
+    from moviola.library.settings import SETTINGS_FILE
+
+    if (library / SETTINGS_FILE).is_file():
+        return None
+    best = best_encoder()
+    note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
+    return best.name
 
 
 class _IndexProgress:

@@ -9,7 +9,6 @@ puts the odd pixel behind.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from torch.nn import functional as F
 
 from moviola.errors import DataError
 
-__all__ = ["SCALES", "EfficientNetLite", "Scale", "read_weights"]
+__all__ = ["EfficientNetLite", "read_weights"]
 
 
 class Stage(NamedTuple):
@@ -44,20 +43,6 @@ STAGES = (
 """EfficientNet-B0 (Tan and Le 2019, Table 1)."""
 
 STEM, HEAD = 32, 1280
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How one network of the line differs from the smallest: factors of channels and of blocks, and the
-    pixels of the side of the square pictures that it was trained on."""
-
-    width: float
-    depth: float
-    pixels: int
-
-
-SCALES = {"lite0": Scale(1.0, 1.0, 224), "lite1": Scale(1.0, 1.1, 240), "lite2": Scale(1.1, 1.2, 260)}
-"""The networks whose weights a package carries."""
 
 
 class SameConv(nn.Conv2d):
@@ -104,18 +89,18 @@ class EfficientNetLite(nn.Module):
     """A classifier of pictures into the 1,000 classes of ImageNet (ILSVRC 2012), for inference.
 
     Args:
-        scale: one of :data:`SCALES`.
+        width, depth: factors of channels and of blocks of EfficientNet-B0.
     """
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, width: float, depth: float) -> None:
         super().__init__()
         self.conv_stem = SameConv(3, STEM, 3, 2)
         self.bn0 = _norm(STEM)
         blocks, channels = [], STEM
         for place, stage in enumerate(STAGES):
             ends = place in (0, len(STAGES) - 1)
-            repeats = stage.repeats if ends else math.ceil(stage.repeats * scale.depth)
-            outputs = _scaled(stage.channels, scale.width)
+            repeats = stage.repeats if ends else math.ceil(stage.repeats * depth)
+            outputs = _scaled(stage.channels, width)
             for repeat in range(repeats):
                 stride = stage.stride if repeat == 0 else 1
                 blocks.append(Block(channels, outputs, stage.kernel, stride, stage.expansion))
@@ -143,13 +128,17 @@ class EfficientNetLite(nn.Module):
         return logits
 
 
-def read_weights(scale: Scale, path: Path) -> EfficientNetLite:
+def read_weights(path: Path, width: float, depth: float) -> EfficientNetLite:
     """A network with the weights of a package, in inference mode; nothing in the file is executed.
+
+    Args:
+        path: the package's ``.pth``.
+        width, depth: of the network that the weights belong to.
 
     Raises:
         DataError: the file cannot be read, or holds the weights of something else.
     """
-    network = EfficientNetLite(scale)
+    network = EfficientNetLite(width, depth)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         network.load_state_dict({name.replace("._", ".").lstrip("_"): value for name, value in state.items()})

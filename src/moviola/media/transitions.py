@@ -36,6 +36,9 @@ _FINE_STEP, _FINE_FACTOR = 14.0, 2.5
 _COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
 _COARSE = (3, 4)
 _AROUND = 0.4
+# A picture that was only moved by so many rows and columns, to less than half of the step, is a jerk of the
+# camera; in films of few pictures a second every pan is made of them.
+_MOVED = (3, 5)
 # A picture that returns within so many seconds to less than half the step away was only lit up.
 _FLASH = 0.4
 # Of a dissolve: least root mean square between both ends, most deviation from the straight line as a share of
@@ -131,8 +134,11 @@ def cuts(times: Floats, pictures: Pictures) -> list[int]:
     standing = [
         step + 1
         for step in np.flatnonzero((steps >= _FINE_STEP) | (coarse >= _COARSE_STEP)).tolist()
-        if _stands_out(times, steps, step, _FINE_STEP, _FINE_FACTOR)
-        or _stands_out(times, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
+        if (
+            _stands_out(times, steps, step, _FINE_STEP, _FINE_FACTOR)
+            or _stands_out(times, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
+        )
+        and not _only_moved(pictures[step], pictures[step + 1], steps[step] / 2)
     ]
     return _without_flashes(times, flat, steps, standing)
 
@@ -162,6 +168,20 @@ def _stands_out(times: Floats, steps: Floats, step: int, least: float, factor: f
     around = np.concatenate([steps[max(first, 0) : step], steps[step + 1 : stop]])
     usual = np.partition(around, -2)[-2] if len(around) > 1 else 0.0
     return bool(steps[step] >= factor * (usual + 0.5))
+
+
+def _only_moved(before: Pictures, after: Pictures, least: float) -> bool:
+    """Whether some small shift of a picture (18, 32, 3) comes nearer to another one than ``least``."""
+    height, width = before.shape[:2]
+    first, second = before.astype(np.float32), after.astype(np.float32)
+    rows, columns = _MOVED
+    for down in range(-rows, rows + 1):
+        for right in range(-columns, columns + 1):
+            ours = first[max(down, 0) : height + min(down, 0), max(right, 0) : width + min(right, 0)]
+            theirs = second[max(-down, 0) : height - max(down, 0), max(-right, 0) : width - max(right, 0)]
+            if np.abs(ours - theirs).mean() < least:
+                return True
+    return False
 
 
 def _without_flashes(

@@ -161,7 +161,7 @@ class Retrieval:
             return proposals.video, nothing, nothing, nothing, nothing
         refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
         match = np.asarray(refined.score, dtype=np.float64)
-        keep = _apart(proposals.video, refined.start, refined.end, match, self._suppress_above)
+        keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
         keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
         score = match
         if scored:
@@ -245,20 +245,3 @@ class Retrieval:
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
         zeros = np.zeros(len(keep))
         return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
-
-
-def _apart(
-    video: Integers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    match: NDArray[np.float64],
-    threshold: float,
-) -> Integers:
-    """Rows (n,) of moments of which no two in one video overlap more than ``threshold`` (IoU)."""
-    if threshold >= 1:
-        return np.arange(len(video))
-    kept = []
-    for place in np.unique(video).tolist():
-        rows = np.flatnonzero(video == place)
-        kept.append(rows[suppress(start[rows], end[rows], match[rows], threshold, keep=len(rows))])
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)

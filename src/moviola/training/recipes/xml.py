@@ -89,7 +89,9 @@ class XmlRecipe(RankerRecipe):
     def videos(self, model: XML, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
         config = model.config
-        return PooledVideos(streams(model, features), config.max_clips, endpoints=True, fixed=config.reference_padding)
+        return PooledVideos(
+            streams(model, features), config.max_clips, endpoints=True, fixed=config.reference_padding
+        )
 
 
 def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> RelevantPairs | None:
