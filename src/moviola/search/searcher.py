@@ -64,8 +64,8 @@ class Searcher:
         names = {row: video.video_id for row, video in view.videos.items()}
         answers = []
         for number, (query, moments) in enumerate(zip(queries, seen, strict=True), start=1):
-            heard = self._cues.moments(view, query.text, rows) if said else []
-            found = fused(moments, heard)
+            spoken = self._cues.moments(view, query.text, rows) if said else []
+            found = fused(moments, spoken)
             answers.append(ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score))
             if progress:
                 progress(number)
