@@ -29,6 +29,8 @@ class QueryFeatures:
         rows: (n, d) float16 each, n >= 1, one row per token; the last row stands for the whole text. A query
             of which only the whole is known has that one row.
         max_tokens: most tokens that :meth:`tokens` gives.
+        segment_vectors: (Q, d') float32, L2-normalised, where the queries stand among the segments of an
+            index, for queries that are no texts, of which a stage 1 could not say it; None otherwise.
         unit: bring each row to length 1, see :class:`moviola.features.videos.VideoFeatures`.
     """
 
@@ -37,6 +39,7 @@ class QueryFeatures:
     rows: tuple[NDArray[np.float16], ...]
     max_tokens: int = MAX_TOKENS
     unit: bool = True
+    segment_vectors: NDArray[np.float32] | None = None
 
     @classmethod
     def of(
@@ -86,4 +89,5 @@ class QueryFeatures:
         places = np.asarray(queries, dtype=np.int64).tolist()
         columns = (self.query_ids, self.texts, self.rows)
         ids, texts, rows = (tuple(column[place] for place in places) for column in columns)
-        return replace(self, query_ids=ids, texts=texts, rows=rows)
+        own = None if self.segment_vectors is None else self.segment_vectors[places]
+        return replace(self, query_ids=ids, texts=texts, rows=rows, segment_vectors=own)

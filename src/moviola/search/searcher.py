@@ -11,7 +11,7 @@ import numpy as np
 from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View
-from moviola.retrieval import Moments, Refiner, Retrieval
+from moviola.retrieval import Moments, Refiner, Retrieval, Scope
 from moviola.search.cues import CueSearch
 from moviola.search.found import Found
 from moviola.search.fusion import fused, ranked
@@ -87,7 +87,7 @@ class Searcher:
         retrieval = self.retrieval(view, refine=refine)
         if not queries or not len(retrieval.index):
             return [[] for _ in queries]
-        within = None if rows is None else np.flatnonzero(np.isin(view.features.keys, list(rows)))
+        within = None if rows is None else Scope.whole(np.flatnonzero(np.isin(view.features.keys, list(rows))))
         found = retrieval.moments(self._encoded(queries, retrieval.refiner), within=within)
         return [_found(view, found, query) for query in range(len(queries))]
 
