@@ -52,7 +52,7 @@ CLIPS, TOKENS = 128, 30
 LEAST_RATIO = 2.0
 CLIP_SECONDS = 1.5
 SIZES = {"visual": 1024, "subtitles": 768, "queries": 768}
-LONGEST = {"xml": "max_clips", "reloclnet": "max_clips", "spr-relo": "max_clips"}
+MODELS = ("xml", "reloclnet", "spr-relo")
 """What each model calls the most clips that it takes."""
 
 
@@ -178,7 +178,7 @@ PLAIN: dict[type[Any], type[Any]] = {PairTask: PlainPairs, RefinerTask: PlainWin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--models", nargs="+", choices=list(LONGEST), default=list(LONGEST))
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--videos", type=int, default=600)
     parser.add_argument("--steps", type=int, default=5, help="steps of each, in turn")
     parser.add_argument("--batch", type=int, default=64)
@@ -247,7 +247,7 @@ def task_of(name: str, split: Split, options: argparse.Namespace) -> Any:
         how,
         overrides=[
             "model.dropout=0.0",
-            f"model.{LONGEST[name]}={CLIPS}",
+            f"model.max_clips={CLIPS}",
             f"loop.batch_size={options.batch}",
             f"loop.device={options.device}",
         ],

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from moviola.training.optimizers import BertAdam
+from moviola.training.optimizers import SCHEDULES, BertAdam
+
+
+def rates_of(optimizer: BertAdam) -> list[float]:
+    """Rates that the next step will use, one per group."""
+    return [
+        group["lr"] * SCHEDULES[group["schedule"]](group["steps"] / group["total_steps"], group["warmup"])
+        for group in optimizer.param_groups
+    ]
 
 
 def test_every_step_equals_the_reference(golden: Path) -> None:
@@ -33,7 +41,7 @@ def test_every_step_equals_the_reference(golden: Path) -> None:
         for name in names:
             parameters[name].grad = torch.from_numpy(arrays[f"in/grad_{name}"][step])
         np.testing.assert_allclose(
-            optimizer.learning_rates(), [arrays["out/learning_rate"][step]] * len(names), **tolerance
+            rates_of(optimizer), [arrays["out/learning_rate"][step]] * len(names), **tolerance
         )
         optimizer.step()
         for name in names:

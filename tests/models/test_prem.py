@@ -131,7 +131,7 @@ def unread(parts: torch.nn.Module) -> set[str]:
 
 
 def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
-    """Equation 5, one set of weights a stream, padding left out."""
+    """Equation 5, one set of weights per stream, padding left out."""
     model = built(TINY).retriever
     query, mask = questions([3], 5)
     words = model.query_encoder(query, mask > 0)[0, :3]

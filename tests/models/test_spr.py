@@ -355,7 +355,7 @@ def test_a_span_is_found_where_its_probability_underflows() -> None:
 
 def test_what_the_refiner_refuses() -> None:
     model = refiner()
-    with pytest.raises(InvalidValue, match="one sentence feature a query"):
+    with pytest.raises(InvalidValue, match="one sentence feature per query"):
         model.encode_query(torch.zeros(2, 3, DIM))
     with pytest.raises(InvalidValue, match="pictures alone"):
         model.encode_context(torch.zeros(1, 3, DIM), torch.ones(1, 3), torch.zeros(1, 3, DIM))  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from moviola.training.data import FeatureFolder
-from moviola.training.recipes import Split
+from moviola.features import FeatureFolder
+from moviola.training.data import Split
 from toy_world import toy_world
 
 

@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moviola.models.calibration import Calibration
 from typer.testing import CliRunner
 
 from moviola.cli import app
 from moviola.errors import InvalidValue
 from moviola.measures import Qrels, Run
 from moviola.models.pretrained import read_description
-from moviola.training.calibration import EVIDENCE, first_answers, fit, reliability
+from moviola.retrieval import Calibration
+from moviola.retrieval.calibration import logarithm
+from moviola.training.calibration import first_answers, fit, reliability
 
 # ---- the fit -----------------------------------------------------------------------------------------------
 
 
 def chances(raw: np.ndarray, slope: float, intercept: float) -> np.ndarray:
-    return np.array([Calibration(slope, intercept).score(value) for value in raw.tolist()])
+    return Calibration(slope, intercept).scores(raw)
 
 
 @pytest.mark.parametrize(("slope", "intercept"), [(0.5, -9.0), (2.0, 1.0), (40.0, 3.0), (0.01, -2.0)])
@@ -73,9 +74,9 @@ def test_where_there_is_nothing_to_learn_there_is_no_calibration() -> None:
 
 def test_scores_rise_to_the_ends_of_what_floats_hold() -> None:
     known = Calibration(3.0, -1.0)
-    scores = [known.score(raw) for raw in (-1e300, -200.0, -1.0, 0.0, 1.0, 1e300)]
+    scores = known.scores(np.array([-1e300, -200.0, -1.0, 0.0, 1.0, 1e300])).tolist()
     assert scores == sorted(scores) and scores[0] > 0 and scores[-1] == 1
-    assert known.score(1 / 3) == 0.5
+    assert known.scores(np.array([1 / 3])).tolist() == [0.5]
     for slope, intercept in ((0.0, 0.0), (-1.0, 0.0), (np.nan, 0.0), (1.0, np.inf)):
         with pytest.raises(InvalidValue, match="slope above 0"):
             Calibration(slope, intercept)
@@ -108,13 +109,16 @@ def test_right_overlaps_a_moment_of_positive_relevance_by_half() -> None:
         ],
         "b": [answer("v", 50, 60, 1)],
     })  # fmt: skip
-    raw, right = first_answers(run, qrels, "reel")
+    raw, right = first_answers(run, qrels)
     assert dict(zip(raw.tolist(), right.tolist(), strict=True)) == {
         9: True, 7: False, 6: False, 5: False, 4: False, 3: False, 2: True, 1: True,
     }  # fmt: skip
-    assert first_answers(run, qrels, "reel", 2)[0].tolist() == [9, 7, 1]
-    np.testing.assert_array_equal(first_answers(run, qrels, "spr-clip")[0], np.log(raw))
-    assert np.isfinite(EVIDENCE["reloclnet"](np.zeros(1))).all()
+    assert first_answers(run, qrels, 2)[0].tolist() == [9, 7, 1]
+
+
+def test_the_evidence_of_products_is_their_logarithm_and_finite() -> None:
+    np.testing.assert_array_equal(logarithm(np.array([0.5, 2.0])), np.log([0.5, 2.0]))
+    assert np.isfinite(logarithm(np.zeros(1))).all()
 
 
 def test_reliability_by_hand() -> None:

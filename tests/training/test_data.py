@@ -12,10 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets.features import Computed, convert
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.features import FeatureFolder, KeyedShards, QueryFeatures
 from moviola.measures import read_qrels
-from moviola.training.data import FeatureFolder, Pairs, Queries, batches_by_length, padded
+from moviola.retrieval.batches import padded, token_batch, video_batch
+from moviola.training.data import Pairs, batches_by_length
 
 
 @given(
@@ -168,40 +169,42 @@ def test_qrels_are_those_of_the_file(world: Any) -> None:
 
 def test_clips_are_of_length_one_and_cut_where_asked(heard_world: Any) -> None:
     folder = heard_world.features
-    clips = folder.clips(heard_world.val_videos)
-    assert clips.counts.tolist() == [folder.durations[name] for name in clips.videos]
-    for row, name in enumerate(clips.videos):
-        raw = folder.visual.read(name)
+    features, shards = folder.videos(heard_world.val_videos), KeyedShards(folder.folder / "visual")
+    assert features.counts.tolist() == [folder.durations[name] for name in features.video_ids]
+    for row, name in enumerate(features.video_ids):
+        raw = shards.read(name)
         expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + 1e-5)
-        np.testing.assert_allclose(clips.read(row), expected, rtol=1e-6)
-        np.testing.assert_array_equal(clips.read(row, 1, 4), clips.read(row)[1:4])
-    visual, mask, heard = clips.batch(np.array([2, 0]), np.array([1, 0]), np.array([4, 2]))
-    assert heard is not None
-    assert mask.tolist() == [[1, 1, 1], [1, 1, 0]]
-    np.testing.assert_array_equal(visual[0], clips.read(2, 1, 4))
-    np.testing.assert_array_equal(heard[1, :2], clips.heard(0, 0, 2))
-    whole, full, _ = clips.batch(np.array([0, 1, 2, 3]))
-    assert full.sum(dim=1).tolist() == clips.counts.tolist()
-    assert whole.shape[1] == clips.counts.max()
+        np.testing.assert_allclose(features.read(row), expected, rtol=1e-6)
+        np.testing.assert_array_equal(features.read(row, 1, 4), features.read(row)[1:4])
+    visual, mask, subtitles = video_batch(features, np.array([2, 0]))
+    assert subtitles is not None
+    counts = features.counts[[2, 0]].tolist()
+    assert mask.sum(dim=1).tolist() == counts
+    np.testing.assert_array_equal(visual[0, : counts[0]], features.read(2))
+    said = features.read_subtitles(0)
+    assert said is not None
+    np.testing.assert_array_equal(subtitles[1, : counts[1]], said)
+    whole, full, _ = video_batch(features, np.array([0, 1, 2, 3]))
+    assert full.sum(dim=1).tolist() == features.counts.tolist()
+    assert whole.shape[1] == features.counts.max()
 
 
-def test_a_long_query_keeps_its_first_tokens_and_the_last(tmp_path: Path) -> None:
-    tokens = np.eye(6, dtype=np.float32)
-    shards = convert(Computed(("long",), lambda _: tokens), tmp_path / "queries")
-    queries = Queries(("0",), ("long",), shards, longest=4)
-    cut, mask = queries.tokens(np.array([0]))
+def test_a_long_query_keeps_its_first_tokens_and_the_last() -> None:
+    queries = QueryFeatures.of(("0",), ("long",), [np.eye(6, dtype=np.float32)]).cut(4)
+    cut, mask = token_batch(queries, np.array([0]))
     assert cut[0].argmax(dim=1).tolist() == [0, 1, 2, 5]
     assert mask.tolist() == [[1, 1, 1, 1]]
-    assert queries.vectors.argmax(dim=1).tolist() == [5]
+    assert queries.vectors.argmax(axis=1).tolist() == [5]
+    assert queries.cut(9).max_tokens == 4  # never more than before
 
 
 def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     folder = world.features
-    with pytest.raises(DataError, match="1 videos without features, the first 'nowhere'"):
-        folder.clips(["nowhere"])
+    with pytest.raises(NotFound, match="1 videos without features, the first 'nowhere'"):
+        folder.videos(["nowhere"])
     pairs = Pairs.read(world.folder / "val.json", world.val_videos)
-    with pytest.raises(DataError, match="1 of 6 queries without features, the first 'unheard of'"):
-        folder.encoded(Pairs(**{**vars(pairs), "texts": ("unheard of", *pairs.texts[1:])}))
+    with pytest.raises(NotFound, match="1 of 6 queries without features, the first 'unheard of'"):
+        folder.queries(pairs.query_ids, ("unheard of", *pairs.texts[1:]))
     with pytest.raises(NotFound, match=r"features\.json: no such file"):
         FeatureFolder.open(tmp_path)
     (tmp_path / "features.json").write_text("{}")

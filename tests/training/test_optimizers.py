@@ -189,7 +189,7 @@ def test_adam_clips_all_gradients_together_and_follows_the_schedule() -> None:
 
 
 def test_a_steady_rate_needs_no_schedule() -> None:
-    config = OptimizerConfig("adam", schedule="constant", warmup=0.0)
+    config = OptimizerConfig("adamw", schedule="constant", warmup=0.0)
     assert make_optimizer(nn.Linear(2, 1), config, 10)[1] is None
 
 

@@ -14,29 +14,22 @@ from torch import nn
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.measures import Run, tvr_recall
+from moviola.features import normalise_rows
+from moviola.measures import Run
 from moviola.models.pretrained import build
-from moviola.models.spans import normalise_rows, pool_clips
-from moviola.training.rankers import (
-    CONQUER,
-    PREM,
-    RELOCLNET,
-    XML_RECIPE,
-    ModelClips,
-    PairSampling,
-    PairTask,
-    XmlRecipe,
-    best_moments,
-    encoded_corpus,
-    hardest_videos,
-    judge_videos,
-    run_videos,
-    run_within,
-    tvr_submission,
-    tvr_truth,
-)
-from moviola.training.recipes import Recipe, Settings, Split, Trained, judge, read_settings, train
-from moviola.training.registry import recipe
+from moviola.models.spans import pool_clips
+from moviola.retrieval.corpus import PooledVideos, encoded_corpus
+from moviola.training.data import Split
+from moviola.training.judging import judge, judge_videos
+from moviola.training.recipe import AnswerSettings, Trained, train
+from moviola.training.recipes import recipe
+from moviola.training.recipes.conquer import CONQUER
+from moviola.training.recipes.prem import PREM
+from moviola.training.recipes.reloclnet import RELOCLNET
+from moviola.training.recipes.xml import XML_RECIPE
+from moviola.training.settings import TrainingSettings, read_settings
+from moviola.training.tasks.candidates import hardest_videos
+from moviola.training.tasks.pairs import PairSampling, PairTask
 
 SMALL = ["model.hidden_size=16", "model.heads=2", "model.dropout=0.0"]
 QUICK = ["loop.optimizer.lr=3e-3", "loop.batch_size=16", "loop.evaluate_every=1000", "loop.patience=0"]
@@ -51,7 +44,7 @@ for rival in ("conquer", "prem"):
 CHOSEN = "nDCG@10,IoU>=0.5"
 
 
-def settings_of(name: str, *more: str) -> Settings:
+def settings_of(name: str, *more: str) -> TrainingSettings:
     return read_settings(recipe(name), overrides=[*SMALL, *QUICK, *OVERRIDES[name], *more])
 
 
@@ -63,9 +56,9 @@ def with_first_stage(split: Split) -> Split:
     return replace(split, first_stage=scores + 0.1)
 
 
-def trained(name: str, world: Any, *more: str, chosen: Recipe | None = None, **how: Any) -> Trained:
-    splits = (with_first_stage(split) for split in (world.train, world.val))
-    return train(chosen or recipe(name), *splits, settings_of(name, *more), **how)
+def trained(name: str, world: Any, *more: str, **how: Any) -> Trained:
+    learned, val = (with_first_stage(split) for split in (world.train, world.val))
+    return train(recipe(name), learned, val, settings_of(name, *more), **how)
 
 
 def untrained(name: str, split: Split, *more: str) -> nn.Module:
@@ -170,7 +163,7 @@ def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world:
 
 
 def pair_task(split: Split, batch_size: int = 8, longest: int = 100) -> PairTask:
-    videos = ModelClips(split.clips, longest)
+    videos = PooledVideos(split.features, longest)
     return PairTask(nn.Linear(1, 1), videos, split.queries, split.pairs, lambda *_: {}, dict, batch_size)
 
 
@@ -186,7 +179,7 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
         for row, moment in enumerate(step.moments):
             video = split.pairs.video[moment]
             own = pairs.visual[pairs.video[row]][pairs.mask[pairs.video[row]] > 0]
-            assert torch.equal(own, torch.from_numpy(split.clips.read(int(video))))
+            assert torch.equal(own, torch.from_numpy(split.features.read(int(video))))
             start, end = pairs.labels[row].tolist()
             assert (start, end + 1) == (split.pairs.start[moment], split.pairs.end[moment])
         assert pairs.positives.diagonal().all()
@@ -196,15 +189,15 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
 
 def test_a_long_video_is_pooled_and_its_moments_come_back_in_seconds(world: Any) -> None:
     split = world.train
-    videos = ModelClips(split.clips, 5)
-    row = int(split.clips.counts.argmax())
-    count = int(split.clips.counts[row])
+    videos = PooledVideos(split.features, 5)
+    row = int(split.features.counts.argmax())
+    count = int(split.features.counts[row])
     visual, mask, _ = videos.batch(np.array([row]))
     assert mask.sum() == 5
-    pooled = normalise_rows(pool_clips(split.clips.read(row), 5))
+    pooled = normalise_rows(pool_clips(split.features.read(row), 5))
     assert torch.equal(visual[0], torch.from_numpy(pooled))
     moments = np.flatnonzero(split.pairs.video == row)
-    labels = videos.labels(split.pairs, moments).numpy()
+    labels = videos.labels(split.pairs.video[moments], split.pairs.start[moments], split.pairs.end[moments])
     stretch = count / 5
     assert videos.stretch[row] == stretch
     assert (labels[:, 0] * stretch <= split.pairs.start[moments] + 1e-9).all()
@@ -216,7 +209,7 @@ def test_moments_of_pooled_videos_end_with_their_videos(world: Any) -> None:
     model = untrained("xml", val, "model.max_clips=5", "model.top_moments=100", "model.shortest_span=0")
     for moments in XML_RECIPE.run(model, val).rows().values():
         assert len(moments) == 60
-        for video, duration in zip(val.clips.videos, val.clips.durations, strict=True):
+        for video, duration in zip(val.features.video_ids, val.features.durations, strict=True):
             spans = sorted((m["start"], m["end"]) for m in moments if m["video_id"] == video)
             clips = [(i, j) for i in range(5) for j in range(i + 1, 6)]
             assert np.allclose(spans, np.array(clips) * duration / 5)
@@ -246,7 +239,7 @@ def test_candidates_lead_with_the_own_video_and_never_repeat(world: Any) -> None
     for row, candidates in enumerate(batch.candidates):
         assert len(set(candidates.tolist())) == 3
         kept = batch.visual[candidates[0]][batch.mask[candidates[0]] > 0]
-        assert torch.equal(kept, torch.from_numpy(split.clips.read(int(own[row]))))
+        assert torch.equal(kept, torch.from_numpy(split.features.read(int(own[row]))))
     with pytest.raises(InvalidValue, match="fewer negatives"):
         list(CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=10")))
 
@@ -263,33 +256,37 @@ def test_conquer_without_a_first_stage_says_so(world: Any) -> None:
 RELEVANT = ("model.relevant_pairs={pairs=true, segments=true}", "loop.steps=3")
 
 
-def test_relevant_pairs_come_from_a_value_or_a_file(world: Any, tmp_path: Path) -> None:
-    found = captions_alike(world.train)
+@pytest.fixture
+def alike(world: Any, tmp_path: Path) -> str:
+    """The setting that names the file of the training captions' relevant pairs."""
     path = tmp_path / "relevant.npz"
-    write_relevant_pairs(found, path)
-    given = trained("xml", world, *RELEVANT, chosen=XmlRecipe(relevant=found))
-    read = trained("xml", world, *RELEVANT, f"sampling.relevant_pairs={str(path)!r}")
+    write_relevant_pairs(captions_alike(world.train), path)
+    return f"sampling.relevant_pairs={str(path)!r}"
+
+
+def test_relevant_pairs_are_learned_from(world: Any, alike: str) -> None:
+    given, again = (trained("xml", world, *RELEVANT, alike) for _ in range(2))
     plain = trained("xml", world, "loop.steps=3")
-    weights, same, other = (result.model.state_dict() for result in (given, read, plain))
+    weights, same, other = (result.model.state_dict() for result in (given, again, plain))
     assert all(torch.equal(weights[key], same[key]) for key in weights)
     assert not all(torch.equal(weights[key], other[key]) for key in weights)
     assert "loss/segment_relevant_over_negative" in given.fitted[0].history[0]
     assert "loss/relevant_span" not in plain.fitted[0].history[0]
 
 
-def test_moments_that_come_twice_in_a_batch_keep_their_relevant_pairs(world: Any) -> None:
-    split = world.train
-    shared = np.bincount(split.pairs.moment)
+def test_moments_that_come_twice_in_a_batch_keep_their_relevant_pairs(world: Any, alike: str) -> None:
+    shared = np.bincount(world.train.pairs.moment)
     assert shared.max() > 1, "the toy world has moments that answer two queries"
-    trained("xml", world, *RELEVANT, "loop.batch_size=200", chosen=XmlRecipe(relevant=captions_alike(split)))
+    trained("xml", world, *RELEVANT, "loop.batch_size=200", alike)
 
 
-def test_missing_or_foreign_relevant_pairs_are_refused(world: Any) -> None:
+def test_missing_or_foreign_relevant_pairs_are_refused(world: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"sampling\.relevant_pairs"):
         trained("xml", world, *RELEVANT)
-    foreign = XmlRecipe(relevant=captions_alike(world.val))
+    path = tmp_path / "foreign.npz"
+    write_relevant_pairs(captions_alike(world.val), path)
     with pytest.raises(InvalidValue, match="make them of this training file"):
-        trained("xml", world, *RELEVANT, chosen=foreign)
+        trained("xml", world, *RELEVANT, f"sampling.relevant_pairs={str(path)!r}")
 
 
 # ---- answers ---------------------------------------------------------------------------------------------
@@ -299,7 +296,7 @@ def test_missing_or_foreign_relevant_pairs_are_refused(world: Any) -> None:
 def test_a_corpus_encoded_in_batches_is_the_corpus_encoded_at_once(name: str, world: Any) -> None:
     split = world.train
     model = untrained(name, split)
-    videos = recipe(name).videos(model, split.clips)  # type: ignore[attr-defined]
+    videos = recipe(name).videos(model, split.features)  # type: ignore[attr-defined]
     with torch.inference_mode():
         one, many = (encoded_corpus(model, videos, batch=size) for size in (1000, 3))
     for field, value in vars(one).items():
@@ -319,7 +316,7 @@ def test_a_corpus_encoded_in_batches_is_the_corpus_encoded_at_once(name: str, wo
 def test_runs_stay_in_their_videos(name: str, world: Any) -> None:
     val = with_first_stage(world.val)
     run = recipe(name).run(untrained(name, val), val)
-    durations = dict(zip(val.clips.videos, val.clips.durations, strict=True))
+    durations = dict(zip(val.features.video_ids, val.features.durations, strict=True))
     assert run.query_ids == val.queries.query_ids
     for moments in run.rows().values():
         assert 0 < len(moments) <= 100
@@ -328,27 +325,23 @@ def test_runs_stay_in_their_videos(name: str, world: Any) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize("name", ["xml", "prem"])
-def test_recall_in_a_video_and_of_videos(name: str, world: Any) -> None:
-    chosen: Any = recipe(name)
+def test_prem_ranks_whole_videos(world: Any) -> None:
     val = world.val
-    model: Any = trained(name, world).model
-    within, videos = run_within(chosen, model, val), run_videos(chosen, model, val)
-    best = best_moments(val.pairs)
-    for query, moments in enumerate(within.rows().values()):
-        if best[query] < 0:
-            assert not moments
-            continue
-        assert val.pairs.relevance[best[query]] == val.pairs.relevance[val.pairs.query == query].max()
-        own = val.pairs.videos[val.pairs.video[val.pairs.moment[best[query]]]]
-        assert {m["video_id"] for m in moments} == {own}
-    for moments in videos.rows().values():
-        assert sorted(m["video_id"] for m in moments) == sorted(val.clips.videos)
-    runs = {"VCMR": chosen.run(model, val), "SVMR": within, "VR": videos}
-    found = tvr_recall(tvr_submission(runs, val.clips.videos), tvr_truth(val.pairs))
-    assert found["VR"]["r100"] == 100.0
-    assert found["SVMR"]["0.5-r5"] >= found["VCMR"]["0.5-r5"]
-    assert found["SVMR"]["0.5-r5"] > 50
+    model: Any = trained("prem", world).model
+    run = PREM.video_run(model, val)
+    durations = dict(zip(val.features.video_ids, val.features.durations, strict=True))
+    for moments in run.rows().values():
+        assert sorted(m["video_id"] for m in moments) == sorted(val.features.video_ids)
+        assert all((m["start"], m["end"]) == (0.0, durations[m["video_id"]]) for m in moments)
+    before = judge_videos(PREM.video_run(untrained("prem", val), val), val)
+    assert judge_videos(run, val)["video nDCG@5"] > before["video nDCG@5"]
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_scores_of_search_are_none_of_these_models(name: str, world: Any) -> None:
+    val = with_first_stage(world.val)
+    with pytest.raises(InvalidValue, match="`moviola search` does not use it"):
+        recipe(name).moments(untrained(name, val), val, AnswerSettings(scored=True))
 
 
 def test_whole_videos_are_judged_by_their_most_relevant_moment(world: Any) -> None:
@@ -361,7 +354,7 @@ def test_whole_videos_are_judged_by_their_most_relevant_moment(world: Any) -> No
 
     def judged(scores: NDArray[np.float64]) -> dict[str, float]:
         names, videos = np.array(pairs.query_ids), np.array(pairs.videos)
-        ends = val.clips.durations[video]
+        ends = val.features.durations[video]
         run = Run.from_columns(names[query], videos[video], np.zeros(len(ends)), ends, scores.ravel())
         return judge_videos(run, val)
 

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 import torch
 
+from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.reel import Reel
-from moviola.training.recipes import Split, judge, read_settings, train
-from moviola.training.reels import REEL, ReelTask, encoded_clips, reel_run
-from moviola.types import Proposal, Span
+from moviola.retrieval import Proposals
+from moviola.retrieval.batches import token_batch, video_batch
+from moviola.retrieval.refiners.reel import ReelRefiner
+from moviola.training.data import Split
+from moviola.training.judging import judge
+from moviola.training.recipe import AnswerSettings, train
+from moviola.training.recipes.reel import REEL
+from moviola.training.settings import read_settings
+from moviola.training.tasks.answers import AnswerTask
 
 SMALL = [
     "model.hidden_size=16", "model.heads=2", "model.longest_span=8", "model.dropout=0.0",
@@ -21,15 +28,22 @@ SMALL = [
 ]  # fmt: skip
 
 
+def proposed(split: Split, own: list[tuple[int, float, float]]) -> Split:
+    """The split with the same proposals, video and span, for every query."""
+    queries = range(len(split.queries))
+    rows = [(query, *row) for query in queries for row in own]
+    query, video, start, end = zip(*rows, strict=True)
+    proposals = Proposals.of_columns(query, video, start, end, [1.0] * len(rows), queries=len(queries))
+    return replace(split, proposals=proposals)
+
+
 def whole_videos(split: Split) -> Split:
     """The split with every video as one proposal of every query."""
-    own = [
-        Proposal(name, Span(0.0, float(duration)), 1.0, rank)
-        for rank, (name, duration) in enumerate(
-            zip(split.clips.videos, split.clips.durations, strict=True), start=1
-        )
-    ]
-    return replace(split, proposals=[own] * len(split.queries))
+    return proposed(split, [(row, 0.0, float(end)) for row, end in enumerate(split.features.durations)])
+
+
+def reel_run(model: Reel, split: Split, **how: Any) -> Run:
+    return REEL.run(model, split, AnswerSettings(**how))
 
 
 def model_for(split: Split, seed: int = 0) -> Reel:
@@ -40,8 +54,8 @@ def model_for(split: Split, seed: int = 0) -> Reel:
     return model.eval()
 
 
-def task_for(split: Split, batch_size: int = 3) -> ReelTask:
-    return ReelTask(model_for(split), split.clips, split.queries, split.pairs, dict, batch_size)
+def task_for(split: Split, batch_size: int = 3) -> AnswerTask:
+    return AnswerTask(model_for(split), split.features, split.queries, split.pairs, dict, batch_size)
 
 
 def test_an_epoch_asks_each_query_once(world: Any) -> None:
@@ -54,7 +68,7 @@ def test_an_epoch_asks_each_query_once(world: Any) -> None:
         for batch in batches
         for query, mask in zip(batch.query, batch.query_mask, strict=True)
     ]
-    every, mask = split.queries.tokens(np.arange(len(split.queries)))
+    every, mask = token_batch(split.queries, np.arange(len(split.queries)))
     expected = sorted(tokens[there > 0].sum().item() for tokens, there in zip(every, mask, strict=True))
     assert sorted(tokens.sum().item() for tokens in asked) == pytest.approx(expected)
 
@@ -62,13 +76,13 @@ def test_an_epoch_asks_each_query_once(world: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_batch_has_all_answers_in_its_videos_and_no_others(world: Any, seed: int) -> None:
     split = world.train
-    pairs, clips = split.pairs, split.clips
+    pairs, features = split.pairs, split.features
     queries = np.array([4, 1, 2])
     batch = task_for(split).batch(queries, np.random.default_rng(seed))
     counts = batch.mask.sum(dim=1).long().tolist()
     videos = []
     for visual, count in zip(batch.visual, counts, strict=True):
-        same = [v for v in range(len(clips.videos)) if np.array_equal(clips.read(v), visual[:count])]
+        same = [v for v in range(len(features)) if np.array_equal(features.read(v), visual[:count])]
         videos += same
     assert len(videos) == len(counts)
     assert len(set(videos)) == len(videos)
@@ -93,52 +107,54 @@ def test_a_batch_has_all_answers_in_its_videos_and_no_others(world: Any, seed: i
 
 
 def test_videos_are_stored_as_training_encodes_them(heard_world: Any) -> None:
-    split = heard_world.train
-    model = model_for(split)
-    stored = encoded_clips(model, split.clips, batch=3)
-    rows = np.arange(len(split.clips.videos))
+    """In half precision, and without what they were padded with in their batch."""
+    features = heard_world.train.features.with_fresh_cache()
+    model = model_for(heard_world.train)
+    refiner, rows = ReelRefiner(model, "toy"), np.arange(len(features))
     with torch.inference_mode():
-        context = model.encode_context(*split.clips.batch(rows))
-    for row in rows:
-        assert len(stored[row]) == split.clips.counts[row]
-        torch.testing.assert_close(stored[row], context.clips[row, : len(stored[row])], rtol=1e-4, atol=1e-5)
+        context = model.encode_context(*video_batch(features, rows))
+    for row in rows.tolist():
+        refiner.prepare(features, row)
+        count = int(features.counts[row])
+        stored = features.cache.get("toy", row, count, lambda: pytest.fail("prepared before"))
+        expected = context.clips[row, :count].numpy()
+        assert stored.dtype == np.float16
+        np.testing.assert_allclose(stored, expected, rtol=2e-3, atol=1e-3)
 
 
 def test_refining_whole_videos_finds_what_the_loss_scores_highest(world: Any) -> None:
     """Encode once and slice: the same spans as the training path, query by query and video by video."""
     split = whole_videos(world.val)
     model = model_for(split)
-    run = reel_run(model, split, nms=None)
-    rows = np.arange(len(split.clips.videos))
-    visual, mask, _ = split.clips.batch(rows)
+    found = reel_run(model, split, suppress_above=1.0).rows()
+    rows = np.arange(len(split.features))
+    visual, mask, _ = video_batch(split.features, rows)
     with torch.inference_mode():
         context = model.encode_context(visual, mask)
-        query = model.encode_query(*split.queries.tokens(np.arange(len(split.queries))))
+        context = replace(context, clips=context.clips.half().float())  # as it is kept
+        query = model.encode_query(*token_batch(split.queries, np.arange(len(split.queries))))
         scores = model.span_scores(model.curves(query, context), mask)
     for place, name in enumerate(split.queries.query_ids):
         best, cell = scores[place].flatten(1).max(dim=1)
         expected = [
-            (split.clips.videos[v], int(cell[v]) // 8, int(cell[v]) // 8 + int(cell[v]) % 8 + 1)
+            (split.features.video_ids[v], int(cell[v]) // 8, int(cell[v]) // 8 + int(cell[v]) % 8 + 1)
             for v in best.argsort(descending=True)
         ]
-        found = run.rows()[name]
-        assert [(row["video_id"], row["start"], row["end"]) for row in found] == expected
-        assert [row["score"] for row in found] == pytest.approx(
+        assert [(row["video_id"], row["start"], row["end"]) for row in found[name]] == expected
+        assert [row["score"] for row in found[name]] == pytest.approx(
             best.sort(descending=True).values.tolist(), rel=1e-4, abs=1e-5
         )
 
 
 def test_windows_do_not_depend_on_each_other(world: Any) -> None:
     """A short window first must not hide the end of a long one."""
-    split = world.val
-    video, duration = split.clips.videos[0], float(split.clips.durations[0])
-    short = Proposal(video, Span(0.0, 1.0), 1.0, 1)
-    others = [Proposal(name, Span(0.0, 30.0), 0.5, 2) for name in split.clips.videos[1:]]
-    model = model_for(split)
+    split, model = world.val, model_for(world.val)
+    video, duration = split.features.video_ids[0], float(split.features.durations[0])
+    short = (0, 0.0, 1.0)
+    others = [(row, 0.0, 30.0) for row in range(1, len(split.features))]
 
-    def answers(own: list[Proposal]) -> dict[tuple[str, float], float]:
-        count = len(split.queries)
-        run = reel_run(model, replace(split, proposals=[own] * count), context=0.0, nms=None)
+    def answers(own: list[tuple[int, float, float]]) -> dict[tuple[str, float], float]:
+        run = reel_run(model, proposed(split, own), context=0.0, suppress_above=1.0)
         rows = run.rows()[split.queries.query_ids[0]]
         return {(row["video_id"], row["start"]): row["score"] for row in rows if row["video_id"] != video}
 
@@ -149,13 +165,11 @@ def test_windows_do_not_depend_on_each_other(world: Any) -> None:
 
 
 def test_overlapping_answers_of_one_video_are_thinned(world: Any) -> None:
-    split = world.val
-    video = split.clips.videos[0]
-    own = [Proposal(video, Span(0.0, 9.0), 1.0, 1), Proposal(video, Span(0.5, 9.5), 0.9, 2)]
-    twice = replace(split, proposals=[own] * len(split.queries))
-    model = model_for(split)
-    assert {len(rows) for rows in reel_run(model, twice, nms=None).rows().values()} == {2}
-    assert {len(rows) for rows in reel_run(model, twice, nms=0.5).rows().values()} == {1}
+    twice = proposed(world.val, [(0, 0.0, 9.0), (0, 0.5, 9.5)])
+    model = model_for(twice)
+    assert {len(rows) for rows in reel_run(model, twice, suppress_above=1.0).rows().values()} == {2}
+    assert {len(rows) for rows in reel_run(model, twice, suppress_above=0.5).rows().values()} == {1}
+    assert {len(rows) for rows in REEL.run(model, twice).rows().values()} == {1}  # by default
 
 
 def test_training_beats_not_training(world: Any) -> None:

@@ -11,33 +11,29 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moviola.datasets.features import Computed, ShardFeatures, convert
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.features import Computed, QueryFeatures, StoredRows, VideoFeatures, convert
 from moviola.models.pretrained import build
 from moviola.models.spans import LABELS, pool_clips
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
-from moviola.training.data import Clips, Pairs, Queries
-from moviola.training.recipes import SUM, Split, Trained, judge, read_settings, train
-from moviola.training.refiners import (
-    SPR_CLIP,
-    SPR_RELO,
-    SPR_RELO_LARGE,
-    STRATEGIES,
-    EncodedWindows,
-    Examples,
-    RefinerBatch,
-    RefinerRecipe,
-    RefinerSampling,
-    RefinerTask,
-)
-from moviola.training.segments import coarse_run
-from moviola.types import Proposal, Span
+from moviola.retrieval import Proposals, refiner_of
+from moviola.retrieval.refiners.windowed import SprClipRefiner
+from moviola.retrieval.windows import EncodedWindows
+from moviola.training.data import Pairs, Split
+from moviola.training.judging import SUM, judge
+from moviola.training.recipe import AnswerSettings, Trained, train
+from moviola.training.recipes.refining import WindowRecipe
+from moviola.training.recipes.spr_clip import SPR_CLIP
+from moviola.training.recipes.spr_relo import SPR_RELO, SPR_RELO_LARGE
+from moviola.training.settings import read_settings
+from moviola.training.tasks.windows import STRATEGIES, Examples, WindowBatch, WindowSampling, WindowTask
+from moviola.types import Span
 
 DIM, CONCEPTS, VIDEOS, ASKED = 16, 6, 24, 3
-SMALL: dict[RefinerRecipe, list[str]] = {
+SMALL: dict[WindowRecipe, list[str]] = {
     SPR_CLIP: ["model.layers=1", "model.heads=2", "model.max_clips=40"],
     SPR_RELO: ["model.hidden_size=16", "model.heads=2", "model.max_clips=40"],
 }
@@ -84,28 +80,37 @@ def toy(folder: Path, seed: int, *, subtitles: bool = False) -> Split:
         ]
         rows.append({"query_id": number, "query": text, "type": "v", "relevant_moment": answers})
     (folder / "pairs.json").write_text(json.dumps(rows))
-    visual = _shards(frames, folder / "visual")
-    heard = _shards(frames, folder / "subtitles") if subtitles else None
-    durations = np.array([len(frames[name]) - 0.25 for name in frames])
-    clips = Clips(tuple(frames), durations, 1.0, visual, heard)
-    pairs = Pairs.read(folder / "pairs.json", clips.videos)
-    queries = Queries(pairs.query_ids, pairs.texts, _shards(tokens, folder / "queries"), 30)
-    proposals = []
+    visual = _stored(frames, folder / "visual")
+    said = _stored(frames, folder / "subtitles") if subtitles else None
+    counts = np.array([len(rows) for rows in frames.values()], dtype=np.int64)
+    features = VideoFeatures(tuple(frames), counts - 0.25, 1.0, counts, visual, said)
+    pairs = Pairs.read(folder / "pairs.json", features.video_ids)
+    queries = QueryFeatures.of(pairs.query_ids, pairs.texts, [tokens[text] for text in pairs.texts])
+    proposed: list[tuple[int, int, float, float]] = []
     for number in range(len(texts)):
         own = [_proposal(span, draw) for span in spans if draw.random() < 0.9 or span[3] == number // ASKED]
-        proposals.append([own[place] for place in draw.permutation(len(own))])
-    return Split(clips, queries, pairs, proposals)
+        proposed += [
+            (number, features.row_of[own[place][0]], *own[place][1:]) for place in draw.permutation(len(own))
+        ]
+    return Split(features, queries, pairs, proposals_of(proposed, len(texts)))
 
 
-def _shards(arrays: Mapping[str, NDArray[np.float32]], folder: Path) -> ShardFeatures:
-    return convert(Computed(tuple(arrays), arrays.__getitem__), folder)
+def proposals_of(rows: list[tuple[int, int, float, float]], queries: int) -> Proposals:
+    """Query, video, start and end of each, in order of rank."""
+    query, video, start, end = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Proposals.of_columns(query, video, start, end, np.ones(len(rows)), queries=queries)
 
 
-def _proposal(span: tuple[str, float, float, int], draw: np.random.Generator) -> Proposal:
+def _stored(arrays: Mapping[str, NDArray[np.float32]], folder: Path) -> StoredRows:
+    shards = convert(Computed(tuple(arrays), arrays.__getitem__), folder)
+    return StoredRows(shards.shards, tuple(shards.extent(name) for name in arrays))
+
+
+def _proposal(span: tuple[str, float, float, int], draw: np.random.Generator) -> tuple[str, float, float]:
     video, start, end, _ = span
     whole = draw.random() < 0.8
     first, last = (start // 4 * 4, -(-end // 4) * 4) if whole else (start // 4 * 4 + 4, start // 4 * 4 + 8)
-    return Proposal(video, Span(first, min(last, 35.0)), 1.0, 1)
+    return video, first, min(last, 35.0)
 
 
 @pytest.fixture(scope="module")
@@ -123,23 +128,39 @@ def one_thread() -> Iterator[None]:
 
 def examples(split: Split, **sampling: Any) -> Examples:
     assert split.proposals is not None
-    return Examples(split.clips, split.pairs, split.proposals, RefinerSampling(**sampling))
+    return Examples(split.features, split.pairs, split.proposals, WindowSampling(**sampling))
 
 
-def learn(recipe: RefinerRecipe, splits: tuple[Split, Split], *overrides: str) -> Trained:
+def learn(recipe: WindowRecipe, splits: tuple[Split, Split], *overrides: str) -> Trained:
     return train(recipe, *splits, read_settings(recipe, overrides=[*SMALL[recipe], *QUICK, *overrides]))
 
 
-def small_model(recipe: RefinerRecipe, split: Split) -> nn.Module:
+def small_model(recipe: WindowRecipe, split: Split) -> nn.Module:
     torch.manual_seed(3)
     overrides = read_settings(recipe, overrides=SMALL[recipe]).model
     return build(recipe.architecture, {**recipe.sized(split.sizes), **overrides}).eval()
 
 
-def task(recipe: RefinerRecipe, split: Split, model: nn.Module | None = None, **sampling: Any) -> RefinerTask:
-    return RefinerTask(
-        recipe, model or small_model(recipe, split), examples(split, **sampling), split.queries, dict, 32
+def runner(recipe: WindowRecipe, model: nn.Module, **options: Any) -> Any:
+    return refiner_of(recipe.architecture, model, "toy", **options)
+
+
+def task(recipe: WindowRecipe, split: Split, model: nn.Module | None = None, **sampling: Any) -> WindowTask:
+    refiner = runner(recipe, model or small_model(recipe, split))
+    return WindowTask(refiner, examples(split, **sampling), split.queries, dict, 32)
+
+
+def coarse(split: Split) -> dict[str, float]:
+    """How good the proposals are as they are."""
+    from moviola.measures import Run
+
+    assert split.proposals is not None
+    names, videos = np.array(split.queries.query_ids), np.array(split.features.video_ids)
+    own = split.proposals
+    run = Run.from_columns(
+        names[own.query], videos[own.video], own.start, own.end, -own.rank, queries=split.queries.query_ids
     )
+    return judge(run, split)
 
 
 # ---- windows ---------------------------------------------------------------------------------------------
@@ -158,7 +179,10 @@ def test_window_holds_the_moment(
 ) -> None:
     split, draw = splits[0], np.random.default_rng(seed)
     assert split.proposals is not None
-    few = [[p for p in own if draw.random() < share] for own in split.proposals]
+    own = split.proposals
+    columns = (own.query, own.video, own.start, own.end)
+    rows = [row for row in zip(*(c.tolist() for c in columns), strict=True) if draw.random() < share]
+    few = proposals_of(rows, len(own))
     pool = examples(replace(split, proposals=few), context=context, segment_seconds=segment)
     rows = draw.permutation(len(split.pairs))
     video, start, end = pool.moments(rows)
@@ -166,7 +190,7 @@ def test_window_holds_the_moment(
     assert (windows.start <= start).all()
     assert (windows.end >= end - 1e-9).all()
     assert (windows.first >= 0).all()
-    assert (windows.stop <= split.clips.counts[video]).all()
+    assert (windows.stop <= split.features.counts[video]).all()
     assert (windows.clips <= longest).all()
     for convention in LABELS.values():
         labels = windows.labels(start, end, convention)
@@ -188,7 +212,7 @@ def test_window_is_a_proposal_that_holds_the_moment(splits: tuple[Split, Split])
     assert 0.5 < held.mean() < 1
     for row in np.flatnonzero(held):
         own = pool.holding.rows[pool.holding.begin[row] : pool.holding.begin[row + 1]]
-        assert windows.start[row] in pool.start[own]
+        assert windows.start[row] in pool.proposals.start[own]
     # Otherwise whole segments of 4 s, at most one more a side.
     assert (windows.start[~held] % 4 == 0).all()
     assert (start[~held] - windows.start[~held] < 8).all()
@@ -196,7 +220,7 @@ def test_window_is_a_proposal_that_holds_the_moment(splits: tuple[Split, Split])
 
 
 def test_windows_without_a_proposal_vary(splits: tuple[Split, Split]) -> None:
-    pool = examples(replace(splits[0], proposals=[[] for _ in splits[0].queries.query_ids]))
+    pool = examples(replace(splits[0], proposals=proposals_of([], len(splits[0].queries))))
     rows = np.arange(len(pool.pairs))
     first, second = (pool.around(rows, np.random.default_rng(seed), 100) for seed in (0, 1))
     assert (first.first != second.first).any()
@@ -207,28 +231,30 @@ def test_lists_are_what_they_say(splits: tuple[Split, Split]) -> None:
     split = splits[0]
     pool = examples(split, context=2.0)
     assert split.proposals is not None
-    pairs, place, free = split.pairs, 0, []
-    for query, own in enumerate(split.proposals):
+    pairs, free = split.pairs, []
+    for query in range(len(split.proposals)):
         rows = np.flatnonzero(pairs.query == query)
         moments = {
-            row: (pairs.videos[pairs.video[m]], Span(pairs.start[m], pairs.end[m]))
+            row: (pairs.video[m], Span(pairs.start[m], pairs.end[m]))
             for row, m in zip(rows.tolist(), pairs.moment[rows].tolist(), strict=True)
         }
         holding: dict[int, list[int]] = {row: [] for row in moments}
-        for number, p in enumerate(own, place):
-            wide = p.span.padded(2.0, 2.0, 100.0)
-            there = {row: span for row, (video, span) in moments.items() if video == p.video_id}
-            for row, span in there.items():
-                if p.span.start <= span.start and span.end <= p.span.end:
+        at = split.proposals.rows(query)
+        for number in range(at.start, at.stop):
+            span = Span(float(split.proposals.start[number]), float(split.proposals.end[number]))
+            wide = span.padded(2.0, 2.0, 100.0)
+            shown = split.proposals.video[number]
+            there = {row: moment for row, (video, moment) in moments.items() if video == shown}
+            for row, moment in there.items():
+                if span.start <= moment.start and moment.end <= span.end:
                     holding[row].append(number)
-            if not any(wide.intersection(span) for span in there.values()):
+            if not any(wide.intersection(moment) for moment in there.values()):
                 free.append(number)
         for row, expected in holding.items():
             got = pool.holding.rows[pool.holding.begin[row] : pool.holding.begin[row + 1]]
             assert got.tolist() == expected
-        place += len(own)
     assert pool.free.rows.tolist() == free
-    assert 0 < len(free) < place
+    assert 0 < len(free) < len(split.proposals.video)
 
 
 # ---- strategies ------------------------------------------------------------------------------------------
@@ -254,12 +280,11 @@ def test_hard_negatives_are_of_the_query_and_hold_no_answer(
     assert drawn.free is not None
     assert sorted(drawn.pairs) == list(range(len(pool.pairs)))
     assert len(np.unique(drawn.free)) > len(pool.pairs.query_ids)
-    owner = np.repeat(np.arange(len(pool.proposals)), [len(own) for own in pool.proposals])
-    assert (owner[drawn.free] == pool.pairs.query[drawn.pairs]).all()
+    assert (pool.proposals.query[drawn.free] == pool.pairs.query[drawn.pairs]).all()
     video, start, end = pool.moments(np.arange(len(pool.pairs)))
     for row, proposal in zip(drawn.pairs, drawn.free, strict=True):
-        same = (pool.pairs.query == pool.pairs.query[row]) & (video == pool.video[proposal])
-        apart = (end <= pool.start[proposal] - 8) | (start >= pool.end[proposal] + 8)
+        same = (pool.pairs.query == pool.pairs.query[row]) & (video == pool.proposals.video[proposal])
+        apart = (end <= pool.proposals.start[proposal] - 8) | (start >= pool.proposals.end[proposal] + 8)
         assert apart[same].all()
 
 
@@ -292,11 +317,11 @@ def test_strategies_that_find_nothing_say_so(splits: tuple[Split, Split]) -> Non
     with pytest.raises(InvalidValue, match="strategy 'strong-weak': no query"):
         task(SPR_CLIP, splits[0], strategy="strong-weak", strong=1000).batches_per_epoch()
     with pytest.raises(InvalidValue, match="strategy 'strng'"):
-        RefinerSampling(strategy="strng")
+        WindowSampling(strategy="strng")
     with pytest.raises(InvalidValue, match="give at least 1"):
-        RefinerSampling(weak=0)
+        WindowSampling(weak=0)
     with pytest.raises(InvalidValue, match="context=-1"):
-        RefinerSampling(context=-1.0)
+        WindowSampling(context=-1.0)
 
 
 # ---- batches ---------------------------------------------------------------------------------------------
@@ -304,7 +329,7 @@ def test_strategies_that_find_nothing_say_so(splits: tuple[Split, Split]) -> Non
 
 @RECIPES
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_batches(splits: tuple[Split, Split], recipe: RefinerRecipe, strategy: str) -> None:
+def test_batches(splits: tuple[Split, Split], recipe: WindowRecipe, strategy: str) -> None:
     made = task(recipe, splits[0], strategy=strategy, strong=2)
     batches = list(made.batches(0, np.random.default_rng(0)))
     assert len(batches) == made.batches_per_epoch()
@@ -352,7 +377,7 @@ def test_long_windows_are_pooled(splits: tuple[Split, Split]) -> None:
     for batch in made.batches(0, np.random.default_rng(0)):
         assert batch.pairs.visual.shape[1] == 20
         found = {tuple(frames.flatten().tolist()) for frames in batch.pairs.visual}
-        known = {tuple(pool_clips(split.clips.read(row), 20).flatten().tolist()) for row in range(VIDEOS)}
+        known = {tuple(pool_clips(split.features.read(row), 20).flatten().tolist()) for row in range(VIDEOS)}
         assert found <= known
 
 
@@ -373,7 +398,11 @@ def test_hard_pool_begins_with_its_epoch(splits: tuple[Split, Split]) -> None:
     model = Listener()
     made = task(SPR_CLIP, splits[0])
     batch = next(made.batches(0, np.random.default_rng(0)))
-    late = replace(made, model=model, examples=examples(splits[0], hard_negatives_from_epoch=2, hard_pool=7))
+    late = replace(
+        made,
+        refiner=SprClipRefiner(model, "toy"),  # type: ignore[arg-type]
+        examples=examples(splits[0], hard_negatives_from_epoch=2, hard_pool=7),
+    )
     for epoch in range(4):
         late.losses(batch, epoch, torch.Generator())
     assert model.pools == [None, None, 7, 7]
@@ -383,7 +412,7 @@ def test_losses_see_what_was_drawn(splits: tuple[Split, Split]) -> None:
     for recipe in SMALL:
         made = task(recipe, splits[0], strategy="strong-weak", strong=2)
         batch = next(made.batches(0, np.random.default_rng(0)))
-        assert isinstance(batch, RefinerBatch)
+        assert isinstance(batch, WindowBatch)
         terms = made.losses(batch, 0, torch.Generator())
         assert {"hard_negative", "weak", "span"} <= set(terms)
         assert all(term.isfinite() for term in terms.values())
@@ -393,28 +422,30 @@ def test_losses_see_what_was_drawn(splits: tuple[Split, Split]) -> None:
 
 
 @RECIPES
-def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: RefinerRecipe) -> None:
+def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: WindowRecipe) -> None:
     split = splits[1]
-    model = small_model(recipe, split)
-    pool = examples(split)
+    refiner, pool = runner(recipe, small_model(recipe, split)), examples(split)
     rows = np.array([3, 0, 3, 7, 1, 0])
     calls = []
 
-    def encode(visual: Tensor, mask: Tensor, heard: Tensor | None) -> Tensor:
+    def encode(visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
         calls.append(len(visual))
-        return recipe.encode(model, visual, mask, heard)
+        encoded: Tensor = refiner.encode(visual, mask, subtitles)
+        return encoded
 
-    windows = pool.beside(rows, 40)
+    windows, asked = pool.beside(rows, 40), (split.features, pool.proposals.video[rows])
     with torch.inference_mode():
-        kept = EncodedWindows(encode, split.clips, batch=2)
-        first = kept(pool.video[rows], windows)
+        kept = EncodedWindows(encode, batch=2)
+        first = kept(*asked, windows)
         assert calls == [2, 2]
-        again = kept(pool.video[rows], windows)
+        again = kept(*asked, windows)
         assert calls == [2, 2]
-        forgetful = EncodedWindows(encode, split.clips, most=0)
-        forgetful(pool.video[rows], windows)
-        anew = forgetful(pool.video[rows], windows)
-        assert calls == [2, 2, 4, 4]
+        forgetful = EncodedWindows(encode, most=0)
+        forgetful(*asked, windows)
+        other = pool.beside(np.array([2, 4]), 40)
+        forgetful(split.features, pool.proposals.video[[2, 4]], other)
+        anew = forgetful(*asked, windows)
+        assert calls == [2, 2, 4, 2, 4]
     for stored, mask in (again, anew):
         torch.testing.assert_close(stored, first[0], rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(mask, first[1])
@@ -422,32 +453,48 @@ def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: Refi
 
 
 @RECIPES
-def test_run_is_each_window_by_itself(splits: tuple[Split, Split], recipe: RefinerRecipe) -> None:
-    split = splits[1]
+def test_run_is_each_window_by_itself(splits: tuple[Split, Split], recipe: WindowRecipe) -> None:
+    split, every = splits[1], AnswerSettings(suppress_above=1.0)
     assert split.proposals is not None
     model = small_model(recipe, split)
-    name = split.queries.query_ids[0]
-    together = recipe.run(model, split).rows()[name]
-    assert len(together) == min(100, len(split.proposals[0]))
-    nothing: list[list[Proposal]] = [[] for _ in split.proposals[1:]]
-    alone = [
-        recipe.run(model, replace(split, proposals=[[proposal], *nothing])).rows()[name][0]
-        for proposal in split.proposals[0]
-    ]
+    name, own = split.queries.query_ids[0], split.proposals.of(0)
+    together = recipe.run(model, split, every).rows()[name]
+    assert len(together) == len(own.video)
+    alone = []
+    for row in zip(own.video.tolist(), own.start.tolist(), own.end.tolist(), strict=True):
+        one = replace(split, proposals=proposals_of([(0, *row)], len(split.queries)))
+        alone.append(recipe.run(model, one, every).rows()[name][0])
     alone.sort(key=lambda found: -found["score"])
-    for one, other in zip(alone, together, strict=False):
-        assert one["score"] == pytest.approx(other["score"], rel=1e-3)
+    for one_found, other in zip(alone, together, strict=True):
+        assert one_found["score"] == pytest.approx(other["score"], rel=1e-3)
     assert (alone[0]["video_id"], alone[0]["start"]) == (together[0]["video_id"], together[0]["start"])
 
 
-def test_subtitles_are_heard_by_relo_alone(tmp_path: Path) -> None:
+@RECIPES
+def test_overlapping_answers_of_one_video_are_thinned_unless_all_are_wanted(
+    splits: tuple[Split, Split], recipe: WindowRecipe
+) -> None:
+    split = splits[1]
+    same = [
+        (query, 0, 4.0 * first, 12.0 + 4 * first) for query in range(len(split.queries)) for first in (0, 1)
+    ]
+    twice = replace(split, proposals=proposals_of(same, len(split.queries)))
+    model = small_model(recipe, split)
+    every = recipe.run(model, twice, AnswerSettings(suppress_above=1.0)).rows()
+    thinned = recipe.run(model, twice).rows()
+    assert {len(rows) for rows in every.values()} == {2}
+    for name, (best, other) in every.items():
+        iou = Span(best["start"], best["end"]).iou(Span(other["start"], other["end"]))
+        assert thinned[name] == ([best] if iou > 0.5 else [best, other])
+    assert {len(rows) for rows in thinned.values()} >= {1}
+
+
+def test_subtitles_are_read_by_relo_alone(tmp_path: Path) -> None:
     split = toy(tmp_path, 4, subtitles=True)
-    for recipe, heard in ((SPR_CLIP, False), (SPR_RELO, True)):
-        made = replace(
-            task(recipe, split), examples=replace(examples(split), clips=recipe.heard(split.clips))
-        )
+    for recipe, there in ((SPR_CLIP, False), (SPR_RELO, True)):
+        made = task(recipe, split)
         batch = next(made.batches(0, np.random.default_rng(0)))
-        assert (batch.pairs.subtitles is not None) == heard
+        assert (batch.pairs.subtitles is not None) == there
         assert all(term.isfinite() for term in made.losses(batch, 0, torch.Generator()).values())
         assert len(recipe.run(made.model, split))
 
@@ -465,10 +512,10 @@ def test_subtitles_are_heard_by_relo_alone(tmp_path: Path) -> None:
     ],
     ids=lambda value: getattr(value, "architecture", value),
 )
-def test_learns(splits: tuple[Split, Split], recipe: RefinerRecipe, strategy: str, steps: int) -> None:
+def test_learns(splits: tuple[Split, Split], recipe: WindowRecipe, strategy: str, steps: int) -> None:
     val = splits[1]
     assert val.proposals is not None
-    chance = judge(coarse_run(val.proposals, val.queries.query_ids), val)
+    chance = coarse(val)
     before = judge(recipe.run(small_model(recipe, val), val), val)
     trained = learn(
         recipe,
@@ -486,7 +533,7 @@ def test_learns(splits: tuple[Split, Split], recipe: RefinerRecipe, strategy: st
 
 
 @RECIPES
-def test_same_seed_same_weights(splits: tuple[Split, Split], recipe: RefinerRecipe) -> None:
+def test_same_seed_same_weights(splits: tuple[Split, Split], recipe: WindowRecipe) -> None:
     overrides = ("loop.steps=4", "loop.evaluate_every=2", "sampling.strategy=strong-weak")
     first, second = (learn(recipe, splits, *overrides).model.state_dict() for _ in range(2))
     other = learn(recipe, splits, *overrides, "loop.seed=1").model.state_dict()
@@ -497,16 +544,14 @@ def test_same_seed_same_weights(splits: tuple[Split, Split], recipe: RefinerReci
 def test_starts_from_stage_1(splits: tuple[Split, Split]) -> None:
     torch.manual_seed(1)
     retriever = SegmentRetriever(SegmentRetrieverConfig(hidden_size=DIM, layers=1, heads=2))
-    seen: list[nn.Module] = []
-
-    def start(model: nn.Module) -> None:
-        assert isinstance(model, SprClip)
-        model.start_from(retriever)
-        torch.testing.assert_close(model.temp_proj.weight, retriever.temp_proj.weight)
-        seen.append(model)
-
-    settings = read_settings(SPR_CLIP, overrides=[*SMALL[SPR_CLIP], *QUICK, "loop.steps=1"])
-    assert train(SPR_CLIP, *splits, settings, start=start).model is seen[0]
+    overrides = [*SMALL[SPR_CLIP], *QUICK, "loop.steps=1", "loop.optimizer.lr=1e-30"]
+    settings = read_settings(SPR_CLIP, overrides=overrides)
+    trained = train(SPR_CLIP, *splits, settings, stage1=retriever).model
+    assert isinstance(trained, SprClip)
+    torch.testing.assert_close(trained.temp_proj.weight, retriever.temp_proj.weight)
+    alone = train(SPR_CLIP, *splits, settings).model
+    assert isinstance(alone, SprClip)
+    assert not torch.equal(alone.temp_proj.weight, retriever.temp_proj.weight)
 
 
 def test_needs_proposals(splits: tuple[Split, Split]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,40 +13,27 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from moviola.errors import InvalidValue
+from moviola.features import VideoFeatures
 from moviola.measures import Run
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig
-from moviola.training.data import Clips, Pairs
-from moviola.training.recipes import read_settings, train
-from moviola.training.segments import (
-    SPR_STAGE1,
-    SegmentGrid,
-    SegmentTask,
-    candidate_proposals,
-    candidate_scores,
-    coarse_run,
-    embed_segments,
-    mean_pooled,
-    proposals_of,
-    propose_for,
-    recall,
-    video_scores,
-)
-
-
-class Lengths:
-    """Features of which only the number of rows is asked."""
-
-    def __init__(self, counts: list[int]) -> None:
-        self.counts = {f"v{row}": count for row, count in enumerate(counts)}
-
-    def shape(self, key: str) -> tuple[int, int]:
-        return self.counts[key], 1
+from moviola.retrieval import Hits, MeanPooling, Proposals, TrainedStage1
+from moviola.retrieval.segments import mean_pooled, normalised
+from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
+from moviola.training.data import Pairs, Split
+from moviola.training.first_stage import TrainedFirstStage, candidate_proposals, candidate_scores
+from moviola.training.recipe import AnswerSettings, train
+from moviola.training.recipes.spr_stage1 import SPR_STAGE1
+from moviola.training.settings import read_settings
+from moviola.training.tasks.segments import SegmentGrid, SegmentSampling, SegmentTask, recall
 
 
 def grid_of(counts: list[int], length: int, clip_seconds: float) -> SegmentGrid:
-    names = tuple(f"v{row}" for row in range(len(counts)))
-    features: Any = Lengths(counts)
-    return SegmentGrid.of(Clips(names, np.array(counts) * clip_seconds, clip_seconds, features, None), length)
+    """Segments of videos of which only the lengths are asked."""
+    names, nothing = tuple(f"v{row}" for row in range(len(counts))), cast("Any", None)
+    durations = np.array(counts) * clip_seconds
+    return SegmentGrid(
+        VideoFeatures(names, durations, clip_seconds, np.array(counts, dtype=np.int64), nothing), length
+    )
 
 
 def pairs_of(rows: list[tuple[int, int, float, float]], queries: int, videos: int) -> Pairs:
@@ -99,12 +85,20 @@ def test_the_grid_counts_all_segments(counts: list[int], length: int) -> None:
     assert list(zip(grid.video.tolist(), grid.position.tolist(), strict=True)) == expected
 
 
-def test_frames_are_the_clips_and_the_last_one_fills_up(world: Any) -> None:
-    clips = world.train.clips
-    grid = SegmentGrid.of(clips, 4)
+def test_clips_are_those_of_the_video_and_the_last_one_fills_up(world: Any) -> None:
+    features = world.train.features
+    grid = SegmentGrid(features, 4)
+    every = grid.clips(np.arange(len(grid)))
     for row, (video, position) in enumerate(zip(grid.video, grid.position, strict=True)):
-        rows = np.minimum(np.arange(4) + position * 4, clips.counts[video] - 1)
-        np.testing.assert_array_equal(grid.frames[row], clips.read(video)[rows])
+        rows = np.minimum(np.arange(4) + position * 4, features.counts[video] - 1)
+        np.testing.assert_array_equal(every[row], features.read(video)[rows])
+
+
+def test_hits_are_the_segments_that_they_name(world: Any) -> None:
+    grid = SegmentGrid(world.train.features, 4)
+    rows = np.random.default_rng(0).permutation(len(grid)).reshape(1, -1)
+    hits = Hits(grid.video[rows], grid.position[rows], np.zeros(rows.shape, np.float32))
+    np.testing.assert_array_equal(grid.rows_of(hits), rows)
 
 
 @settings(deadline=None)
@@ -120,23 +114,24 @@ def test_recall_is_the_share_found(scores: np.ndarray, shares: np.ndarray, k: in
         if shares[query].sum() > 0:
             best = sorted(range(7), key=lambda s: -scores[query, s])[:k]
             expected.append(sum(shares[query, s] for s in best) / shares[query].sum())
-    assert recall(scores, sparse.csr_array(shares), k) == pytest.approx(np.mean(expected), rel=1e-6)
+    best = np.argsort(-scores, axis=1, kind="stable")
+    assert recall(best, sparse.csr_array(shares), k) == pytest.approx(np.mean(expected), rel=1e-6)
 
 
 def test_every_batch_marks_all_that_goes_together(world: Any) -> None:
     split = world.train
-    grid = SegmentGrid.of(split.clips, 2)
     model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2))
-    task = SegmentTask(model, grid, split.queries, split.pairs, grid, split.queries, split.pairs, 8)
-    shares = grid.shares(split.pairs).toarray()
+    task = SegmentTask(model, split, split, SegmentSampling(segment_clips=2), 8)
+    shares = task.grid.shares(split.pairs).toarray()
     batches = list(task.batches(0, np.random.default_rng(0)))
     assert len(batches) == task.batches_per_epoch() == int((shares >= 0.3).sum()) // 8
-    where = {frames.numpy().tobytes(): row for row, frames in enumerate(grid.frames)}
-    texts = {vector.numpy().tobytes(): row for row, vector in enumerate(split.queries.vectors)}
+    every = task.grid.clips(np.arange(len(task.grid)))
+    place = {clips.tobytes(): row for row, clips in enumerate(every)}
+    texts = {vector.tobytes(): row for row, vector in enumerate(split.queries.vectors)}
     drawn = set()
     for batch in batches:
         query = [texts[vector.numpy().tobytes()] for vector in batch.queries]
-        segment = [where[frames.numpy().tobytes()] for frames in batch.frames]
+        segment = [place[clips.numpy().tobytes()] for clips in batch.clips]
         np.testing.assert_array_equal(batch.relevance, shares[np.ix_(query, segment)] >= 0.3)
         assert (batch.relevance.diagonal() == 1).all()
         drawn |= set(zip(query, segment, strict=True))
@@ -153,70 +148,87 @@ def test_training_finds_more_than_not_training(world: Any) -> None:
     trained = train(SPR_STAGE1, train_split, val, settings)
     fitted = trained.fitted[0]
     torch.manual_seed(0)
-    untrained: Any = SegmentRetriever(trained.model.config)
-    grid = SegmentGrid.of(val.clips, 4)
-    task = SegmentTask(untrained, grid, val.queries, val.pairs, grid, val.queries, val.pairs)
+    untrained: Any = SegmentRetriever(trained.model.config).eval()  # type: ignore[arg-type]
     assert fitted.best == max(row["recall@10"] for row in fitted.history)
     with torch.inference_mode():
-        before = task.evaluate()["recall@10"]
+        before = SegmentTask(untrained, val, val).evaluate()["recall@10"]
     assert fitted.best > before + 0.1
     assert fitted.history[-1]["loss/query_to_segment"] < fitted.history[0]["loss/query_to_segment"]
 
 
 @pytest.fixture(scope="module")
-def retriever() -> SegmentRetriever:
+def stage1() -> TrainedStage1:
     torch.manual_seed(0)
     sizes = SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2, identity_start=True)
-    return SegmentRetriever(sizes).eval()
+    return TrainedStage1(SegmentRetriever(sizes).eval(), "toy")
 
 
-def test_embeddings_do_not_depend_on_the_batch(world: Any, retriever: SegmentRetriever) -> None:
-    grid = SegmentGrid.of(world.val.clips, 4)
-    torch.testing.assert_close(
-        embed_segments(retriever, grid, batch=3), embed_segments(retriever, grid), rtol=1e-5, atol=1e-6
+def pooled(split: Split, length: int = 4) -> np.ndarray:
+    features = split.features
+    return np.concatenate([mean_pooled(features.read(row), length) for row in range(len(features))])
+
+
+def test_embeddings_of_an_untouched_retriever_are_the_mean(world: Any, stage1: TrainedStage1) -> None:
+    """A retriever that starts as no change at all is the mean of the clips, a short segment's filled up."""
+    split = world.val
+    grid = SegmentGrid(split.features, 4)
+    found = EmbeddedSegments(stage1, split.features, 4).vectors
+    expected = normalised(grid.clips(np.arange(len(grid))).mean(axis=1))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_embeddings_do_not_depend_on_the_batch(
+    world: Any, stage1: TrainedStage1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = EmbeddedSegments(stage1, world.val.features, 2).vectors
+    monkeypatch.setattr("moviola.retrieval.stage1._BATCH", 3)
+    np.testing.assert_allclose(
+        EmbeddedSegments(stage1, world.val.features, 2).vectors, whole, rtol=1e-5, atol=1e-6
     )
-    # A retriever that starts as no change at all is the mean of the frames.
-    torch.testing.assert_close(embed_segments(retriever, grid), mean_pooled(grid), rtol=1e-4, atol=1e-5)
 
 
-def test_proposals_cover_the_best_segments_and_no_more(world: Any, retriever: SegmentRetriever) -> None:
+def test_proposals_cover_the_best_segments_and_no_more(world: Any, stage1: TrainedStage1) -> None:
     val = world.val
-    grid = SegmentGrid.of(val.clips, 4)
-    proposals = propose_for(retriever, val, count=5)
-    segments = mean_pooled(grid)
-    queries = torch.nn.functional.normalize(val.queries.vectors, dim=-1)
-    assert proposals == proposals_of(queries, embed_segments(retriever, grid), grid, count=5)
-    for row, own in enumerate(proposals):
-        best = (segments @ queries[row]).topk(5).indices.numpy()
+    grid = SegmentGrid(val.features, 4)
+    proposals = TrainedFirstStage(stage1, 4, segments=5).proposals(val)
+    segments = EmbeddedSegments(stage1, val.features, 4).vectors
+    queries = stage1.queries(val.queries)
+    for query in range(len(val.queries)):
+        own = proposals.of(query)
+        best = np.argsort(-(segments @ queries[query]), kind="stable")[:5]
         inside = set()
         for place in best:
-            video, start = val.clips.videos[grid.video[place]], grid.position[place] * 4.0
-            holding = [p for p in own if p.video_id == video and p.span.start <= start < p.span.end]
+            start = grid.position[place] * 4.0
+            holding = np.flatnonzero(
+                (own.video == grid.video[place]) & (own.start <= start) & (start < own.end)
+            )
             assert len(holding) == 1
-            inside.add(holding[0])
-        assert inside == set(own)
-        assert [p.rank for p in own] == sorted(p.rank for p in own)
-        assert all(p.span.end <= val.clips.durations[val.clips.row_of[p.video_id]] for p in own)
-    run = coarse_run(proposals, val.queries.query_ids)
+            inside.add(int(holding[0]))
+        assert inside == set(range(len(own.video)))
+        assert own.rank.tolist() == sorted(own.rank.tolist())
+        assert (own.end <= val.features.durations[own.video]).all()
+    run = SPR_STAGE1.run(stage1.model, val, AnswerSettings(segments=5))
     assert run.query_ids == val.queries.query_ids
-    assert [row["video_id"] for row in run.rows()[run.query_ids[0]]] == [p.video_id for p in proposals[0]]
+    videos = [val.features.video_ids[video] for video in proposals.of(0).video]
+    assert [row["video_id"] for row in run.rows()[run.query_ids[0]]] == videos
 
 
 @pytest.mark.parametrize("length", [2, 4])
-def test_video_scores_are_the_best_segments(world: Any, retriever: SegmentRetriever, length: int) -> None:
+def test_video_scores_are_the_best_segments(world: Any, length: int) -> None:
     val = world.val
-    grid = SegmentGrid.of(val.clips, length)
-    queries = torch.nn.functional.normalize(val.queries.vectors, dim=-1)
-    cosines = (queries @ mean_pooled(grid).T).numpy()
-    expected = np.stack([cosines[:, grid.video == v].max(axis=1) for v in range(len(val.clips.videos))], 1)
-    found = video_scores(retriever, val, segment_clips=length)
+    grid = SegmentGrid(val.features, length)
+    cosines = MeanPooling().queries(val.queries) @ pooled(val, length).T
+    expected = np.stack([cosines[:, grid.video == v].max(axis=1) for v in range(len(val.features))], 1)
+    found = video_scores(MeanPooling(), val.features, val.queries, length)
     np.testing.assert_allclose(found, np.exp(expected), rtol=1e-4)
 
 
-def test_a_retriever_answers_with_its_proposals(world: Any, retriever: SegmentRetriever) -> None:
-    split = replace(world.val)
-    run = SPR_STAGE1.run(retriever, split)
-    assert run.rows() == coarse_run(propose_for(retriever, split), split.queries.query_ids).rows()
+def test_a_retriever_answers_with_its_proposals(world: Any, stage1: TrainedStage1) -> None:
+    split = world.val
+    proposals = TrainedFirstStage(stage1, 4).proposals(split)
+    found = SPR_STAGE1.moments(stage1.model, split, AnswerSettings())
+    for name, other in (("offsets", "offsets"), ("video", "video"), ("start", "start"), ("match", "score")):
+        np.testing.assert_array_equal(getattr(found, name), getattr(proposals, other))
 
 
 # ---- another system's run --------------------------------------------------------------------------------
@@ -247,13 +259,17 @@ def test_candidates_are_spread_between_the_best_and_the_last(world: Any) -> None
 
 def test_candidates_become_proposals_in_their_order(world: Any) -> None:
     split, names = world.val, world.val_videos
-    duration = float(split.clips.durations[1])
+    duration = float(split.features.durations[1])
     rows = [(q, names[0], 0.0, 1.0, 3.0) for q in split.queries.query_ids]
     rows += [("0", names[1], 1.0, duration + 5, 2.0), ("0", names[1], duration + 1, duration + 2, 1.5)]
     rows += [("0", "elsewhere", 0.0, 1.0, 1.2), ("0", names[0], 2.0, 3.0, 1.0)]
     found = candidate_proposals(other_run(world, rows), split)
-    assert [len(own) for own in found] == [3] + [1] * (len(split.queries) - 1)
-    assert [(p.video_id, p.span.start, p.span.end, p.rank) for p in found[0]] == [
+    assert isinstance(found, Proposals)
+    assert np.diff(found.offsets).tolist() == [3] + [1] * (len(split.queries) - 1)
+    own = found.of(0)
+    videos = [split.features.video_ids[video] for video in own.video]
+    columns = (videos, own.start.tolist(), own.end.tolist(), own.rank.tolist())
+    assert list(zip(*columns, strict=True)) == [
         (names[0], 0.0, 1.0, 1), (names[1], 1.0, duration, 2), (names[0], 2.0, 3.0, 3),
     ]  # fmt: skip
     with pytest.raises(

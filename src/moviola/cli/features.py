@@ -32,7 +32,7 @@ def convert_(
 
     Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
 
-    From Python: `moviola.datasets.features.convert`.
+    From Python: `moviola.features.convert`.
     """
     from moviola.features import convert, open_features
 
@@ -58,7 +58,7 @@ def check(
 
     Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr --seconds 1.5`
 
-    From Python: `moviola.datasets.features.check_features`.
+    From Python: `moviola.datasets.feature_check.check_features`.
     """
     from collections import Counter
 
@@ -96,7 +96,7 @@ def from_library(
     Example: `moviola features from-library lib --annotations world/train_top20.json --annotations
     world/val.json --out features`
 
-    From Python: `moviola.cli.training_features.export_features`.
+    From Python: `moviola.library.export_features`; `moviola.training.experiment.train_model` needs no export.
     """
     from moviola.datasets.readers import ranked_rows
     from moviola.library import LibraryStore, export_features
@@ -172,7 +172,7 @@ def from_files(
     --annotations train_top20.json --annotations val.json --annotations test.json --durations
     video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
 
-    From Python: `moviola.cli.training_features.gather_features`.
+    From Python: `moviola.features.gathering.gather_features`.
     """
     from moviola.datasets.readers import read_query_keys, read_video_corpus
     from moviola.features.gathering import Published, PublishedFiles, gather_features

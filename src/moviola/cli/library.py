@@ -156,7 +156,7 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     Example: `moviola list --library films`
 
-    From Python: `moviola.library.Catalogue.videos`, of `Library.catalogue`.
+    From Python: `moviola.library.Catalogue.videos`, of `moviola.Library.catalogue`.
     """
     from moviola.export import clock
     from moviola.search import Library
@@ -186,7 +186,7 @@ def show(
 
     Example: `moviola show holiday/beach`
 
-    From Python: `moviola.library.Catalogue.video`, of `Library.catalogue`.
+    From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
     from moviola.export import clock
     from moviola.search import Library

@@ -86,7 +86,7 @@ def convert(
 
         moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
 
-    From Python: `moviola.models.pretrained.convert_checkpoint`.
+    From Python: `moviola.models.releases.convert_checkpoint`.
     """
     from moviola.models.releases import convert_checkpoint
 

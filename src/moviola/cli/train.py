@@ -83,6 +83,8 @@ def train(
 
     Example: `moviola train reel --features feat --train train_top20.json --val val.json --stage1 stage1
     --out reel --set loop.epochs=10 --set model.hidden_size=128`
+
+    From Python: `moviola.training.experiment.train_model`.
     """
     from moviola.library import open_features
     from moviola.training.experiment import Experiment
@@ -182,6 +184,8 @@ def answer(
 
     Example: `moviola answer conquer --candidates other.trec --features feat --queries test.json
     --out run.jsonl`
+
+    From Python: `moviola.training.experiment.answer`.
     """
     from moviola.library import open_features
     from moviola.measures.output_formats import write_qrels, write_run

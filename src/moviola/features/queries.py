@@ -84,6 +84,10 @@ class QueryFeatures:
         """The same with at most so many tokens, for a model that has positions for no more."""
         return self if max_tokens >= self.max_tokens else replace(self, max_tokens=max_tokens)
 
+    def among_segments(self, vectors: NDArray[np.float32]) -> QueryFeatures:
+        """The same with :attr:`segment_vectors`."""
+        return replace(self, segment_vectors=vectors)
+
     def select(self, queries: Sequence[int] | Integers) -> QueryFeatures:
         """Some of the queries by place, in the order given."""
         places = np.asarray(queries, dtype=np.int64).tolist()

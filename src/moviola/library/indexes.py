@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,9 @@ from numpy.typing import NDArray
 from moviola.errors import SegmentIndexError
 from moviola.index import BACKENDS, Index, load_index, save_index
 from moviola.library.catalogue import VideoRow
+from moviola.library.store import LibraryStore
 from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, trained_recipe
-
-if TYPE_CHECKING:
-    from moviola.library.store import LibraryStore
 
 __all__ = ["INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes"]
 

@@ -19,7 +19,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from moviola.encoders.checkpoints import DEMO
-from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
 from moviola.retrieval import (
@@ -33,8 +33,6 @@ from moviola.retrieval import (
 )
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from moviola.models.pretrained import Description
 
 __all__ = [
@@ -89,7 +87,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
-    from moviola.models.pretrained import from_pretrained, read_description
+    from moviola.models.pretrained import from_pretrained, read_description, require_finite
 
     about = read_description(source)
     if about.architecture not in ROLES[role]:
@@ -109,7 +107,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
                 f"{source}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
     Calibration.of(about.extra, source)
-    _require_finite(from_pretrained(source), source)
+    require_finite(from_pretrained(source), source)
 
 
 def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
@@ -160,16 +158,6 @@ def _same(theirs: Any, ours: Any) -> bool:
     if isinstance(theirs, int | float) and isinstance(ours, int | float):
         return math.isclose(theirs, ours, rel_tol=1e-9)
     return bool(theirs == ours)
-
-
-def _require_finite(model: nn.Module, source: Path) -> None:
-    import torch
-
-    for name, tensor in model.state_dict().items():
-        if not torch.isfinite(tensor).all():
-            raise DataError(
-                f"{source}: weight {name} holds a number that is not finite; train the model anew"
-            )
 
 
 # ---- where they lie --------------------------------------------------------------------------------------
@@ -285,6 +273,12 @@ class ModelsInUse:
                 self._refiner = self._load_refiner()
             return self._refiner
 
+    @property
+    def untrained_refiner(self) -> CurveRefiner:
+        """The refiner without training, tuned to the encoder where it says how."""
+        encoder = self._encoders.visual
+        return CurveRefiner(**encoder.curve) if encoder else CurveRefiner()
+
     def _load_stage1(self) -> Stage1:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.stage1:
@@ -295,6 +289,6 @@ class ModelsInUse:
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
-            return CurveRefiner(**encoder.curve) if encoder else CurveRefiner()
+            return self.untrained_refiner
         folder = require_intact(self._library, "refiner", self._settings)
         return load_refiner(folder, self._settings.refiner_revision, encoder.device)

@@ -51,7 +51,8 @@ class LibrarySource:
     @cached_property
     def _all(self) -> VideoFeatures:
         # Models come and go during training; what they make of videos is not for the library to keep.
-        features = self._store.view().features.with_fresh_cache()
+        videos = self._store.searchable()
+        features = self._store.features_of([videos[row] for row in sorted(videos)]).with_fresh_cache()
         return features if self._store.catalogue.cue_count() else features.without_subtitles()
 
     @property

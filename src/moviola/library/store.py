@@ -1,11 +1,10 @@
-"""The library on disk, opened: what is in it, and one consistent view of that at a time."""
+"""The library on disk, opened: its settings, catalogue, features, encoders and models."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -17,36 +16,16 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
 from moviola.features.shards import halves
-from moviola.index import Index
 from moviola.library.cache import DiskCache
 from moviola.library.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.encoders_in_use import LibraryEncoders, settings_of_new_library
-from moviola.library.indexes import current_index
 from moviola.library.lock import writing
 from moviola.library.models_in_use import ModelsInUse
 from moviola.library.settings import SETTINGS_FILE, Settings
 from moviola.retrieval.segments import normalised
 from moviola.types import Video
 
-__all__ = ["LibraryStore", "View"]
-
-
-@dataclass(frozen=True)
-class View:
-    """One consistent state of a library.
-
-    Attributes:
-        generation: rises with every change of the catalogue.
-        videos: those that can be searched, by row number.
-        features: of those with frames, by rising row number, which are its ``keys``.
-        segments, cues: their indexes; None without an encoder for them.
-    """
-
-    generation: int
-    videos: dict[int, VideoRow]
-    features: VideoFeatures
-    segments: Index | None
-    cues: Index | None
+__all__ = ["LibraryStore"]
 
 
 class LibraryStore:
@@ -115,7 +94,6 @@ class LibraryStore:
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
         self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
         self._lock = RLock()
-        self._view: View | None = None
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -155,7 +133,7 @@ class LibraryStore:
         """Go on with other models in use; what was loaded of the models before is forgotten."""
         with self._lock:
             if settings != self.settings:
-                self.settings, self._view = settings, None
+                self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders)
 
     # -- reading ---------------------------------------------------------------------------------------
@@ -167,21 +145,6 @@ class LibraryStore:
     def searchable(self) -> dict[int, VideoRow]:
         """The same as the catalogue has them, by row number."""
         return {v.row: v for v in self.catalogue.videos() if v.state != "refused"}
-
-    def view(self) -> View:
-        """The library as it is now. Indexes that lag behind the catalogue are completed in memory."""
-        with self._lock:
-            if self._view is None or self._view.generation != self.catalogue.generation:
-                with self.catalogue.snapshot():
-                    generation, videos = self.catalogue.generation, self.searchable()
-                self._view = View(
-                    generation,
-                    videos,
-                    self.features_of([videos[row] for row in sorted(videos)]),
-                    current_index(self, "segments", videos)[0],
-                    current_index(self, "cues", videos)[0],
-                )
-            return self._view
 
     def features_of(self, videos: Sequence[VideoRow]) -> VideoFeatures:
         """Features of those of some videos that have frames; by rising row number."""

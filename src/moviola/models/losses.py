@@ -37,6 +37,7 @@ __all__ = [
     "mil_ce",
     "mil_nce",
     "related_pairs",
+    "span_cross_entropy",
     "take_ranked",
     "video_contrast",
     "weighted_mil_nce",
@@ -154,6 +155,12 @@ def frame_contrast(similarity: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     outside = (1 - inside) * mask
     negative = _masked_mean(F.softplus(similarity) - math.log(2), outside)
     return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside)
+
+
+def span_cross_entropy(start: Tensor, end: Tensor, labels: Tensor) -> Tensor:
+    """Cross entropy of start plus that of end, (B,): logits (B, L) twice and clips of both, (B, 2) int64."""
+    at_start = F.cross_entropy(start, labels[:, 0], reduction="none")
+    return at_start + F.cross_entropy(end, labels[:, 1], reduction="none")
 
 
 def video_contrast(

@@ -34,6 +34,7 @@ __all__ = [
     "build",
     "from_pretrained",
     "read_description",
+    "require_finite",
     "revision_of",
     "save_pretrained",
 ]
@@ -302,6 +303,15 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def require_finite(model: nn.Module, source: Path) -> None:
+    """Raises :class:`DataError`, naming ``source`` and the weight, if a weight is no finite number."""
+    for name, tensor in model.state_dict().items():
+        if not torch.isfinite(tensor).all():
+            raise DataError(
+                f"{source}: weight {name} holds a number that is not finite; train the model anew"
+            )
 
 
 def revision_of(folder: Path) -> str:

@@ -46,6 +46,7 @@ from moviola.models.losses import (
     frame_contrast,
     in_batch_ranking_loss,
     related_pairs,
+    span_cross_entropy,
     video_contrast,
 )
 from moviola.models.spans import LABELS, corpus_spans, top_scores, window_spans
@@ -356,41 +357,21 @@ class ReLoCLNet(TwoStreams):
         config = self.config
         queries = self.encode_query(batch.query, batch.query_mask)
         middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
-        own_video = final.select(batch.video)
         related = related_pairs(batch.positives, batch.video)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
-
-        raw = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
-        more = None
         terms: dict[str, Tensor] = {}
+        hard_middle = None
         if hard_negatives is not None:
-            negative_middle, negative = self._encode(
+            hard_middle, hard = self._encode(
                 hard_negatives.visual, hard_negatives.mask, hard_negatives.subtitles
             )
-            more = _mean_of_streams(
-                lambda q, clips: _best_along(q, clips, negative.mask), queries, negative_middle
-            )
-            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, negative)
+            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, hard)
         if weak_positives is not None:
             weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
             terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
-        frame = _mean_of_streams(
-            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own_video.mask),
-            queries,
-            middle.select(batch.video),
-        )
-        video = video_contrast(
-            raw[:, batch.video],
-            related,
-            more=more,
-            sum_positives=config.sum_positives,
-            count_pair_twice=config.count_pair_twice,
-        )
-        start, end = self.span_logits(queries, own_video)
-        span = F.cross_entropy(start, batch.labels[:, 0], reduction="none") + F.cross_entropy(
-            end, batch.labels[:, 1], reduction="none"
-        )
+        frame, video = self._contrasts(batch, queries, middle, related, hard_middle)
+        span = span_cross_entropy(*self.span_logits(queries, final.select(batch.video)), batch.labels)
         context, query = in_batch_ranking_loss(
             scores,
             related,
@@ -407,6 +388,27 @@ class ReLoCLNet(TwoStreams):
             "query": config.query_weight * query,
             **terms,
         }
+
+    def _contrasts(
+        self, batch: PairBatch, queries: Queries, middle: Context, related: Tensor, hard: Context | None
+    ) -> tuple[Tensor, Tensor]:
+        """FCL and VCL of each pair, (B,) each, on what the second block says of videos and hard negatives."""
+        own = middle.select(batch.video)
+        frame = _mean_of_streams(
+            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own.mask), queries, own
+        )
+        scores = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
+        more = None
+        if hard is not None:
+            more = _mean_of_streams(lambda q, clips: _best_along(q, clips, hard.mask), queries, hard)
+        video = video_contrast(
+            scores[:, batch.video],
+            related,
+            more=more,
+            sum_positives=self.config.sum_positives,
+            count_pair_twice=self.config.count_pair_twice,
+        )
+        return frame, video
 
     def _above(self, scores: Tensor, queries: Queries, windows: Context) -> Tensor:
         """Each pair should score higher than a given window of its query."""

@@ -24,7 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
@@ -41,7 +40,7 @@ from moviola.models.layers import (
     self_attention_bias,
     span_logits,
 )
-from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss
+from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss, span_cross_entropy
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
 from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
 from moviola.models.streams import TwoStreams
@@ -295,8 +294,7 @@ class XML(TwoStreams):
             start, end = self.boundary_logits(queries, context)
             own = torch.arange(len(batch), device=scores.device)
             own_start, own_end = start[own, video], end[own, video]
-        missed = F.cross_entropy(own_start, batch.labels[:, 0], reduction="none")
-        missed = missed + F.cross_entropy(own_end, batch.labels[:, 1], reduction="none")
+        missed = span_cross_entropy(own_start, own_end, batch.labels)
         negative_context, negative_query = in_batch_ranking_loss(
             scores, excluded, margin=config.margin, pool=hard_pool, generator=generator,
             pairwise=config.ranking_loss,

@@ -123,7 +123,7 @@ class Retrieval:
             segments: how many instead of :attr:`segments`.
         """
         allowed = None if within is None else self._ids_of(within)
-        scores, ids = self.index.search(self._vectors(queries), segments or self.segments, allowed=allowed)
+        scores, ids = self.index.search(self.vectors(queries), segments or self.segments, allowed=allowed)
         keys, position = unpack_ids(ids)
         return Hits(np.searchsorted(self.features.keys, keys), position, scores)
 
@@ -131,17 +131,23 @@ class Retrieval:
         self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
     ) -> Proposals:
         """Coarse moments of each query (SPR, section 3.2); arguments as of :meth:`hits`."""
-        return propose(
-            self.hits(queries, within=within, segments=segments),
-            self.features,
-            self.segment_clips,
-            apart=merged_apart(len(self.index)),
-        )
+        return self.merged(self.hits(queries, within=within, segments=segments))
 
-    def _vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
+    def merged(self, hits: Hits) -> Proposals:
+        """Hits as proposals, see :func:`moviola.retrieval.proposals.propose`."""
+        return propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+
+    def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""
         known = queries.segment_vectors
         return self.stage1.queries(queries) if known is None else known
+
+    def segment_vector(self, video: int, position: int) -> NDArray[np.float32]:
+        """(d,) float32, L2-normalised: a segment as the index has it, by the place of its video."""
+        first = position * self.segment_clips
+        clips = self.features.read(video, first, first + self.segment_clips)
+        vector: NDArray[np.float32] = self.stage1.segments(clips, self.segment_clips)[0]
+        return vector
 
     def _ids_of(self, within: Scope) -> Integers:
         ids = self.index.ids()
@@ -153,7 +159,8 @@ class Retrieval:
         own = place[np.searchsorted(self.features.keys, keys)]
         seconds = self.segment_clips * self.features.clip_seconds
         inside = (position * seconds < within.end[own]) & ((position + 1) * seconds > within.start[own])
-        return ids[(own >= 0) & inside]
+        chosen: Integers = ids[(own >= 0) & inside]
+        return chosen
 
     # -- stage 3 -------------------------------------------------------------------------------------------
 
@@ -225,7 +232,7 @@ class Retrieval:
         """
         if self.refiner is None or not self.refiner.in_encoder_space or not self.stage1.trained:
             return proposals
-        among = self.segment_chance(self._vectors(queries.select([query]))[0])
+        among = self.segment_chance(self.vectors(queries.select([query]))[0])
         alike = self.encoder_chance(queries.vectors[query]).evidence(among.standing(proposals.score))
         return replace(proposals, score=alike.astype(np.float32))
 
@@ -233,7 +240,7 @@ class Retrieval:
 
     def _scale(self, queries: QueryFeatures, query: int) -> Scale:
         if self.refiner is None:
-            return self.segment_chance(self._vectors(queries.select([query]))[0])
+            return self.segment_chance(self.vectors(queries.select([query]))[0])
         if self.refiner.calibration is not None:
             return self.refiner.calibration
         if self.refiner.in_encoder_space:

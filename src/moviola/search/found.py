@@ -1,12 +1,14 @@
-"""A moment on its way to the answer."""
+"""A moment on its way to the answer, and the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
-from moviola.types import Span
+from moviola.types import Moment, Span
 
-__all__ = ["Found"]
+__all__ = ["Found", "SearchResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Found:
         source: which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``.
         snippet: what is said, where that is why.
         match: the matching score behind ``score``, which decides where that saturates.
+        steps: those of a sequence, in order.
     """
 
     row: int
@@ -28,3 +31,34 @@ class Found:
     source: str
     snippet: str = ""
     match: float = 0.0
+    steps: tuple[Found, ...] = ()
+
+    def moment(self, video_id: str, rank: int) -> Moment:
+        """Ranked."""
+        steps = tuple(step.moment(video_id, rank) for step in self.steps)
+        start, end = self.span.start, self.span.end
+        return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Sequence[Moment]):
+    """The answer to a query: a sequence of its moments.
+
+    Attributes:
+        moments: best first, with ranks from 1.
+        confident: whether the library seems to have an answer at all; None where that is not known, see
+            :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
+    """
+
+    moments: tuple[Moment, ...]
+    confident: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    @overload
+    def __getitem__(self, place: int) -> Moment: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Moment, ...]: ...
+    def __getitem__(self, place: int | slice) -> Moment | tuple[Moment, ...]:
+        return self.moments[place]

@@ -28,7 +28,7 @@ from moviola.search.times import parse_seconds
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "SearchQuery", "Simple", "Steps", "Term", "Text", "WeightedSum",
-    "Without", "as_query",
+    "Without", "as_query", "texts_of",
 ]  # fmt: skip
 
 GAP = 60.0
@@ -125,9 +125,12 @@ class LikeMoment(_Term):
 
 @dataclass(frozen=True, slots=True)
 class LikePicture(_Term):
-    """What looks like a picture in a file."""
+    """What looks like a picture in a file; of a video, like its first frame."""
 
     path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
 
     def __str__(self) -> str:
         return f"like {self.path}"
@@ -235,6 +238,15 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 def _order(query: Simple) -> tuple[bool, str]:
     """Words first."""
     return not isinstance(query, Text), repr(query)
+
+
+def texts_of(query: SearchQuery) -> tuple[Text, ...]:
+    """All texts that an answer has to match: not those that are excluded."""
+    if isinstance(query, Without):
+        return texts_of(query.query)
+    if isinstance(query, Steps):
+        return tuple(text for step in query.steps for text in texts_of(step))
+    return tuple(term for term, _ in _terms(query) if isinstance(term, Text))
 
 
 def _simple(query: SearchQuery | str, role: str) -> Simple:

@@ -17,6 +17,7 @@ from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEn
 from moviola.models.conquer.heads import ContextualProjection, MomentHead, QueryAwareFeatures, VideoHead
 from moviola.models.conquer.similarities import SIMILARITIES
 from moviola.models.layers import initialise
+from moviola.models.losses import span_cross_entropy
 from moviola.models.spans import LABELS, SUM, corpus_spans, span_band, top_scores
 
 __all__ = ["Conquer", "Context", "Queries", "Scores"]
@@ -178,8 +179,7 @@ class Conquer(nn.Module):
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         scores = self.match(queries, context.select(batch.candidates))
         # The right video is the first one, so a label of its clips is one of all candidates' clips.
-        span = F.cross_entropy(scores.start.flatten(1), batch.labels[:, 0], reduction="none")
-        span = span + F.cross_entropy(scores.end.flatten(1), batch.labels[:, 1], reduction="none")
+        span = span_cross_entropy(scores.start.flatten(1), scores.end.flatten(1), batch.labels)
         terms = {"span": self.config.span_weight * (batch.similarity * span).mean()}
         if scores.video is not None:
             first = torch.zeros_like(batch.labels[:, 0])

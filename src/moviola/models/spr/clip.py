@@ -17,6 +17,7 @@ from moviola.models.losses import (
     hinge,
     in_batch_ranking_loss,
     related_pairs,
+    span_cross_entropy,
     video_contrast,
 )
 from moviola.models.reloclnet import Windows
@@ -253,15 +254,14 @@ class SprClip(Towers):
             more=None if harder is None else scale * harder,
             sum_positives=config.sum_positives,
         )
-        start, end = self.span_logits(queries, own)
-        span = F.cross_entropy(start, batch.labels[:, 0]) + F.cross_entropy(end, batch.labels[:, 1])
+        span = span_cross_entropy(*self.span_logits(queries, own), batch.labels)
         context, query = in_batch_ranking_loss(
             scores, related, margin=config.margin, pool=hard_pool, generator=generator
         )
         return {
             "frame": config.frame_weight * frame.mean(),
             "video": config.video_weight * video.mean(),
-            "span": config.span_weight * span,
+            "span": config.span_weight * span.mean(),
             "context": config.context_weight * context,
             "query": config.query_weight * query,
             **terms,
