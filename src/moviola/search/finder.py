@@ -21,13 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import LibraryError
+from moviola.errors import InvalidValue, LibraryError, MoviolaError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View
 from moviola.retrieval import Moments, Retrieval, Scope
@@ -198,11 +197,7 @@ class Finder:
     def _clip(self, term: LikeMoment | LikePicture) -> NDArray[np.float32]:
         """(1, d) float32, the features of one frame."""
         if isinstance(term, LikePicture):
-            encoder = self.store.encoders.visual
-            assert encoder is not None
-            from moviola.media import read_picture
-
-            return encoder.encode_frames(read_picture(Path(term.path), encoder.frame_size)[None])
+            return self.store.encoders.picture(term.path)
         features = self.view.features
         video = self.store.catalogue.video(term.video_id)
         place = features.row_of.get(video.video_id)
@@ -264,9 +259,7 @@ def _texts_only(query: Simple) -> bool:
     return all(isinstance(term, Text) for term, _ in terms)
 
 
-def _no_frame(term: LikeMoment, duration: float, has_frames: bool) -> Exception:
-    from moviola.errors import InvalidValue
-
+def _no_frame(term: LikeMoment, duration: float, has_frames: bool) -> MoviolaError:
     if not has_frames:
         return LibraryError(f"{term.video_id}: there are no frames of it in this library; index it again")
     return InvalidValue(f"{term}: the video ends at {duration:g} s; give a time before that")

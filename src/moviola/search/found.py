@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import overload
 
 from moviola.types import Moment, Span
 
@@ -40,25 +39,14 @@ class Found:
         return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult(Sequence[Moment]):
-    """The answer to a query: a sequence of its moments.
+class SearchResult(list[Moment]):
+    """The answer to a query: a list of its moments, best first, with ranks from 1.
 
     Attributes:
-        moments: best first, with ranks from 1.
         confident: whether the library seems to have an answer at all; None where that is not known, see
             :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
     """
 
-    moments: tuple[Moment, ...]
-    confident: bool | None = None
-
-    def __len__(self) -> int:
-        return len(self.moments)
-
-    @overload
-    def __getitem__(self, place: int) -> Moment: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Moment, ...]: ...
-    def __getitem__(self, place: int | slice) -> Moment | tuple[Moment, ...]:
-        return self.moments[place]
+    def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
+        super().__init__(moments)
+        self.confident = confident

@@ -56,7 +56,7 @@ class SearchQuery:
 
         ``math.inf`` is no limit. ``a.then(b).then(c)`` equals ``a.then(b.then(c))``.
         """
-        own, others = _steps(self), _steps(as_query(later))
+        own, others = _steps(as_query(self)), _steps(as_query(later))
         return Steps((*own.steps, *others.steps), (*own.gaps, gap, *others.gaps))
 
     def without(self, *excluded: SearchQuery | str) -> Without:
@@ -220,19 +220,23 @@ class Without(SearchQuery):
         """From exclusions in any order.
 
         Raises:
-            InvalidValue: a sequence is excluded, or something that excludes itself.
+            InvalidValue: a sequence is excluded, or what has exclusions of its own.
         """
         simple = {_simple(one, "what is excluded") for one in excluded}
-        assert isinstance(query, _Term | WeightedSum | Steps)
-        return cls(query, tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
+        wanted = as_query(query)
+        return cls(wanted, tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return "; not ".join(map(str, (self.query, *self.excluded)))
 
 
 def as_query(query: SearchQuery | str) -> SearchQuery:
-    """A ``str`` as its :class:`Text`."""
-    return Text(query) if isinstance(query, str) else query
+    """A ``str`` as its :class:`Text`, a sum of one term as that term, whose weight changes nothing."""
+    if isinstance(query, str):
+        return Text(query)
+    if isinstance(query, WeightedSum) and len(query.terms) == 1:
+        return query.terms[0][0]
+    return query
 
 
 def _order(query: Simple) -> tuple[bool, str]:
@@ -257,8 +261,11 @@ def _simple(query: SearchQuery | str, role: str) -> Simple:
 
 
 def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
+    if isinstance(query, WeightedSum):
+        return query.terms
     found = _simple(query, "what is added or weighted")
-    return found.terms if isinstance(found, WeightedSum) else ((found, 1.0),)
+    assert not isinstance(found, WeightedSum)
+    return ((found, 1.0),)
 
 
 def _steps(query: SearchQuery) -> Steps:

@@ -15,7 +15,7 @@ from moviola.search.filters import Filter
 from moviola.search.finder import Finder
 from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import fused, ranked
-from moviola.search.queries import SearchQuery, Text, texts_of
+from moviola.search.queries import SearchQuery, Text, as_query, texts_of
 from moviola.types import Query
 
 __all__ = ["Evidence", "Searcher"]
@@ -79,7 +79,7 @@ class Searcher:
             found, confident = next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
             found = self._deepened(finder, query, rows, found, top_k)
             moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
-            answers.append(SearchResult(tuple(moments), confident))
+            answers.append(SearchResult(moments, confident=confident))
             if progress:
                 progress(len(answers))
         return answers
@@ -179,7 +179,7 @@ class Searcher:
 
 def _checked(query: Query | SearchQuery) -> SearchQuery:
     if not isinstance(query, Query):
-        return query
+        return as_query(query)
     if not query.text.strip():
         raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
     return Text(query.text)
