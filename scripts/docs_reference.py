@@ -50,7 +50,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return "".join(part if part.lstrip().startswith("```") else linked(part) for part in parts)
 
 
-_DOTTED = re.compile(r"(?<!\[)(?<!`)`(moviola(?:\.\w+)+)(\(\))?`(?!`)")
+_DOTTED = re.compile(r"(?<!\[)(?<!`)`(moviola(?!\.toml`)(?:\.\w+)+)(\(\))?`(?!`)")
 
 
 def linked(text: str) -> str:

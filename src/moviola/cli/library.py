@@ -42,7 +42,10 @@ def index_(
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: Annotated[
         str | None,
-        typer.Option(help="Visual encoder of a new library: demo, a hub id, a folder, or none."),
+        typer.Option(
+            help="Visual encoder of a new library: a name that `moviola models list` shows, a hub id, a folder, "
+            "or none; by default the best on this machine."
+        ),
     ] = None,
     sentences: Annotated[
         str | None,
@@ -63,7 +66,7 @@ def index_(
 ) -> None:
     """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
 
-    Example: `moviola index ~/Videos --encoder openai/clip-vit-large-patch14`
+    Example: `moviola index ~/Videos`
 
     From Python: `moviola.Library.index`.
     """
@@ -71,7 +74,7 @@ def index_(
 
     with Library(
         library,
-        encoder=encoder,
+        encoder=encoder or _encoder_of_new(library),
         sentence_encoder=sentences,
         segment_seconds=segment_seconds,
         frame_rate=frame_rate,
@@ -89,6 +92,18 @@ def index_(
         _print_report(report, library, count)
     if report.refused or report.partial or report.subtitle_problems:
         leave_partial()
+
+
+def _encoder_of_new(library: Path) -> str | None:
+    """The best encoder for a library that is not there yet, said aloud; None for one that has its own."""
+    from moviola.encoders import best_encoder
+    from moviola.library.settings import SETTINGS_FILE
+
+    if (library / SETTINGS_FILE).is_file():
+        return None
+    best = best_encoder()
+    note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
+    return best.name
 
 
 class _IndexProgress:
@@ -133,6 +148,7 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         "moved": report.moved,
         "removed": report.removed,
         "unchanged": report.unchanged,
+        "looked through for shots": report.shots_found,
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
@@ -182,7 +198,7 @@ def show(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """What the library knows of one video.
+    """What the library knows of one video, and where its shots begin.
 
     Example: `moviola show holiday/beach`
 
@@ -193,7 +209,7 @@ def show(
 
     with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video)
-        cues = lib.catalogue.cues(row.row)
+        cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
@@ -206,13 +222,19 @@ def show(
             "size": row.size,
             "frames": row.frames.count if row.frames else 0,
             "cues": len(cues),
+            "shots": [
+                {"start": shot.start, "end": end, "opening": shot.opening}
+                for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
+            ],
         }
     if json:
         emit_json(about)
         return
-    about["duration"] = clock(row.duration)
+    about |= {"duration": clock(row.duration), "shots": len(shots) or "not looked for"}
     for key, value in about.items():
         console.print(f"{key:>9}  {value}")
+    for number, shot in enumerate(shots, start=1):
+        console.print(f"{number:>9}  {clock(shot.start)}  {shot.opening}")
 
 
 @app.command()

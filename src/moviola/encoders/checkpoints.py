@@ -16,6 +16,7 @@ from typing import Any
 from moviola.errors import DataError, MissingDependency, MissingModel
 
 __all__ = [
+    "CONSE",
     "DEMO",
     "Checkpoint",
     "find_checkpoint",
@@ -28,6 +29,9 @@ __all__ = [
 
 DEMO = "demo"
 """Name of the tiny CLIP that the package carries."""
+
+CONSE = "conse-lite1"
+"""Name of the encoder of real pictures whose weights come as packages; :mod:`moviola.encoders.conse`."""
 
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
@@ -146,7 +150,7 @@ def fingerprint(folder: Path) -> str:
     spaced blocks stand for the whole (training touches every tensor), so that opening a library stays fast.
     """
     digest = hashlib.blake2b(digest_size=8)
-    kinds = {".json", ".txt", ".model", ".safetensors", ".bin"}
+    kinds = {".json", ".txt", ".model", ".safetensors", ".bin", ".pth"}
     for path in sorted(p for p in folder.rglob("*") if p.suffix in kinds and p.is_file()):
         size = path.stat().st_size
         digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())

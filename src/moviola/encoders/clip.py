@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders.checkpoints import DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
+from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
+from moviola.encoders.contract import check_frames
 from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches, check_texts, load_pretrained
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (
@@ -33,7 +34,7 @@ from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 from moviola.types import FrameSize
 
-__all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "load_encoder", "read_frame_size"]
+__all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
 class ClipEncoder:
-    """A frozen encoder of frames and texts; made by :func:`load_encoder`.
+    """A frozen encoder of frames and texts; made by :func:`moviola.encoders.load_encoder`.
 
     Attributes:
         id: the name under which a library records the encoder.
@@ -120,7 +121,7 @@ class ClipEncoder:
         dim: length of a feature vector.
         frame_size: how ``moviola.media`` has to make the frames.
         curve: how a refinement without training should read this encoder's similarity curves, where the
-            checkpoint says so in ``moviola.json``: fields of ``moviola.refine.CurveRefiner`` by name.
+            checkpoint says so in ``moviola.json``: fields of ``moviola.retrieval.CurveRefiner`` by name.
     """
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
@@ -184,16 +185,7 @@ class ClipEncoder:
         Raises:
             InvalidValue: another shape or dtype.
         """
-        size = self.frame_size
-        wanted = (size.height, size.width, 3)
-        if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[1:] != wanted:
-            what = (
-                f"{images.dtype} {images.shape}" if isinstance(images, np.ndarray) else type(images).__name__
-            )
-            raise InvalidValue(
-                f"frames: {what}; {self.id} takes uint8 (n, {size.height}, {size.width}, 3), "
-                "as moviola.media makes them for its frame_size"
-            )
+        check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         step = self._choice.batch_size
         for start in range(0, len(images), step):
@@ -324,27 +316,12 @@ class ClipEncoder:
             return _to_numpy(projected)
 
 
-def load_encoder(
-    name: str, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
-) -> ClipEncoder:
-    """Open a CLIP, SigLIP or SigLIP 2 checkpoint; weights are read when first needed.
-
-    Args:
-        name: ``"demo"``, a checkpoint folder, or a hub id that was pulled or cached before.
-        device: ``"auto"`` (cuda, mps, cpu), or one of them.
-        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
-        batch_size: frames or texts at once; by default what suits the device.
-
-    Raises:
-        MissingModel: not on this machine; the message says how to get it.
-        InvalidValue: a checkpoint of another kind, or an option outside its range.
-        DataError: the checkpoint's files contradict each other or cannot be read.
-    """
-    choice = DeviceChoice(device, precision, batch_size)
+def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
+    """Open a CLIP, SigLIP or SigLIP 2 checkpoint; see :func:`moviola.encoders.load_encoder`."""
     checkpoint = find_checkpoint(
         name,
         builtin={DEMO: DEMO_FOLDER},
-        instead=f"or use the built-in encoder {DEMO!r}, which needs no download",
+        instead=f"or take one that needs no download, such as {CONSE!r}",
     )
     return ClipEncoder(checkpoint, choice)
 

