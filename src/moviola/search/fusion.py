@@ -66,10 +66,5 @@ def ranked(
         if per_video is not None and shown[moment.row] == per_video:
             continue
         shown[moment.row] += 1
-        answer.append(
-            Moment(
-                video_ids[moment.row], moment.span.start, moment.span.end, moment.score, len(answer) + 1,
-                moment.source, moment.snippet,
-            )
-        )  # fmt: skip
+        answer.append(moment.moment(video_ids[moment.row], len(answer) + 1))
     return answer
