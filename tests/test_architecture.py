@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "index": BASE,
     "retrieval": BASE | {"features", "models", "index", "temporal"},
     "library": BASE | {"media", "encoders", "features", "index", "retrieval", "models"},
-    "search": BASE | {"library", "retrieval", "encoders", "features"},
+    "search": BASE | {"library", "retrieval", "encoders", "features", "temporal"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},

@@ -81,7 +81,9 @@ class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
     ``source`` says which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``;
-    ``snippet`` is the subtitle text when that is why, else empty.
+    ``snippet`` is the subtitle text when that is why, else empty. ``steps`` are the moments of the steps of a
+    query "this, then that", in order, ranked as the whole is, which runs from the start of the first to the
+    end of the last; of other queries there are none.
     """
 
     video_id: str
@@ -91,6 +93,7 @@ class Moment:
     rank: int
     source: str = "visual"
     snippet: str = ""
+    steps: tuple[Moment, ...] = ()
 
     @property
     def span(self) -> Span:
