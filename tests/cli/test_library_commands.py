@@ -265,6 +265,6 @@ def test_remove_verify_and_repair(moviola: Run, films: Path, tmp_path: Path) -> 
 def test_doctor_looks_at_machine_and_library(moviola: Run, library: Path) -> None:
     answer = moviola("doctor", "-l", library, "--json")
     findings = {f["what"]: f for f in json.loads(answer.out)}
-    assert findings["demo encoder"]["ok"]
+    assert findings["encoder"]["ok"]
     assert "2 videos" in findings["library"]["detail"]
     assert "1 refused" in findings["videos"]["detail"]

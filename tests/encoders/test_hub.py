@@ -119,7 +119,7 @@ def test_list_shows_the_built_in_models(cache: Path) -> None:
     done = CliRunner().invoke(app, ["models", "list", "--json"])
     assert done.exit_code == 0, done.output
     found = {model["name"]: model for model in json.loads(done.stdout)}
-    assert set(found) == {"demo", "minilm"}
+    assert set(found) == {"demo", "minilm", *NETWORKS}
     assert found["demo"]["kind"] == "clip"
     assert 2**20 < found["demo"]["size"] < 6.2 * 2**20
 

@@ -210,11 +210,9 @@ class ConseEncoder:
         Raises:
             InvalidValue: not a list of strings.
         """
-        whole = self.encode_text(texts)
-        tokens = self._sentences.encode_tokens(texts)
         return [
-            np.concatenate([self._centred(_unit(own)), text[None]])
-            for own, text in zip(tokens, whole, strict=True)
+            self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
+            for rows in self._sentences.encode_tokens(texts)
         ]
 
     def _centred(self, sentences: Floats) -> Floats:
