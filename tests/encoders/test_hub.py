@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import app
 from moviola.encoders import available_models, load_encoder, pull_model
+from moviola.encoders.conse import NETWORKS
 from moviola.errors import InvalidValue, MissingModel
 
 NAME = "somebody/tiny-clip"
