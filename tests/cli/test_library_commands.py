@@ -122,7 +122,7 @@ def test_a_file_of_queries_becomes_a_run(moviola: Run, library: Path, tmp_path: 
     [
         ("", "holds no query"),
         ("[{]", "not valid JSON"),
-        ('[{"query_id": 1}]', "entry 1: the field 'query' is missing"),
+        ('[{"query_id": 1}]', "line 1: the field 'query' is missing"),
         ('{"query_id": 1, "query": "a"}\n{"query": "b"}', "line 2: the field 'query_id' is missing"),
         ('[{"query_id": 1, "query": "a"}, {"query_id": 1, "query": "b"}]', "stands for two texts"),
         ("[1]", "line 1: an object is expected"),

@@ -148,6 +148,7 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         "moved": report.moved,
         "removed": report.removed,
         "unchanged": report.unchanged,
+        "looked through for shots": report.shots_found,
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
@@ -197,7 +198,7 @@ def show(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """What the library knows of one video.
+    """What the library knows of one video, and where its shots begin.
 
     Example: `moviola show holiday/beach`
 
@@ -208,7 +209,7 @@ def show(
 
     with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video)
-        cues = lib.catalogue.cues(row.row)
+        cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
@@ -221,13 +222,19 @@ def show(
             "size": row.size,
             "frames": row.frames.count if row.frames else 0,
             "cues": len(cues),
+            "shots": [
+                {"start": shot.start, "end": end, "opening": shot.opening}
+                for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
+            ],
         }
     if json:
         emit_json(about)
         return
-    about["duration"] = clock(row.duration)
+    about |= {"duration": clock(row.duration), "shots": len(shots) or "not looked for"}
     for key, value in about.items():
         console.print(f"{key:>9}  {value}")
+    for number, shot in enumerate(shots, start=1):
+        console.print(f"{number:>9}  {clock(shot.start)}  {shot.opening}")
 
 
 @app.command()

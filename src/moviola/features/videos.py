@@ -106,6 +106,8 @@ class VideoFeatures:
             1 and of CONQUER take rows as they are.
         keys: (V,) int64 rising, numbers by which caches and indexes know the videos; 0, 1, … by default.
         cache: what models made of these videos before.
+        shots: gives the seconds at which the shots of the video with a key begin, (s,) float64 rising, the
+            first 0; empty where they are not known. None where they are known of no video.
     """
 
     video_ids: tuple[str, ...]
@@ -117,6 +119,7 @@ class VideoFeatures:
     unit: bool = True
     keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     cache: EncodingCache = field(default_factory=MemoryCache, compare=False)
+    shots: Callable[[int], NDArray[np.float64]] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.keys) != len(self.video_ids):
@@ -139,6 +142,14 @@ class VideoFeatures:
     ) -> NDArray[np.float32] | None:
         """The same of the subtitles; None without them."""
         return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
+
+    def shot_edges(self, video: int) -> NDArray[np.float64]:
+        """(s + 1,) float64 rising seconds: where each shot of a video begins, and the end of the video.
+
+        One shot where nothing else is known.
+        """
+        starts = self.shots(int(self.keys[video])) if self.shots else np.empty(0)
+        return np.append(starts if len(starts) else 0.0, self.durations[video])
 
     def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
         values = rows.astype(np.float32)

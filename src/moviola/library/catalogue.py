@@ -7,10 +7,11 @@ number stands for one state of one video for ever: indexes compare row numbers t
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.features import Extent
 from moviola.types import Cue
 
-__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "VideoRow"]
+__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
 
@@ -29,7 +30,16 @@ State = Literal["ready", "partial", "refused"]
 
 _REMEDY = "restore a copy or index into a new library"
 
-_SCHEMA = """
+# Came later: a library that was built before has it from its next change on.
+_SHOTS = """
+CREATE TABLE IF NOT EXISTS shots (
+    video INTEGER NOT NULL, number INTEGER NOT NULL, start REAL NOT NULL, opening TEXT NOT NULL,
+    PRIMARY KEY (video, number)
+) WITHOUT ROWID
+"""
+
+_SCHEMA = f"""
+{_SHOTS};
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 INSERT OR IGNORE INTO meta VALUES ('generation', 0);
 CREATE TABLE IF NOT EXISTS feature_ends (
@@ -105,6 +115,17 @@ class CueRow:
     number: int
     cue: Cue
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShotRow:
+    """A shot begins: its second, and after what (``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``).
+
+    It lasts until the next one begins, or the video ends.
+    """
+
+    start: float
+    opening: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +254,7 @@ class Catalogue:
         """All changes inside happen, or none; ends by moving the generation on."""
         self._rows("BEGIN IMMEDIATE")
         try:
+            self._rows(_SHOTS)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
             self._rows("COMMIT")
@@ -282,8 +304,10 @@ class Catalogue:
             raise NotFound(f"{video_id}: no such video in this library{hint}")
         return self._video(found[0])
 
-    def put(self, video: VideoRow, cues: Sequence[Cue]) -> VideoRow:
-        """Store a video with its cues in place of what stood under its id or path; gives the new row."""
+    def put(self, video: VideoRow, cues: Sequence[Cue], shots: Sequence[ShotRow] = ()) -> VideoRow:
+        """Store a video with its cues and shots in place of what stood under its id or path; gives the new
+        row.
+        """
         same = "SELECT row FROM videos WHERE video_id = ? OR path = ?"
         for (old,) in self._rows(same, (video.video_id, video.path)):
             self.drop(old)
@@ -297,6 +321,7 @@ class Catalogue:
                 "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
                 [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
             )
+        self.set_shots(row, shots)
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             if extent is not None:
                 self.set_feature_end(kind, extent.shard, extent.offset + extent.count)
@@ -325,8 +350,9 @@ class Catalogue:
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
     def drop(self, row: int) -> None:
-        """Forget a video and its cues."""
+        """Forget a video, its cues and its shots."""
         self._rows("DELETE FROM cues WHERE video = ?", (row,))
+        self._rows("DELETE FROM shots WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
     def cues(self, row: int) -> list[Cue]:
@@ -334,19 +360,58 @@ class Catalogue:
         rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
         return [self._cue(*row) for row in rows]
 
+    def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
+        """Store the shots of a video in place of those it had."""
+        self._rows("DELETE FROM shots WHERE video = ?", (row,))
+        with _named(self.path):
+            self._db.executemany(
+                "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
+                [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)],
+            )
+
+    def shots(self, row: int) -> list[ShotRow]:
+        """The shots of a video in order; none where nobody has looked for them."""
+        if not self._has_shots:
+            return []
+        found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
+        if not all(type(start) is float and type(opening) is str for start, opening in found):
+            raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {_REMEDY}")
+        return [ShotRow(*shot) for shot in found]
+
+    def videos_with_shots(self) -> set[int]:
+        """Row numbers of the videos in which shots were looked for."""
+        return (
+            {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")} if self._has_shots else set()
+        )
+
+    @property
+    def _has_shots(self) -> bool:
+        """Whether the table is there: not in a library that was built before and has not changed since."""
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'shots'"))
+
     def cue_count(self) -> int:
         """Number of cues in the library."""
         return int(self._rows("SELECT count(*) FROM cues")[0][0])
 
-    def match_cues(self, words: Sequence[str], limit: int) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first."""
+    def match_cues(
+        self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
+    ) -> list[CueRow]:
+        """Cues that hold any of the words (stemmed), best BM25 first.
+
+        Args:
+            words: of the query.
+            limit: at most so many cues.
+            videos: row numbers of the videos to look into; None for all.
+        """
         if not words:
             return []
+        within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
+        chosen = () if videos is None else (json.dumps(sorted(videos)),)
         expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
         rows = self._rows(
-            "SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ? "
+            f"SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ?{within} "
             "ORDER BY bm25(cues), video, number LIMIT ?",
-            (expression, limit),
+            (expression, *chosen, limit),
         )
         return [
             CueRow(video, n, self._cue(start, stop, text), score)

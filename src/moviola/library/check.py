@@ -54,6 +54,9 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     stored = len(store.catalogue.cues(video.row))
     if video.cues is not None and video.cues.count != stored:
         yield Problem(video.video_id, f"{stored} cues but {video.cues.count} features; index again", True)
+    starts = [shot.start for shot in store.catalogue.shots(video.row)]
+    if starts and not (starts[0] == 0 and starts[-1] < video.duration and starts == sorted(set(starts))):
+        yield Problem(video.video_id, "its shots do not follow each other; index the video again", True)
     source = Path(video.path)
     if not source.exists():
         yield Problem(

@@ -8,13 +8,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviola.errors import InvalidValue, LibraryError, printable
+from moviola.errors import InvalidValue, LibraryError, MediaError, printable
 from moviola.features import Extent
 from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
+from moviola.library.unrelated import publish_unrelated
 from moviola.types import Cue
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class IngestReport:
     """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
 
     ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
-    ``ignored`` are paths of files that are no videos by their suffix.
+    ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
+    a library that was built before shots were looked for.
     """
 
     added: list[str] = field(default_factory=list)
@@ -52,6 +54,7 @@ class IngestReport:
     refused: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     subtitle_problems: dict[str, str] = field(default_factory=dict)
+    shots_found: list[str] = field(default_factory=list)
 
 
 Progress = Callable[[IngestProgress], None]
@@ -106,6 +109,7 @@ class Indexer:
             for video, found in plan.subtitles:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
+            self._find_missing_shots(plan, report)
             self._encode(plan, report, progress or (lambda _: None))
             self._publish()
         return report
@@ -185,7 +189,27 @@ class Indexer:
             codec=encoded.info.video_codec, frames=frames, cues=self._append_cues(cues),
         )  # fmt: skip
         with store.catalogue.transaction():
-            store.catalogue.put(video, cues)
+            store.catalogue.put(video, cues, encoded.shots)
+
+    def _find_missing_shots(self, plan: Plan, report: IngestReport) -> None:
+        """Look for shots in videos that were encoded before that was done; their features stay."""
+        from moviola.library.ingest import find_shots
+
+        store, known = self._store, self._store.catalogue.videos_with_shots()
+        for video in plan.unchanged:
+            encoder = store.encoders.visual if video.frames and video.row not in known else None
+            if encoder is None:
+                continue
+            try:
+                shots = find_shots(
+                    Path(video.path), encoder.frame_size, store.settings.frame_rate, video.duration
+                )
+            except MediaError as error:
+                report.partial[video.video_id] = f"shots: {error.reason}"
+                continue
+            with store.catalogue.transaction():
+                store.catalogue.set_shots(video.row, shots)
+            report.shots_found.append(video.video_id)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         found = refused.file
@@ -225,7 +249,7 @@ class Indexer:
             cues=self._append_cues(cues),
         )
         with self._store.catalogue.transaction():
-            self._store.catalogue.put(fresh, cues)
+            self._store.catalogue.put(fresh, cues, self._store.catalogue.shots(video.row))
 
     # -- models and what follows from videos and models -----------------------------------------------------
 
@@ -285,9 +309,10 @@ class Indexer:
         }
 
     def _publish(self) -> None:
-        """Bring the indexes, and what the refiner in use makes of whole videos, up to date."""
+        """Bring up to date what follows from videos and models: indexes, and what the cache holds."""
         store = self._store
         publish_indexes(store)
+        publish_unrelated(store)
         videos = store.searchable()
         features = store.features_of([videos[row] for row in sorted(videos)])
         store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,14 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError, printable
+from moviola.library.catalogue import ShotRow
 from moviola.library.scan import FoundFile
-from moviola.media import embedded_subtitles, probe, read_subtitles, sample_frames, sidecars
+from moviola.media import (
+    embedded_subtitles,
+    find_transitions,
+    probe,
+    read_subtitles,
+    sample_frames,
+    shrunk,
+    sidecars,
+)
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
-    from moviola.media import MediaInfo
+    from moviola.media import FrameStream, MediaInfo
 
-__all__ = ["Encoded", "FrameEncoder", "Refused", "encode_videos", "read_cues"]
+__all__ = ["Encoded", "FrameEncoder", "Refused", "encode_videos", "find_shots", "read_cues"]
 
 _BATCH = 32
 # Decoded batches that may wait for the encoder: enough to keep it busy, a few MB of pictures.
@@ -39,13 +50,14 @@ class FrameEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A video that was read: features (n, d) float32 or None without a visual encoder."""
+    """A video that was read: features (n, d) float32, None without a visual encoder, and then no shots."""
 
     file: FoundFile
     info: MediaInfo
     duration: float
     broken_at: float | None
     frames: NDArray[np.float32] | None
+    shots: Sequence[ShotRow] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ class _Pictures:
 class _Closed:
     duration: float
     broken_at: float | None
+    shots: Sequence[ShotRow]
 
 
 _Step = _Opened | _Pictures | _Closed | Refused
@@ -105,9 +118,10 @@ def encode_videos(
                     assert opened is not None
                     batches.append(encoder.encode_frames(images))
                     on_frames(opened.file, sum(map(len, batches)) / rate)
-                case _Closed(duration, broken_at):
+                case _Closed(duration, broken_at, shots):
                     assert opened is not None
-                    yield Encoded(opened.file, opened.info, duration, broken_at, np.concatenate(batches))
+                    features = np.concatenate(batches)
+                    yield Encoded(opened.file, opened.info, duration, broken_at, features, shots)
                 case Refused():
                     yield step
 
@@ -133,20 +147,47 @@ def _decode(files: Sequence[FoundFile], size: FrameSize, rate: float) -> Iterato
     for file in files:
         try:
             yield _Opened(file, probe(file.path))
+            samples: list[NDArray[np.uint8]] = []
             with sample_frames(file.path, rate=rate, size=size) as stream:
-                batch: list[NDArray[np.uint8]] = []
-                for frame in stream:
-                    batch.append(frame.image)
-                    if len(batch) == _BATCH:
-                        yield _Pictures(np.stack(batch))
-                        batch = []
-                if batch:
-                    yield _Pictures(np.stack(batch))
-            yield _Closed(stream.duration, stream.broken_at)
+                for images in _batches(stream):
+                    samples.append(shrunk(images))
+                    yield _Pictures(images)
+            shots = _shots(file.path, np.concatenate(samples), rate, stream.duration)
+            yield _Closed(stream.duration, stream.broken_at, shots)
         except MediaError as error:
             yield Refused(file, error.reason)
         except OSError as error:
             yield Refused(file, f"cannot be read ({error.strerror})")
+
+
+def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
+    """All frames, some at a time, (n, height, width, 3)."""
+    while batch := [frame.image for frame in islice(stream, _BATCH)]:
+        yield np.stack(batch)
+
+
+def _shots(path: Path, samples: NDArray[np.uint8], rate: float, duration: float) -> list[ShotRow]:
+    """The shots of a video, of which the first begins with it."""
+    found = find_transitions(path, samples, rate)
+    inside = [shot for shot in found if 0 < shot.time < duration]
+    return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
+
+
+def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> list[ShotRow]:
+    """The shots of a video that was encoded before, as :func:`encode_videos` would find them.
+
+    Args:
+        path: the file.
+        size: of the frames that were encoded.
+        rate: of them, a second.
+        duration: of the video, in seconds.
+
+    Raises:
+        MediaError: the file cannot be read any more.
+    """
+    with sample_frames(path, rate=rate, size=size) as stream:
+        samples = np.concatenate([shrunk(images) for images in _batches(stream)])
+    return _shots(path, samples, rate, duration)
 
 
 def _ahead(steps: Iterator[_Step]) -> Generator[_Step, None, None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache as remembered
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -163,7 +164,11 @@ class LibraryStore:
             subtitles=subtitles if self.settings.sentence_dim else None,
             keys=np.array(rows, dtype=np.int64),
             cache=self.cache,
+            shots=remembered(self._shot_starts),
         )
+
+    def _shot_starts(self, row: int) -> NDArray[np.float64]:
+        return np.array([shot.start for shot in self.catalogue.shots(row)], dtype=np.float64)
 
     def cue_vectors(self, video: VideoRow) -> NDArray[np.float32]:
         """Sentence embeddings of a video's cues, (n, d) float32, L2-normalised."""

@@ -7,8 +7,10 @@ from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, w
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.stills import frame_at
+from moviola.media.shots import find_transitions, shrunk
+from moviola.media.stills import frame_at, read_picture
 from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
+from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
@@ -20,15 +22,19 @@ __all__ = [
     "SheetCell",
     "SubtitleStream",
     "Subtitles",
+    "Transition",
     "contact_sheet",
     "cut",
     "embedded_subtitles",
+    "find_transitions",
     "find_videos",
     "frame_at",
     "probe",
+    "read_picture",
     "read_subtitles",
     "regular_file",
     "sample_frames",
+    "shrunk",
     "sidecars",
     "walk_files",
     "write_video",

@@ -35,6 +35,7 @@ from moviola.media.source import Source
 __all__ = [
     "CannotPrune",
     "Grid",
+    "Moments",
     "Picture",
     "every_picture",
     "from_key_frame",
@@ -73,21 +74,39 @@ class Grid:
             raise InvalidValue(f"time {time}: give seconds, 0 or more")
         return cls(Fraction(time).limit_denominator(1_000_000), Fraction(1), 1)
 
+    def exact(self, k: int) -> Fraction:
+        """Moment k in seconds from zero, without rounding."""
+        return self.first + k * self.step
+
     def time(self, k: int) -> float:
         """Moment k in seconds from zero."""
-        return float(self.first + k * self.step)
+        return float(self.exact(k))
 
     def last_tick(self, k: int, source: Source) -> int:
         """The last tick that is not after moment k."""
         assert source.zero is not None
-        return source.zero + math.floor((self.first + k * self.step) / source.tick)
+        return source.zero + math.floor(self.exact(k) / source.tick)
 
     def wants(self, k: int, source: Source, end: int) -> bool:
         """Whether moment k is asked for in a video that ends at tick ``end``; the first one always is."""
         assert source.zero is not None
         if self.count is not None:
             return k < self.count
-        return k == 0 or (self.first + k * self.step) < (end - source.zero) * source.tick
+        return k == 0 or self.exact(k) < (end - source.zero) * source.tick
+
+
+@dataclass(frozen=True, slots=True)
+class Moments(Grid):
+    """Some moments of a grid: those whose number is in ``chosen``, which rises; ``count`` is how many.
+
+    Moments after the end of the video show its last picture.
+    """
+
+    chosen: tuple[int, ...] = ()
+
+    def exact(self, k: int) -> Fraction:
+        """Moment k in seconds from zero; past the last one, that."""
+        return self.first + self.chosen[min(k, len(self.chosen) - 1)] * self.step
 
 
 class _DisplayTimes:

@@ -4,6 +4,7 @@ throughout.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 
-__all__ = ["Hits", "Proposals", "merged_apart", "propose"]
+__all__ = ["Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
 
 # In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
 # hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
@@ -96,11 +97,11 @@ class Proposals:
         queries: int,
     ) -> Proposals:
         """From rows in order of rank within each query; ranks are counted from 1."""
-        asked = np.asarray(query, dtype=np.int64)
-        order = np.argsort(asked, kind="stable")
-        counts = np.bincount(asked, minlength=queries)
+        query_row = np.asarray(query, dtype=np.int64)
+        order = np.argsort(query_row, kind="stable")
+        counts = np.bincount(query_row, minlength=queries)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rank = np.arange(len(asked)) - np.repeat(offsets[:-1], counts) + 1
+        rank = np.arange(len(query_row)) - np.repeat(offsets[:-1], counts) + 1
         return cls(
             offsets,
             np.asarray(video, dtype=np.int64)[order],
@@ -154,14 +155,51 @@ def propose(
     if not len(first):
         return Proposals.of_columns([], [], [], [], [], queries=queries)
     best = np.minimum.reduceat(rank[order], first)
-    asked = query[order][first]
+    run_query = query[order][first]
     start, end = segment_spans(
         features, video[order][first], position[order][first], position[order][last], segment_clips
     )
-    at = np.lexsort((best, asked))
+    at = np.lexsort((best, run_query))
     places = np.zeros((queries, depth + 1), dtype=np.float32)
     places[query, rank] = hits.score.reshape(-1)[there]
-    counts = np.bincount(asked, minlength=queries)
+    counts = np.bincount(run_query, minlength=queries)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    asked, best = asked[at], best[at]
-    return Proposals(offsets, video[order][first][at], start[at], end[at], places[asked, best], best)
+    run_query, best = run_query[at], best[at]
+    return Proposals(offsets, video[order][first][at], start[at], end[at], places[run_query, best], best)
+
+
+def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) -> Proposals:
+    """Proposals snapped to shots: every shot that a proposal touches, once per query.
+
+    Of a shot of more than ``longest`` seconds only what the proposal covers is taken, and videos of one shot
+    keep their proposals. A piece has the score and the rank of the best proposal that touches it.
+    """
+    if features.shots is None:
+        return proposals
+    rows: list[int] = []
+    spans: list[tuple[float, float]] = []
+    known: set[tuple[int, int, float]] = set()
+    queries, columns = proposals.query.tolist(), (proposals.video, proposals.start, proposals.end)
+    for row, (video, start, end) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+        edges = features.shot_edges(video).tolist()
+        if len(edges) == 2:
+            rows.append(row)
+            spans.append((start, end))
+            continue
+        for shot in range(
+            max(bisect_right(edges, start) - 1, 0), min(bisect_left(edges, end), len(edges) - 1)
+        ):
+            opens, closes = edges[shot], edges[shot + 1]
+            if closes - opens > longest:
+                opens, closes = max(opens, start), min(closes, end)
+            if (queries[row], video, opens) not in known:
+                known.add((queries[row], video, opens))
+                rows.append(row)
+                spans.append((opens, closes))
+    taken = np.array(rows, dtype=np.int64)
+    counts = np.bincount(proposals.query[taken], minlength=len(proposals))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    return Proposals(
+        offsets, proposals.video[taken], start, end, proposals.score[taken], proposals.rank[taken]
+    )

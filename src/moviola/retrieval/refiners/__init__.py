@@ -1,8 +1,8 @@
 """Stage 3 of SPR: proposals become moments with finer times and a better order (paper, section 3.3).
 
-:class:`CurveRefiner` needs no training. The trained refiners are found by their model's architecture in
-:data:`REFINERS`; torch is imported with the first of them. A new one is a class that keeps the contract
-:class:`Refiner`, and a line in that table.
+:class:`ShotRefiner` and :class:`CurveRefiner` need no training. The trained refiners are found by their
+model's architecture in :data:`REFINERS`; torch is imported with the first of them. A new one is a class that
+keeps the contract :class:`Refiner`, and a line in that table.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from moviola.errors import InvalidValue
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
 from moviola.retrieval.refiners.curve import CurveRefiner
+from moviola.retrieval.refiners.shots import ShotRefiner
 
 __all__ = [
     "CONTEXT",
@@ -24,6 +25,7 @@ __all__ = [
     "CurveRefiner",
     "Refined",
     "Refiner",
+    "ShotRefiner",
     "load_refiner",
     "refiner_of",
 ]

@@ -47,6 +47,12 @@ class Refiner(Protocol):
         """Whether scores are cosines in the encoder's space, rather than on a scale of the refiner's own."""
 
     @property
+    def longest_shot(self) -> float | None:
+        """Seconds of the longest shot that is proposed as a whole, see
+        :func:`moviola.retrieval.proposals.cut_at_shots`; None leaves proposals as they are.
+        """
+
+    @property
     def calibration(self) -> Calibration | None:
         """From evidence to the probability of being right; None where that was not measured."""
 

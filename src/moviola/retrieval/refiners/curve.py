@@ -14,7 +14,9 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, Refined
 from moviola.retrieval.segments import normalised
 
-__all__ = ["CurveRefiner"]
+__all__ = ["CurveRefiner", "cosines", "query_vector"]
+
+Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,10 @@ class CurveRefiner:
         return True
 
     @property
+    def longest_shot(self) -> None:
+        """None: the curve alone decides."""
+
+    @property
     def calibration(self) -> None:
         """None: nothing was trained, so nothing was measured."""
         return None
@@ -73,26 +79,49 @@ class CurveRefiner:
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
         """The best span of each proposal; see :meth:`moviola.retrieval.refiners.contract.Refiner.refine`."""
-        vector = normalised(queries.vectors[query : query + 1])[0]
-        columns = (proposals.video.tolist(), proposals.start.tolist(), proposals.end.tolist())
-        spans = [self._span(vector, features, *row) for row in zip(*columns, strict=True)]
+        nowhere = np.zeros(len(proposals.video))
+        return self.refine_inside((nowhere, nowhere + np.inf), queries, query, features, proposals)
+
+    def refine_inside(
+        self, bounds: Spans, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
+    ) -> Refined:
+        """The same for moments that lie inside of ``bounds``: start and end in seconds, (N,) each."""
+        vector = query_vector(queries, query)
+        opens, closes = bounds
+        reach = (
+            np.maximum(proposals.start - self.context, opens),
+            np.minimum(proposals.end + self.context, closes),
+        )
+        columns = (proposals.start, proposals.end, *reach)
+        rows = zip(proposals.video.tolist(), *(column.tolist() for column in columns), strict=True)
+        spans = [
+            self._span(vector, features, video, (start, end), (first, last))
+            for video, start, end, first, last in rows
+        ]
         first, last, own = (np.array(column) for column in zip(*spans, strict=True))
         seconds = features.clip_seconds
         start, end = features.clip_spans(
-            proposals.video, first * seconds - self.before, (last + 1) * seconds + self.after
+            proposals.video,
+            np.maximum(first * seconds - self.before, opens),
+            np.minimum((last + 1) * seconds + self.after, closes),
         )
         return Refined(start, end, self.coarse_share * proposals.score + (1 - self.coarse_share) * own)
 
     def _span(
-        self, vector: NDArray[np.float32], features: VideoFeatures, video: int, start: float, end: float
+        self,
+        vector: NDArray[np.float32],
+        features: VideoFeatures,
+        video: int,
+        proposal: tuple[float, float],
+        reach: tuple[float, float],
     ) -> tuple[int, int, float]:
-        """First and last clip of the best span, inclusive, and its mean similarity."""
+        """First and last clip of the best span within reach, inclusive, and its mean similarity."""
         clips, seconds = features.visual.read(video), features.clip_seconds
-        begin = max(0, math.floor((start - self.context) / seconds))
-        stop = min(len(clips), math.ceil((end + self.context) / seconds))
+        begin = max(0, math.floor(reach[0] / seconds))
+        stop = min(len(clips), math.ceil(reach[1] / seconds))
         begin = min(begin, stop - 1)
-        curve = _smoothed(_cosines(clips[begin:stop], vector))
-        inside = _inside(start / seconds - begin, end / seconds - begin, len(curve))
+        curve = _smoothed(cosines(clips[begin:stop], vector))
+        inside = _inside(proposal[0] / seconds - begin, proposal[1] / seconds - begin, len(curve))
         first, last = self._best_run(curve, inside)
         return begin + first, begin + last, float(curve[first : last + 1].mean())
 
@@ -115,7 +144,13 @@ def _inside(start: float, end: float, count: int) -> slice:
     return slice(first, last)
 
 
-def _cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:
+    """A query's vector (d,), L2-normalised."""
+    vector: NDArray[np.float32] = normalised(queries.vectors[query : query + 1])[0]
+    return vector
+
+
+def cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """(n,) float32 of clips (n, d) with a vector (d,) of length 1; 0 for a clip of zeros."""
     rows = np.asarray(clips, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1)

@@ -53,6 +53,10 @@ class TrainedRefiner(ABC, Generic[Model]):
         return False
 
     @property
+    def longest_shot(self) -> None:
+        """None: models were trained on proposals as stage 2 makes them."""
+
+    @property
     @abstractmethod
     def max_clips(self) -> int:
         """Most clips of a window; a longer one is pooled."""

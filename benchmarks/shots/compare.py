@@ -1,0 +1,153 @@
+"""Shots found in films cut from real clips, beside PySceneDetect's detectors; what that costs.
+
+    python benchmarks/shots/make_films.py CLIPS FILMS
+    python benchmarks/shots/compare.py FILMS
+
+PySceneDetect is compared where it is installed (``pip install scenedetect-headless``), each detector as it
+comes. A cut is found if a boundary is reported at its frame or at one beside it; a dissolve or a fade if one
+is reported between its first and last frame. What is reported besides is false. All detectors read the same
+files; seconds are of the process, on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from make_films import Film, read_labels
+from rich.console import Console
+from rich.table import Table
+
+from moviola.media import find_transitions, sample_frames, shrunk
+from moviola.types import FrameSize
+
+# What an encoder would be given: the usual crop.
+ENCODED = FrameSize(224, 224, "crop", 224)
+KINDS = ("cut", "dissolve", "fade")
+Boundaries = list[float]
+
+
+@dataclass
+class Score:
+    """Counts over some films: found and missed by kind, false ones, frames by which cuts are off."""
+
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    missed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    false: int = 0
+    exact: int = 0
+    seconds: float = 0.0
+
+    def recall(self, kind: str) -> float:
+        """Share of the transitions of a kind that were found; NaN without any."""
+        there = self.found[kind] + self.missed[kind]
+        return self.found[kind] / there if there else float("nan")
+
+    @property
+    def precision(self) -> float:
+        """Share of what was reported that is there."""
+        right = sum(self.found.values())
+        return right / max(right + self.false, 1)
+
+    def add(self, film: Film, boundaries: Boundaries) -> list[str]:
+        """Count one film; says what went wrong."""
+        frames = [round(time * film.rate) for time in boundaries]
+        left, wrong = list(frames), []
+        for transition in film.transitions:
+            reach = (transition.first - 1, transition.stop + 1)
+            hits = [frame for frame in left if reach[0] <= frame <= reach[1]]
+            if not hits:
+                self.missed[transition.kind] += 1
+                wrong.append(f"{film.file}: missed {transition}")
+                continue
+            self.found[transition.kind] += 1
+            self.exact += transition.kind == "cut" and transition.first in hits
+            best = min(hits, key=lambda frame: abs(frame - (transition.first + transition.stop) / 2))
+            left.remove(best)
+        self.false += len(left)
+        return wrong + [f"{film.file}: false at {frame / film.rate:.2f} s" for frame in left]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("films", type=Path, nargs="+", help="folders that make_films.py wrote")
+    parser.add_argument("--wrong", action="store_true", help="say what moviola misses and invents")
+    options = parser.parse_args()
+    films = [(folder, film) for folder in options.films for film in read_labels(folder)]
+    console = Console(width=140)
+    looking = Looking()
+    detectors: dict[str, Callable[[Path], Boundaries]] = {"moviola": looking, **pyscenedetect()}
+    table = Table(title=f"{len(films)} films, {sum(len(film.transitions) for _, film in films)} transitions")
+    for column in ("detector", *(f"{kind} recall" for kind in KINDS), "precision", "to the frame", "s / min"):
+        table.add_column(column, justify="left" if column == "detector" else "right")
+    minutes = sum(film.frames / film.rate for _, film in films) / 60
+    for name, detect in detectors.items():
+        score = Score()
+        for folder, film in films:
+            started = time.process_time()
+            boundaries = detect(folder / film.file)
+            score.seconds += time.process_time() - started
+            wrong = score.add(film, boundaries)
+            if options.wrong and name == "moviola":
+                console.print("\n".join(wrong), highlight=False)
+        cuts = max(score.found["cut"], 1)
+        table.add_row(
+            name, *(f"{score.recall(kind):.3f}" for kind in KINDS), f"{score.precision:.3f}",
+            f"{score.exact / cuts:.3f}", f"{score.seconds / minutes:.1f}",
+        )  # fmt: skip
+    console.print(table)
+    console.print(looking.report(minutes))
+
+
+class Looking:
+    """Our own detector as ingest uses it, with the time that its parts take."""
+
+    def __init__(self) -> None:
+        self.decoding = self.shrinking = self.again = 0.0
+
+    def __call__(self, path: Path) -> Boundaries:
+        """Seconds at which shots of a file begin but the first."""
+        started = time.process_time()
+        with sample_frames(path, rate=1.0, size=ENCODED) as stream:
+            images = np.stack([frame.image for frame in stream])
+        decoded = time.process_time()
+        samples = shrunk(images)
+        shrunken = time.process_time()
+        found = find_transitions(path, samples, 1.0)
+        self.decoding += decoded - started
+        self.shrinking += shrunken - decoded
+        self.again += time.process_time() - shrunken
+        return [transition.time for transition in found]
+
+    def report(self, minutes: float) -> str:
+        """What each part costs."""
+        parts = {"decoding": self.decoding, "shrinking": self.shrinking, "looking again": self.again}
+        return "moviola, CPU s per minute of film: " + ", ".join(
+            f"{name} {value / minutes:.2f}" for name, value in parts.items()
+        )
+
+
+def pyscenedetect() -> dict[str, Callable[[Path], Boundaries]]:
+    """PySceneDetect's detectors with their defaults, by name; none where it is not installed."""
+    try:
+        import scenedetect  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        return {}
+    names: Sequence[str] = ("Content", "Adaptive", "Hash", "Histogram", "Threshold")
+
+    def detector(name: str) -> Callable[[Path], Boundaries]:
+        def detect(path: Path) -> Boundaries:
+            made = getattr(scenedetect, f"{name}Detector")()
+            scenes = scenedetect.detect(str(path), made)
+            return [start.seconds for start, _ in scenes[1:]]
+
+        return detect
+
+    return {f"PySceneDetect {name}": detector(name) for name in names}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Where one shot gives way to the next, read from the pictures of a stretch: cuts, dissolves, fades.
+
+Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, with the seconds at which they come
+on screen. Distances are means over the values of a picture on the scale 0–255. The numbers below were set on
+films cut from real clips, see ``benchmarks/shots``.
+
+A *cut* is one step between neighbouring pictures that stands out from the steps around it (as in the adaptive
+detector of PySceneDetect): fast pans and action have many large steps, a flash comes back to where it was.
+
+A *dissolve* goes in a straight line: with A before it and B after it, every picture between is
+``(1 - a) A + a B`` with a rising evenly from 0 to 1. What moves does not: halfway through a pan or behind a
+passing car there is something else than both pictures over each other. With squared distances alone, the
+distance of X from that line's point is ``(1 - a)|X - A|² + a|X - B|² - a (1 - a)|A - B|²`` (Stewart).
+A *fade* is a straight line to black or white and one back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LONGEST_DISSOLVE", "Slope", "Transition", "TransitionKind", "joined_fades", "transitions"]
+
+TransitionKind = Literal["cut", "dissolve", "fade"]
+
+LONGEST_DISSOLVE = 2.2
+"""Seconds of the longest dissolve, or of each half of a fade, that is found."""
+
+# Of a cut: least step, and least factor above the second largest step within _AROUND seconds, in fine and in
+# coarse pictures; coarse ones are blind to what moves, and see a change of light and colour.
+_FINE_STEP, _FINE_FACTOR = 14.0, 2.5
+_COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
+_COARSE = (3, 4)
+_AROUND = 0.4
+# A picture that was only moved by so many rows and columns, to less than half of the step, is a jerk of the
+# camera; in films of few pictures a second every pan is made of them.
+_MOVED = (3, 5)
+# A picture that returns within so many seconds to less than half the step away was only lit up.
+_FLASH = 0.4
+# Of a dissolve: least root mean square between both ends, most deviation from the straight line as a share of
+# that, the least share of the picture that changes (titles come and go over a shot that stays), and the
+# correlation from which on only the light has changed.
+_FAR, _BENT, _WIDE, _ALIKE = 35.0, 0.19, 0.28, 0.9
+_SHORTEST_DISSOLVE = 4  # pictures
+# A blank picture: spread over the frame, and brightness of black and of white.
+_EVEN, _BLACK, _WHITE = 8.0, 32.0, 224.0
+
+Pictures = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From one shot to the next.
+
+    Attributes:
+        kind: a cut, a dissolve, or a fade to black or white and back.
+        start, end: seconds; pictures between show something of both shots. Equal for a cut: the time at which
+            the first picture of the new shot comes on screen.
+    """
+
+    kind: TransitionKind
+    start: float
+    end: float
+
+    @property
+    def time(self) -> float:
+        """Seconds at which the new shot is said to begin: the middle."""
+        return (self.start + self.end) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A straight line from one picture to another: its seconds, and whether it begins or ends blank."""
+
+    start: float
+    end: float
+    from_blank: bool
+    to_blank: bool
+
+
+def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
+    """Cuts, and straight lines between pictures, of one stretch of a video, in order of time.
+
+    Args:
+        times: (n,) float64 rising seconds at which the pictures come on screen.
+        pictures: (n, 18, 32, 3) uint8 RGB.
+    """
+    found = cuts(times, pictures)
+    marks: list[Transition | Slope] = [
+        Transition("cut", float(times[place]), float(times[place])) for place in found
+    ]
+    return sorted([*marks, *slopes(times, pictures, found)], key=lambda mark: mark.start)
+
+
+def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
+    """Transitions between shots: slopes into and out of a blank picture are one, the others dissolves.
+
+    A slope from black at the beginning, or to black at the end, leads to no other shot; nor does one beside a
+    cut to or from black, which is the transition there.
+
+    Args:
+        marks: of a whole video, in order of time.
+    """
+    found: list[Transition] = []
+    out: Slope | None = None
+    for mark in marks:
+        if isinstance(mark, Transition):
+            found.append(mark)
+            out = None
+        elif mark.from_blank and not mark.to_blank:
+            if out is not None:
+                found.append(Transition("fade", out.start, mark.end))
+            out = None
+        elif mark.to_blank:
+            out = mark
+        else:
+            found.append(Transition("dissolve", mark.start, mark.end))
+    return found
+
+
+# ---- cuts ------------------------------------------------------------------------------------------------
+
+
+def cuts(times: Floats, pictures: Pictures) -> list[int]:
+    """Places (> 0) of the pictures that begin a new shot after a cut."""
+    flat = pictures.reshape(len(pictures), -1).astype(np.float32)
+    steps = _steps(flat)
+    coarse = _steps(_coarse(pictures))
+    standing = [
+        step + 1
+        for step in np.flatnonzero((steps >= _FINE_STEP) | (coarse >= _COARSE_STEP)).tolist()
+        if (
+            _stands_out(times, steps, step, _FINE_STEP, _FINE_FACTOR)
+            or _stands_out(times, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
+        )
+        and not _only_moved(pictures[step], pictures[step + 1], steps[step] / 2)
+    ]
+    return _without_flashes(times, flat, steps, standing)
+
+
+def _steps(flat: NDArray[np.float32]) -> Floats:
+    """(n - 1,) mean distance of each picture from the one before."""
+    steps: Floats = np.abs(np.diff(flat, axis=0)).mean(axis=1, dtype=np.float64)
+    return steps
+
+
+def _coarse(pictures: Pictures) -> NDArray[np.float32]:
+    """Means of a few fields of each picture, (n, fields)."""
+    count, height, width, _ = pictures.shape
+    rows, columns = _COARSE
+    fields = pictures.reshape(count, rows, height // rows, columns, width // columns, 3)
+    means: NDArray[np.float32] = fields.mean(axis=(2, 4), dtype=np.float32).reshape(count, -1)
+    return means
+
+
+def _stands_out(times: Floats, steps: Floats, step: int, least: float, factor: float) -> bool:
+    """Whether a step is large, and larger than those around it; one other cut may be near."""
+    if steps[step] < least:
+        return False
+    at = times[step + 1]
+    first = min(int(np.searchsorted(times, at - _AROUND)), step - 1) - 1
+    stop = max(int(np.searchsorted(times, at + _AROUND)), step + 3)
+    around = np.concatenate([steps[max(first, 0) : step], steps[step + 1 : stop]])
+    usual = np.partition(around, -2)[-2] if len(around) > 1 else 0.0
+    return bool(steps[step] >= factor * (usual + 0.5))
+
+
+def _only_moved(before: Pictures, after: Pictures, least: float) -> bool:
+    """Whether some small shift of a picture (18, 32, 3) comes nearer to another one than ``least``."""
+    height, width = before.shape[:2]
+    first, second = before.astype(np.float32), after.astype(np.float32)
+    rows, columns = _MOVED
+    for down in range(-rows, rows + 1):
+        for right in range(-columns, columns + 1):
+            ours = first[max(down, 0) : height + min(down, 0), max(right, 0) : width + min(right, 0)]
+            theirs = second[max(-down, 0) : height - max(down, 0), max(-right, 0) : width - max(right, 0)]
+            if np.abs(ours - theirs).mean() < least:
+                return True
+    return False
+
+
+def _without_flashes(
+    times: Floats, flat: NDArray[np.float32], steps: Floats, places: Sequence[int]
+) -> list[int]:
+    """Leave out steps after which the picture soon is what it was before, and the steps between."""
+    left: list[int] = []
+    lit_until = 0
+    for number, place in enumerate(places):
+        if place <= lit_until:
+            continue
+        for other in places[number + 1 :]:
+            if times[other] - times[place] > _FLASH:
+                break
+            back = float(np.abs(flat[place - 1] - flat[other]).mean())
+            if back < 0.5 * min(steps[place - 1], steps[other - 1]):
+                lit_until = other
+        if place > lit_until:
+            left.append(place)
+    return left
+
+
+# ---- dissolves -------------------------------------------------------------------------------------------
+
+
+def slopes(times: Floats, pictures: Pictures, cut_places: Sequence[int]) -> list[Slope]:
+    """Stretches in which pictures go in a straight line from one to another, with no cut inside.
+
+    Of stretches that overlap the one that goes farthest and straightest is given.
+    """
+    count = len(pictures)
+    flat = pictures.reshape(count, -1).astype(np.float32)
+    usual = float(np.median(np.diff(times))) if count > 1 else 1.0
+    most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)
+    if most < _SHORTEST_DISSOLVE:
+        return []
+    squared = _squared_distances(flat)
+    cuts_before = np.zeros(count, dtype=np.int64)
+    cuts_before[list(cut_places)] = 1
+    cuts_before = np.cumsum(cuts_before)
+    lengths = np.unique(np.geomspace(_SHORTEST_DISSOLVE, most, 16).round().astype(np.int64))
+    candidates: list[tuple[float, int, int]] = []
+    for length in lengths.tolist():
+        first = np.arange(count - length)
+        far, bent = _straightness(times, squared, length)
+        usable = (far >= _FAR) & (bent <= _BENT) & (cuts_before[first + length] == cuts_before[first])
+        for place in np.flatnonzero(usable).tolist():
+            merit = float(far[place] * (1 - 3 * bent[place]))
+            candidates.append((-merit, place, place + length))
+    chosen: list[tuple[int, int]] = []
+    for _, first_place, last in sorted(candidates):
+        apart = all(last <= other_first or first_place >= other for other_first, other in chosen)
+        blank = _blank(pictures[first_place]) or _blank(pictures[last])
+        if apart and (blank or _another_scene(flat[first_place], flat[last])):
+            chosen.append((first_place, last))
+    return [
+        Slope(float(times[p]), float(times[q]), _blank(pictures[p]), _blank(pictures[q]))
+        for p, q in sorted(chosen)
+    ]
+
+
+def _squared_distances(flat: NDArray[np.float32]) -> Floats:
+    """(n, n) mean squared differences between pictures."""
+    products = (flat @ flat.T).astype(np.float64)
+    own = np.diag(products)
+    squared: Floats = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]
+    return squared
+
+
+def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:
+    """Of each stretch of ``length`` steps: the distance of its ends, and how far it strays from the line.
+
+    Both (n - length,): root mean squares, the second as a share of the first.
+    """
+    first = np.arange(len(times) - length)[:, None]
+    last = first + length
+    between = first + np.arange(1, length)
+    share = (times[between] - times[first]) / (times[last] - times[first])
+    ends = squared[first, last]
+    off = (1 - share) * squared[first, between] + share * squared[last, between] - share * (1 - share) * ends
+    far = np.sqrt(ends[:, 0])
+    stray = np.sqrt(np.maximum(off, 0).mean(axis=1))
+    return far, stray / np.maximum(far, 1e-6)
+
+
+def _another_scene(first: NDArray[np.float32], last: NDArray[np.float32]) -> bool:
+    """Whether much of the picture changes, rather than a part of it by much, and not its light alone."""
+    change = np.abs(last - first)
+    wide = bool((change > 0.35 * np.sqrt((change**2).mean())).mean() >= _WIDE)
+    centred = first - first.mean(), last - last.mean()
+    spread = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return wide and float((centred[0] * centred[1]).sum()) < _ALIKE * spread
+
+
+def _blank(picture: NDArray[np.uint8]) -> bool:
+    """Whether a picture is black or white all over."""
+    values = picture.astype(np.float32)
+    brightness = float(values.mean())
+    even = float(values.std(axis=(0, 1)).mean()) <= _EVEN
+    return even and (brightness <= _BLACK or brightness >= _WHITE)
