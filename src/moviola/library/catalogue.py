@@ -399,13 +399,7 @@ class Catalogue:
     def match_cues(
         self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
     ) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first.
-
-        Args:
-            words: of the query.
-            limit: at most so many cues.
-            videos: row numbers of the videos to look into; None for all.
-        """
+        """Cues of some videos by row number (None: all) that hold any of the words (stemmed), best BM25 first."""
         if not words:
             return []
         within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
