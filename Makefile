@@ -8,7 +8,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test quick kernels fuzz check format bench clean
+.PHONY: demo test quick kernels fuzz check format docs bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -57,6 +57,11 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The documentation, into site/: a warning is an error, but for --quiet, which does not count them. (Without the
+# variable the theme announces its successor.)
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # Timings and figures, each beside a named baseline. Takes long.
 bench: $(READY)
 	$(BIN)/python benchmarks/decode.py
@@ -67,4 +72,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/text_threads.py
 
 clean:
-	rm -rf $(WORLD) $(LIB) demo-results.png
+	rm -rf $(WORLD) $(LIB) demo-results.png site

@@ -2,15 +2,16 @@
 
     python benchmarks/refiners.py [--features DIR] [--videos 300] [--queries 30] [--proposals 125]
 
-All are run as search runs them (:mod:`moviola.refine`), one thread, in turn for each query. Reel has read
-every video once, before any query, and keeps what it made in half precision. SPR's refiners encode every
-window for every query, as published ("plain"); beside that stands what would be left of it if every window
-had been encoded and kept beforehand ("kept"), which search does not do: a window is not known before a query
-proposes it, and windows overlap. Both must give the same spans, and so must Reel with and without what it
-keeps. Times are the processor's, which is what a quiet machine would take, whoever else computes.
+All are run as search runs them (:mod:`moviola.retrieval.refiners`), one thread, in turn for each query. Reel
+has read every video once, before any query, and keeps what it made in half precision. SPR's refiners encode
+every window for every query, as published ("plain"); beside that stands what is left of it where every
+window was encoded for an earlier query and is remembered ("kept"), the best that search can hope for: a
+window is not known before a query proposes it, and windows overlap. Both must give the same spans, and so
+must Reel with and without what it keeps. Times are the processor's, which is what a quiet machine would take,
+whoever else computes.
 
 Weights are random, since cost does not depend on them. Features are random too, unless a folder of
-`moviola features from-library` is given. A proposal is one to three segments of 4 s, with 8 s on both sides.
+`moviola features` is given. A proposal is one to three segments of 4 s, with 8 s on both sides.
 """
 
 from __future__ import annotations
@@ -24,37 +25,26 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor, nn
+from torch import nn
 
 from moviola.benchmark.plan import SIZES
+from moviola.features import ComputedRows, FeatureFolder, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.models.pretrained import build
-from moviola.models.reloclnet import Context
-from moviola.models.spans import ClipWindows
-from moviola.models.spr import SprClipContext
-from moviola.refine import (
-    EncodedQuery,
-    Footage,
-    ReelRefiner,
-    Refined,
-    Refiner,
-    ReLoRefiner,
-    SprClipRefiner,
-    Window,
-)
-from moviola.training.data import FeatureFolder
-from moviola.training.recipes import Sizes, read_settings
-from moviola.training.registry import recipe
-from moviola.types import Proposal
+from moviola.retrieval import Proposals, refiner_of
+from moviola.retrieval.refiners import Refined
+from moviola.training.data import Sizes
+from moviola.training.recipes import recipe
+from moviola.training.settings import read_settings
 
 DIM, CLIPS = 128, 84
-SEGMENT, MOST = 4.0, 3
+SEGMENT, MOST, CONTEXT = 4.0, 3, 8.0
 LABELS = {"reel": "Reel", "spr-clip": "SPR_CLIP", "spr-relo": "SPR_ReLo-S"}
 TIE = 1e-4
 """Spans may differ where their scores differ by no more than this: the best of equals is rounding."""
@@ -62,15 +52,16 @@ TIE = 1e-4
 
 @dataclass(frozen=True)
 class Corpus:
-    """Videos by name, and queries with the windows that are to be refined for each."""
+    """Videos, and queries with the proposals that are to be refined for each."""
 
-    videos: dict[str, Footage]
-    asked: list[tuple[EncodedQuery, list[Window]]]
+    features: VideoFeatures
+    queries: QueryFeatures
+    proposals: Proposals
 
     @property
     def hours(self) -> float:
         """Of video."""
-        return sum(video.duration for video in self.videos.values()) / 3600
+        return float(self.features.durations.sum() / 3600)
 
 
 @dataclass
@@ -80,25 +71,28 @@ class System:
     Attributes:
         label: of the table.
         refiner: what runs.
+        keeps: whether it remembers what it made for earlier queries.
         stored: bytes that it keeps besides the features.
         encoding: seconds of :meth:`encode_context` so far.
         seconds: of each query.
     """
 
     label: str
-    refiner: Refiner
+    refiner: Any
+    keeps: bool
     stored: int
     encoding: float = 0.0
     seconds: list[float] = field(default_factory=list)
 
-    def ask(self, query: EncodedQuery, windows: Sequence[Window]) -> list[Refined]:
-        """Refine a query's windows and note the time."""
-        model: Any = self.refiner.model  # type: ignore[attr-defined]
+    def ask(self, corpus: Corpus, query: int) -> Refined:
+        """Refine a query's proposals and note the time."""
+        features = corpus.features if self.keeps else corpus.features.with_fresh_cache()
+        model, proposals = self.refiner.model, corpus.proposals.of(query)
         encode = model.encode_context
         model.encode_context = self._timed(encode)
         try:
             started = time.process_time()
-            found = self.refiner.refine(query, windows)
+            found: Refined = self.refiner.refine(corpus.queries, query, features, proposals)
             self.seconds.append(time.process_time() - started)
         finally:
             del model.encode_context
@@ -114,61 +108,6 @@ class System:
         return timed
 
 
-# ---- windows encoded beforehand --------------------------------------------------------------------------
-
-
-class Beforehand:
-    """SPR's refiners with what they encoded before; mixed into the class that encodes for each query.
-
-    ``kept`` has each window (L, ...) by its video, first and last clip.
-    """
-
-    __slots__ = ()
-    kept: ClassVar[dict[tuple[int, int, int], Tensor]]
-    stored: ClassVar[Any]
-    """What is kept of a context."""
-    context_of: ClassVar[Any]
-    """The context again, from what was kept and its mask."""
-    # Of the class that it is mixed into.
-    model: Any
-    asked: Any
-    _windows: Any
-
-    def decode(
-        self, query: EncodedQuery, footage: Sequence[Footage], windows: ClipWindows
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As the plain way; windows that are new are encoded as it does that, all of a query's at once."""
-        places = zip(footage, windows.first.tolist(), windows.stop.tolist(), strict=True)
-        keys = [(id(video.frames), first, stop) for video, first, stop in places]
-        if any(key not in self.kept for key in keys):
-            visual, mask = self._windows([video.frames for video in footage], windows)
-            parts = self.stored(self.model.encode_context(visual, mask, None))
-            for key, part, clips in zip(keys, parts, windows.clips.tolist(), strict=True):
-                self.kept.setdefault(key, part[:clips].clone())
-        again = nn.utils.rnn.pad_sequence([self.kept[key] for key in keys], batch_first=True)
-        there = (torch.arange(again.shape[1]) < torch.from_numpy(windows.clips)[:, None]).float()
-        score, first, last = self.model.refine(*self.asked(query), self.context_of(again, there))
-        return score.clamp(min=1e-38).log(), first, last
-
-
-class ClipBeforehand(Beforehand, SprClipRefiner):
-    """SPR_CLIP."""
-
-    __slots__ = ()
-    kept: ClassVar = {}
-    stored: ClassVar = staticmethod(lambda context: context.frames)
-    context_of: ClassVar = staticmethod(SprClipContext)
-
-
-class ReloBeforehand(Beforehand, ReLoRefiner):
-    """SPR_ReLo."""
-
-    __slots__ = ()
-    kept: ClassVar = {}
-    stored: ClassVar = staticmethod(lambda context: torch.stack(context.clips, dim=2))
-    context_of: ClassVar = staticmethod(lambda stored, mask: Context(mask, tuple(stored.unbind(2))))
-
-
 # ---- what is measured ------------------------------------------------------------------------------------
 
 
@@ -182,17 +121,19 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     draw = np.random.default_rng(0)
-    kept: dict[str, Any] = {}
-    videos, queries = (
-        from_folder(options.features, kept) if options.features else made_up(options.videos, draw, kept)
-    )
-    corpus = proposed(videos, queries, options.queries + 1, options.proposals, draw)
-    rows = measured(corpus, kept)
+    features, queries = from_folder(options.features) if options.features else made_up(options.videos, draw)
+    corpus = proposed(features, queries, options.queries + 1, options.proposals, draw)
+    rows = measured(corpus)
     if options.json:
         print(json.dumps(rows, indent=1))
-        return
+    else:
+        report(rows, corpus, options)
+
+
+def report(rows: list[dict[str, Any]], corpus: Corpus, options: argparse.Namespace) -> None:
+    """Print the table."""
     title = (
-        f"{len(corpus.videos)} videos ({corpus.hours:.1f} h), {options.queries} queries, "
+        f"{len(corpus.features)} videos ({corpus.hours:.1f} h), {options.queries} queries, "
         f"{options.proposals} proposals each, one thread"
     )
     table = Table(title=title)
@@ -216,41 +157,31 @@ def main() -> None:
     )
 
 
-def measured(corpus: Corpus, kept: dict[str, Any]) -> list[dict[str, Any]]:
+def measured(corpus: Corpus) -> list[dict[str, Any]]:
     """Prepare, check that what is kept changes no span, then time all in turn."""
-    models = {name: model_of(name, corpus) for name in LABELS}
-    reel = ReelRefiner(models["reel"], "reel")  # type: ignore[arg-type]
-    for video in corpus.videos.values():
-        reel.prepare(video)
-    prepared = sum(array.nbytes for array in kept.values())
-    systems = [System("Reel", reel, prepared)]
-    plain: Any
-    kind: Any
-    for name, plain, kind in (
-        ("spr-clip", SprClipRefiner, ClipBeforehand),
-        ("spr-relo", ReLoRefiner, ReloBeforehand),
-    ):
-        beforehand = kind(models[name], name)
-        for query, windows in corpus.asked:
-            beforehand.refine(query, windows)
-        most = bytes_of_windows(corpus, next(iter(kind.kept.values())))
-        systems.append(System(f"{LABELS[name]}, plain", plain(models[name], name), 0))
-        systems.append(System(f"{LABELS[name]}, kept", beforehand, most))
+    reel = refiner_of("reel", model_of("reel", corpus), "reel", context=CONTEXT)
+    for video in range(len(corpus.features)):
+        reel.prepare(corpus.features, video)
+    systems = [System("Reel", reel, True, prepared_bytes(reel, corpus))]
+    for name in ("spr-clip", "spr-relo"):
+        architecture = recipe(name).architecture
+        plain, kept = (
+            refiner_of(architecture, model_of(name, corpus), name, context=CONTEXT) for _ in range(2)
+        )
+        systems.append(System(f"{LABELS[name]}, plain", plain, False, 0))
+        systems.append(System(f"{LABELS[name]}, kept", kept, True, bytes_of_windows(corpus, kept)))
 
-    first, windows = corpus.asked[0]
-    read_anew = ReelRefiner(reel.model, reel.revision)
-    bare = [
-        Window(w.proposal, Footage(w.footage.frames, w.footage.rate, w.footage.duration)) for w in windows
-    ]
-    same(read_anew.refine(first, bare), reel.refine(first, windows), "Reel")
-    for query, windows in corpus.asked:
-        found = {system.label: system.ask(query, windows) for system in systems}
+    same(System("Reel", reel, False, 0).ask(corpus, 0), systems[0].ask(corpus, 0), "Reel")
+    for query in range(len(corpus.queries)):  # what is kept is there now
+        found = {system.label: system.ask(corpus, query) for system in systems}
         for name in ("SPR_CLIP", "SPR_ReLo-S"):
             same(found[f"{name}, plain"], found[f"{name}, kept"], name)
-        if query is first:  # warm now
-            for system in systems:
-                system.seconds.clear()
-                system.encoding = 0.0
+    for system in systems:
+        system.seconds.clear()
+        system.encoding = 0.0
+    for query in range(1, len(corpus.queries)):
+        for system in systems:
+            system.ask(corpus, query)
     base = systems[0].seconds
     return [row_of(system, base, corpus.hours) for system in systems]
 
@@ -274,96 +205,89 @@ def quartiles(values: Sequence[float]) -> list[float]:
     return [float(value) for value in np.quantile(values, [0.25, 0.75])]
 
 
-def same(plain: Sequence[Refined], other: Sequence[Refined], label: str) -> None:
+def same(plain: Refined, other: Refined, label: str) -> None:
     """End the program where the two ways find different spans, ties aside."""
-    for one, two in zip(plain, other, strict=True):
-        if one.span != two.span and abs(one.score - two.score) > TIE * max(1.0, abs(one.score)):
-            sys.exit(f"{label}: what is kept changes an answer: {one} against {two}")
+    moved = (plain.start != other.start) | (plain.end != other.end)
+    apart = np.abs(plain.score - other.score) > TIE * np.maximum(1.0, np.abs(plain.score))
+    if (moved & apart).any():
+        row = int(np.flatnonzero(moved & apart)[0])
+        sys.exit(f"{label}: what is kept changes the answer to proposal {row}: {plain} against {other}")
 
 
 # ---- the corpus ------------------------------------------------------------------------------------------
 
 
-def made_up(
-    count: int, draw: Generator, kept: dict[str, Any]
-) -> tuple[dict[str, Footage], list[EncodedQuery]]:
+def made_up(count: int, draw: Generator) -> tuple[VideoFeatures, QueryFeatures]:
     """Videos of about :data:`CLIPS` random clips, and random queries."""
-    videos = {}
-    for row in range(count):
-        clips = int(np.clip(draw.normal(CLIPS, CLIPS / 4), 16, 2 * CLIPS))
-        frames = draw.standard_normal((clips, DIM), dtype=np.float32)
-        videos[f"v{row:04d}"] = footage(f"v{row:04d}", frames.astype(np.float16), 1.0, float(clips), kept)
-    queries = [draw.standard_normal((int(draw.integers(6, 18)), DIM), dtype=np.float32) for _ in range(50)]
-    return videos, [asked(tokens) for tokens in queries]
+    counts = np.clip(draw.normal(CLIPS, CLIPS / 4, count), 16, 2 * CLIPS).astype(np.int64)
+    rows = [draw.standard_normal((n, DIM), dtype=np.float32).astype(np.float16) for n in counts.tolist()]
+    names = tuple(f"v{row:04d}" for row in range(count))
+    visual = ComputedRows(DIM, tuple(range(count)), rows.__getitem__)
+    features = VideoFeatures(names, counts.astype(np.float64), 1.0, counts, visual)
+    tokens = [draw.standard_normal((int(draw.integers(6, 18)), DIM), dtype=np.float32) for _ in range(50)]
+    texts = [f"query {row}" for row in range(50)]
+    return features, QueryFeatures.of(texts, texts, tokens)
 
 
-def from_folder(folder: Path, kept: dict[str, Any]) -> tuple[dict[str, Footage], list[EncodedQuery]]:
+def from_folder(folder: Path) -> tuple[VideoFeatures, QueryFeatures]:
     """All videos and queries of exported features."""
     features = FeatureFolder.open(folder)
-    videos = {
-        name: footage(name, np.array(features.visual.mapped(name)), 1 / features.clip_seconds, duration, kept)
-        for name, duration in features.durations.items()
-    }
-    texts = features.queries.keys()
-    return videos, [asked(np.asarray(features.queries.mapped(text), np.float32)) for text in texts]
-
-
-def footage(name: str, frames: Any, rate: float, duration: float, kept: dict[str, Any]) -> Footage:
-    """A video whose encoding is kept in memory."""
-
-    def keep(revision: str, make: Callable[[], Any]) -> Any:
-        if name not in kept:
-            kept[name] = make()
-        return kept[name]
-
-    return Footage(frames, rate, duration, kept=keep)
-
-
-def asked(tokens: Any) -> EncodedQuery:
-    """A query from its tokens, the last of which stands for all."""
-    return EncodedQuery(tokens[-1] / np.linalg.norm(tokens[-1]), tokens)
+    texts = KeyedShards(folder / "queries").keys()
+    return features.videos().without_subtitles(), features.queries(texts, texts)
 
 
 def proposed(
-    videos: dict[str, Footage], queries: list[EncodedQuery], count: int, proposals: int, draw: Generator
+    features: VideoFeatures, queries: QueryFeatures, count: int, proposals: int, draw: Generator
 ) -> Corpus:
     """Queries with proposals of one to three segments anywhere."""
-    names = list(videos)
+    chosen = draw.permutation(max(count, len(queries)))[:count] % len(queries)
     rows = []
-    for query in (queries[row % len(queries)] for row in draw.permutation(max(count, len(queries)))[:count]):
-        windows = []
-        for rank in range(1, proposals + 1):
-            name = names[draw.integers(len(names))]
-            segments = math.ceil(videos[name].duration / SEGMENT)
+    for query in range(count):
+        for _ in range(proposals):
+            video = int(draw.integers(len(features)))
+            segments = math.ceil(features.durations[video] / SEGMENT)
             first = int(draw.integers(segments))
             last = min(first + int(draw.integers(1, MOST + 1)), segments)
-            span = videos[name].span(first * SEGMENT, last * SEGMENT)
-            windows.append(Window(Proposal(name, span, 1 / rank, rank), videos[name]))
-        rows.append((query, windows))
-    return Corpus(videos, rows)
+            end = min(last * SEGMENT, float(features.durations[video]))
+            rows.append((query, video, first * SEGMENT, end))
+    query_rows, video_rows, start, stop = zip(*rows, strict=True)
+    own = Proposals.of_columns(query_rows, video_rows, start, stop, np.ones(len(rows)), queries=count)
+    return Corpus(features, queries.select(chosen), own)
 
 
 def model_of(name: str, corpus: Corpus) -> nn.Module:
     """A model of the comparison's size with random weights."""
-    how, (query, windows) = recipe(name), corpus.asked[0]
-    footage = windows[0].footage
-    sizes = Sizes(footage.frames.shape[1], 0, query.tokens.shape[1], 1 / footage.rate, 0)
+    how, features = recipe(name), corpus.features
+    sizes = Sizes(features.visual.dim, 0, corpus.queries.dim, features.clip_seconds, 0)
     settings = read_settings(how, overrides=SIZES[name])
     torch.manual_seed(0)
     return build(how.architecture, {**how.sized(sizes), **settings.model}).eval()
 
 
-def bytes_of_windows(corpus: Corpus, some: Tensor) -> int:
-    """What every window of one to three segments of the corpus would take, encoded like this one (L, ...)."""
-    each = some.nbytes // len(some)
-    clips = 0
-    for video in corpus.videos.values():
-        segments = int(-(-video.duration // SEGMENT))
+def prepared_bytes(reel: Any, corpus: Corpus) -> int:
+    """What Reel keeps of all videos."""
+    sizes = corpus.features.counts.tolist()
+    one = corpus.features.cache.get(reel.revision, int(corpus.features.keys[0]), sizes[0], missing)
+    return int(sum(sizes) * one.nbytes // len(one))
+
+
+def missing() -> Any:
+    """Stands for an encoding that should have been there."""
+    raise AssertionError("a video was not prepared")
+
+
+def bytes_of_windows(corpus: Corpus, refiner: Any) -> int:
+    """What every window of one to three segments of the corpus would take."""
+    features, clips = corpus.features, 0
+    with torch.inference_mode():
+        one = refiner.encode(torch.from_numpy(features.read(0, 0, 1))[None], torch.ones(1, 1), None)
+    for duration in features.durations.tolist():
+        segments = math.ceil(duration / SEGMENT)
         for first in range(segments):
             for last in range(first + 1, min(first + MOST, segments) + 1):
-                start, end = max(0.0, first * SEGMENT - 8), min(video.duration, last * SEGMENT + 8)
-                clips += int(np.ceil(end * video.rate) - np.floor(start * video.rate))
-    return clips * each
+                start, end = max(0.0, first * SEGMENT - CONTEXT), min(duration, last * SEGMENT + CONTEXT)
+                clips += math.ceil(end / features.clip_seconds) - math.floor(start / features.clip_seconds)
+    return clips * int(one.nbytes)
 
 
 if __name__ == "__main__":

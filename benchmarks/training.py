@@ -23,37 +23,40 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from moviola.datasets.features import Computed, convert
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
+from moviola.features import Computed, FeatureFolder, Integers, convert
 from moviola.models.batches import PairBatch
 from moviola.models.losses import related_pairs
 from moviola.models.pretrained import build
 from moviola.models.reloclnet import Windows
 from moviola.models.spans import LABELS, ClipWindows
-from moviola.training.data import FeatureFolder, Rows, batches_by_length
+from moviola.retrieval import Proposals
+from moviola.retrieval.batches import token_batch
+from moviola.retrieval.corpus import PooledVideos
+from moviola.retrieval.windows import read_windows
+from moviola.training.data import Split, batches_by_length
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
-from moviola.training.rankers import ModelClips, PairStep, PairTask
-from moviola.training.recipes import Recipe, Settings, Split, read_settings
-from moviola.training.refiners import RefinerBatch, RefinerTask, read_windows
-from moviola.training.registry import recipe
-from moviola.types import Proposal, Span
+from moviola.training.recipe import Recipe
+from moviola.training.recipes import recipe
+from moviola.training.settings import TrainingSettings, read_settings
+from moviola.training.tasks.pairs import PairStep, PairTask
+from moviola.training.tasks.windows import WindowBatch, WindowTask
 
 CLIPS, TOKENS = 128, 30
 LEAST_RATIO = 2.0
 CLIP_SECONDS = 1.5
 SIZES = {"visual": 1024, "subtitles": 768, "queries": 768}
 MODELS = ("xml", "reloclnet", "spr-relo")
-"""What each model calls the most clips that it takes."""
 
 
 # ---- the plain way ---------------------------------------------------------------------------------------
@@ -78,7 +81,7 @@ def lengthened(batch: PairBatch) -> PairBatch:
     )
 
 
-def each(videos: ModelClips, rows: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
+def each(videos: PooledVideos, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:
     """Videos read one by one and padded to fixed length."""
     parts = [videos.batch(row[None]) for row in rows]
     visual, mask, heard = zip(*parts, strict=True)
@@ -90,7 +93,7 @@ def each(videos: ModelClips, rows: Rows) -> tuple[Tensor, Tensor, Tensor | None]
     )
 
 
-def one_video(*columns: Rows) -> Tensor:
+def one_video(*columns: Integers) -> Tensor:
     """(B,) int64: equal for pairs of the same video (or window), which ours knows and the plain way is told,
     so that both leave the same pairs out of the negatives."""
     same = np.unique(np.stack(columns), axis=1, return_inverse=True)[1]
@@ -105,10 +108,13 @@ class PlainPairs(PairTask):
         for rows in batches_by_length(lengths, self.batch_size, draw, pool=pool):
             yield self.batch(rows)
 
-    def batch(self, rows: Rows) -> PairStep:
+    def batch(self, rows: Integers) -> PairStep:
         moments = self.pairs.moment[rows]
-        tokens, token_mask = self.queries.tokens(self.pairs.query[rows])
+        tokens, token_mask = token_batch(self.queries, self.pairs.query[rows])
         visual, mask, heard = each(self.videos, self.pairs.video[moments])
+        labels = self.videos.labels(
+            self.pairs.video[moments], self.pairs.start[moments], self.pairs.end[moments]
+        )
         batch = PairBatch(
             query=long(tokens, TOKENS),
             query_mask=long(token_mask, TOKENS),
@@ -116,18 +122,18 @@ class PlainPairs(PairTask):
             mask=mask,
             subtitles=heard,
             video=torch.arange(len(rows)),
-            labels=self.videos.labels(self.pairs, moments),
+            labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(self.pairs.similarity[rows]),
             positives=related_pairs(self.pairs.positives(rows), one_video(self.pairs.video[moments])),
         )
         return PairStep(batch, moments)
 
 
-class PlainWindows(RefinerTask):
+class PlainWindows(WindowTask):
     """Every pair with a window of its own."""
 
-    def batches(self, epoch: int, draw: Generator, pool: int = 1) -> Iterator[RefinerBatch]:
-        examples, longest = self.examples, self.recipe.longest(self.model)
+    def batches(self, epoch: int, draw: Generator, pool: int = 1) -> Iterator[WindowBatch]:
+        examples, longest = self.examples, self.refiner.max_clips
         drawn = self._drawn(draw)
         assert drawn.weak is not None
         assert drawn.free is not None
@@ -136,18 +142,18 @@ class PlainWindows(RefinerTask):
         weak = examples.around(drawn.weak, draw, longest)
         free = examples.beside(drawn.free, longest)
         for rows in batches_by_length(windows.clips, self.batch_size, draw, pool=pool):
-            yield RefinerBatch(
-                self._pairs(drawn.pairs[rows], video[rows], taken(windows, rows)),
-                self._beside(examples.video[drawn.free[rows]], taken(free, rows)),
-                self._beside(examples.moments(drawn.weak[rows])[0], taken(weak, rows)),
+            yield WindowBatch(
+                self._pairs(drawn.pairs[rows], video[rows], windows.take(rows)),
+                self._beside(examples.proposals.video[drawn.free[rows]], free.take(rows)),
+                self._beside(examples.moments(drawn.weak[rows])[0], weak.take(rows)),
             )
 
-    def _pairs(self, rows: Rows, video: Rows, windows: ClipWindows) -> PairBatch:
+    def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
         pairs = self.examples.pairs
         _, start, end = self.examples.moments(rows)
         beside = self._beside(video, windows)
-        query, query_mask = self.recipe.asked(self.queries, pairs.query[rows])
-        labels = windows.labels(start, end, LABELS[self.recipe.labels(self.model)])
+        query, query_mask = self.refiner.query_batch(self.queries, pairs.query[rows])
+        labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
             query=long(query, TOKENS),
             query_mask=long(query_mask, TOKENS),
@@ -160,17 +166,13 @@ class PlainWindows(RefinerTask):
             positives=related_pairs(pairs.positives(rows), one_video(video, windows.first, windows.stop)),
         )
 
-    def _beside(self, video: Rows, windows: ClipWindows) -> Windows:
-        visual, mask, heard = read_windows(self.examples.clips, video, windows)
+    def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
+        features = self.refiner.streams(self.examples.features)
+        visual, mask, heard = read_windows(features, video, windows)
         return Windows(long(visual, CLIPS), long(mask, CLIPS), None if heard is None else long(heard, CLIPS))
 
 
-def taken(windows: ClipWindows, rows: Rows) -> ClipWindows:
-    """Some of the windows."""
-    return ClipWindows(**{f.name: getattr(windows, f.name)[rows] for f in fields(windows)})
-
-
-PLAIN: dict[type[Any], type[Any]] = {PairTask: PlainPairs, RefinerTask: PlainWindows}
+PLAIN: dict[type[Any], type[Any]] = {PairTask: PlainPairs, WindowTask: PlainWindows}
 
 
 # ---- what is measured ------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ def measured(name: str, split: Split, options: argparse.Namespace) -> dict[str, 
 def task_of(name: str, split: Split, options: argparse.Namespace) -> Any:
     """The recipe's task with a model that starts from the same weights each time and has no dropout."""
     how: Recipe = recipe(name)
-    settings: Settings = read_settings(
+    settings: TrainingSettings = read_settings(
         how,
         overrides=[
             "model.dropout=0.0",
@@ -320,7 +322,12 @@ def synthetic(folder: Path, videos: int, seed: int = 0) -> Split:
     ]  # fmt: skip
     (folder / "pairs.json").write_text(json.dumps(pairs))
     split = Split.read(FeatureFolder.open(folder), folder / "pairs.json")
-    return replace(split, proposals=[proposed(own, moments, names, durations, draw) for own in answers])
+    rows = [
+        (query, *row) for query, own in enumerate(answers) for row in proposed(own, moments, durations, draw)
+    ]
+    query, video, start, end = zip(*rows, strict=True)
+    found = Proposals.of_columns(query, video, start, end, np.ones(len(rows)), queries=len(answers))
+    return replace(split, proposals=found)
 
 
 def rows_of(lengths: dict[str, int], dim: int, draw: Generator) -> Callable[[str], Any]:
@@ -329,19 +336,19 @@ def rows_of(lengths: dict[str, int], dim: int, draw: Generator) -> Callable[[str
 
 
 def proposed(
-    own: Rows, moments: list[tuple[int, float, float]], names: list[str], durations: Any, draw: Generator
-) -> list[Proposal]:
-    """Every answer in whole segments, and as many proposals of 6 to 18 s anywhere."""
+    own: Integers, moments: list[tuple[int, float, float]], durations: Any, draw: Generator
+) -> list[tuple[int, float, float]]:
+    """Every answer in whole segments, and as many proposals of 6 to 18 s anywhere: video, start and end."""
     length = 4 * CLIP_SECONDS
     spans = [
-        (v, np.floor(start / length) * length, min(np.ceil(end / length) * length, durations[v]))
+        (v, float(np.floor(start / length) * length), min(np.ceil(end / length) * length, durations[v]))
         for v, start, end in (moments[m] for m in own)
     ]
-    for video in draw.integers(len(names), size=len(own)):
-        start = np.floor(draw.uniform(0, durations[video] - 8) / length) * length
-        end = min(start + length * draw.integers(1, 4), durations[video])
-        spans.append((int(video), start, end))
-    return [Proposal(names[v], Span(float(a), float(b)), 1 / r, r) for r, (v, a, b) in enumerate(spans, 1)]
+    for video in draw.integers(len(durations), size=len(own)).tolist():
+        start = float(np.floor(draw.uniform(0, durations[video] - 8) / length) * length)
+        end = min(start + length * int(draw.integers(1, 4)), durations[video])
+        spans.append((video, start, end))
+    return spans
 
 
 if __name__ == "__main__":

@@ -13,24 +13,19 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import torch
-import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
 
 from moviola.benchmark.plan import PRESETS, SIZES
 from moviola.benchmark.world import World
-from moviola.datasets.features import Computed, convert
 from moviola.encoders import load_encoder
-from moviola.models.spr import SegmentRetriever
-from moviola.training.data import FeatureFolder
-from moviola.training.recipes import judge, read_settings, train
-from moviola.training.registry import recipe
-from moviola.training.segments import SegmentGrid, coarse_run, mean_pooled, proposals_of, propose_for
+from moviola.features import Computed, FeatureFolder, KeyedShards, convert
+from moviola.retrieval import MeanPooling, Retrieval, segment_index
+from moviola.training.experiment import answer, train_model
+from moviola.training.judging import judge, run_of
 from spine import untrained
 
 MEASURES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
@@ -62,7 +57,7 @@ def without_words(work: Path, scratch: Path) -> World:
     shutil.copy(work / "features" / "features.json", folder)
     (folder / "visual").symlink_to((work / "features" / "visual").resolve())
     (scratch / "films").symlink_to((work / "films").resolve())
-    texts = tuple(there.queries.keys())
+    texts = KeyedShards(there.folder / "queries").keys()
     tokens = dict(
         zip(texts, load_encoder(str(untrained(scratch / "clip"))).encode_tokens(texts), strict=True)
     )
@@ -72,19 +67,22 @@ def without_words(work: Path, scratch: Path) -> World:
 
 def found(world: World, steps: int) -> dict[str, dict[str, float]]:
     """NDCG of coarse proposals, mean pooled and of a trained stage 1."""
-    test, how = world.split("test"), recipe("spr-stage1")
-    grid = SegmentGrid.of(test.clips, world.features.segment_clips)
-    queries = F.normalize(test.queries.vectors, dim=-1)
-    pooled = proposals_of(queries, mean_pooled(grid), grid, count=FULL.segments)
-    settings = read_settings(how, overrides=SIZES["spr-stage1"])
-    loop = replace(settings.loops["train"], steps=steps, epochs=1_000_000, evaluate_every=-(-steps // 2))
-    settings = replace(settings, loops={"train": loop})
-    trained = train(how, world.split("train", FULL.top), world.split("val"), settings)
-    proposals = propose_for(cast("SegmentRetriever", trained.model), test, count=FULL.segments)
-    return {
-        "mean pooled": judge(coarse_run(pooled, test.queries.query_ids), test),
-        "trained stage 1": judge(coarse_run(proposals, test.queries.query_ids), test),
-    }
+    test, length, plain = world.split("test"), world.features.facts.segment_clips, MeanPooling()
+    index = segment_index(plain, test.features, length)
+    retrieval = Retrieval(test.features, index, plain, None, length, FULL.segments)
+    pooled = run_of(retrieval.moments(test.queries, scored=False), test)
+    limits = (f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 2)}")
+    with tempfile.TemporaryDirectory() as scratch:
+        train_model(
+            "spr-stage1", world.features, train=world.pairs("train"), val=world.pairs("val"),
+            out=Path(scratch), train_videos=world.videos("train"), val_videos=world.videos("val"),
+            top=FULL.top, overrides=[*SIZES["spr-stage1"], *limits],
+        )  # fmt: skip
+        trained = answer(
+            Path(scratch), world.features, world.pairs("test"), videos=world.videos("test"),
+            segments=FULL.segments,
+        )  # fmt: skip
+    return {"mean pooled": judge(pooled, test), "trained stage 1": dict(trained.figures)}
 
 
 if __name__ == "__main__":

@@ -20,26 +20,18 @@ import argparse
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
 import torch
-from moviola.library.trained import DEMO_MODELS
-from moviola.models.calibration import Calibration
 
-from moviola.benchmark.world import PAIRS, World, prepare
+from moviola.benchmark.world import World, prepare
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch
+from moviola.library.models_in_use import DEMO_MODELS
 from moviola.models.pretrained import save_pretrained
-from moviola.models.spr import SegmentRetriever
-from moviola.training.calibration import ANSWERS, calibration_of, first_answers, reliability
-from moviola.training.cards import described, facts, model_card
-from moviola.training.recipes import Split, Trained, judge, read_settings, train
-from moviola.training.registry import recipe
-from moviola.training.segments import coarse_run, propose_for
+from moviola.training.calibration import ANSWERS, first_answers, reliability
+from moviola.training.experiment import Answer, TrainedModel, answer, train_model
 
 SEED = 31
 TOP = 20  # N: moments a training query
@@ -74,20 +66,6 @@ at IoU >= 0.5).
 """
 
 
-@dataclass(frozen=True)
-class Made:
-    """A trained model with what its folder says of it."""
-
-    name: str
-    trained: Trained
-    extra: Mapping[str, Any]
-
-    def save(self, folder: Path, more: str) -> None:
-        model = cast("Any", self.trained.model)
-        card = model_card(self.name, asdict(model.config), self.extra) + more
-        save_pretrained(model, folder, card=card, extra=self.extra)
-
-
 def main() -> None:
     """Prepare, train twice, measure, save."""
     parser = argparse.ArgumentParser(
@@ -104,28 +82,35 @@ def main() -> None:
     folders = {role: options.out / path.name if options.out else path for role, path in DEMO_MODELS.items()}
 
     with tempfile.TemporaryDirectory() as scratch:
-        work = options.work or Path(scratch)
-        world = prepare(work, videos=options.videos, seed=SEED, workers=options.workers)
+        world = prepare(
+            options.work or Path(scratch), videos=options.videos, seed=SEED, workers=options.workers
+        )
         require_present_encoder(world)
         torch.set_num_threads(1)
-        splits = {name: world.split(name, TOP if name == "train" else None) for name in ("train", "val")}
-        stage1 = made("spr-stage1", world, splits, (*STAGE1, *limits(options.steps[0])))
-        retriever = cast("SegmentRetriever", stage1.trained.model)
-        splits = {name: with_proposals(retriever, split) for name, split in splits.items()}
-        reel = made("reel", world, splits, (*REEL, *limits(options.steps[1])), folders["stage1"].name)
-        card = measured(stage1, reel, world.split("test"), options.videos)
-    print(card)
-    stage1.save(folders["stage1"], card)
-    reel.save(folders["refiner"], card)
+        models = Path(scratch) / "models"
+        first, second = (models / folders[role].name for role in ("stage1", "refiner"))
+        stage1 = trained("spr-stage1", world, first, (*STAGE1, *limits(options.steps[0])))
+        reel = trained("reel", world, second, (*REEL, *limits(options.steps[1])), stage1=first)
+        card = measured(world, first, second, calibrated=bool(reel.calibrated), videos=options.videos)
+        print(card)
+        save(stage1, folders["stage1"], card)
+        save(reel, folders["refiner"], card)
+
+
+def save(made: TrainedModel, folder: Path, more: str) -> None:
+    """The model without its log, and with more in its card."""
+    card = (made.folder / "README.md").read_text() + more
+    save_pretrained(made.trained.model, folder, card=card, extra=made.facts)
 
 
 def require_present_encoder(world: World) -> None:
     """Features that were kept may be of an older demo encoder."""
     present = find_checkpoint(DEMO, builtin={DEMO: DEMO_FOLDER}, instead="")
-    if world.features.encoder != (present.id, present.revision):
+    facts = world.features.facts
+    if (facts.encoder, facts.encoder_revision) != (present.id, present.revision):
         raise EncoderMismatch(
-            f"{world.folder}: features of {' '.join(world.features.encoder)}, but the demo's encoder is now "
-            f"{present.revision}; delete its folders library and features"
+            f"{world.folder}: features of {facts.encoder} {facts.encoder_revision}, but the demo's encoder "
+            f"is now {present.revision}; delete its folders library and features"
         )
 
 
@@ -133,22 +118,16 @@ def limits(steps: int) -> tuple[str, ...]:
     return f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 5)}"
 
 
-def with_proposals(retriever: SegmentRetriever, split: Split, count: int = SEGMENTS[-1]) -> Split:
-    return replace(split, proposals=propose_for(retriever, split, count=count))
-
-
-def made(
-    name: str, world: World, splits: Mapping[str, Split], overrides: Sequence[str], stage1: str | None = None
-) -> Made:
+def trained(
+    name: str, world: World, out: Path, overrides: Sequence[str], stage1: Path | None = None
+) -> TrainedModel:
     """Train by a recipe."""
-    how = recipe(name)
     print(f"training {name}", flush=True)
-    settings = read_settings(how, overrides=overrides)
-    trained = train(how, splits["train"], splits["val"], settings, progress=tell)
-    calibration = calibration_of(how, trained, splits["val"]) if "proposals" in how.needs else None
-    files = {"train": PAIRS, "val": "val.json"}
-    about = {split: described(rows, files[split]) for split, rows in splits.items()}
-    return Made(name, trained, facts(name, trained, world.features, about, stage1, calibration=calibration))
+    return train_model(
+        name, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out, top=TOP,
+        train_videos=world.videos("train"), val_videos=world.videos("val"), stage1=stage1,
+        overrides=overrides, progress=tell,
+    )  # fmt: skip
 
 
 def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
@@ -156,32 +135,29 @@ def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
         print(f"step {step}/{steps}:", *(f"{name} {value:.4f}" for name, value in shown.items()), flush=True)
 
 
-def measured(stage1: Made, reel: Made, test: Split, videos: int) -> str:
+def measured(world: World, stage1: Path, reel: Path, *, calibrated: bool, videos: int) -> str:
     """What both find in the test films, as a part of a card."""
+
+    def asked(model: Path, segments: int, before: Path | None = None, *, as_search: bool = False) -> Answer:
+        return answer(
+            model, world.features, world.pairs("test"), videos=world.videos("test"), stage1=before,
+            segments=segments, as_search=as_search,
+        )  # fmt: skip
+
     rows, honest = [], []
     for count in SEGMENTS:
-        split = with_proposals(cast("SegmentRetriever", stage1.trained.model), test, count)
-        assert split.proposals is not None
-        runs = {
-            "coarse": coarse_run(split.proposals, split.queries.query_ids),
-            "refined": recipe(reel.name).run(reel.trained.model, split),
-        }
-        for name, run in runs.items():
-            found = judge(run, split)
-            cells = " | ".join(f"{found[measure]:.3f}" for measure in SHOWN)
+        for name, found in (("coarse", asked(stage1, count)), ("refined", asked(reel, count, stage1))):
+            cells = " | ".join(f"{found.figures[measure]:.3f}" for measure in SHOWN)
             rows.append(f"| {name}, {count} segments | {cells} |")
     # Those after the most segments, as a library retrieves them.
-    if calibration := Calibration.of(reel.extra, Path(reel.name)):
-        architecture = recipe(reel.name).architecture
-        for first in FIRST:
-            raw, right = first_answers(runs["refined"], test.pairs.qrels, architecture, first)
-            scores = np.array([calibration.score(value) for value in raw.tolist()])
-            honest += [
-                f"| {first} | {low:.1f} to {high:.1f} | {answers:,} | {score:.2f} | {share:.2f} |"
-                for low, high, answers, score, share in reliability(scores, right)
-            ]
+    shown = asked(reel, SEGMENTS[-1], stage1, as_search=True)
+    for first in FIRST if calibrated else ():
+        honest += [
+            f"| {first} | {low:.1f} to {high:.1f} | {answers:,} | {score:.2f} | {share:.2f} |"
+            for low, high, answers, score, share in reliability(*first_answers(shown.run, shown.qrels, first))
+        ]
     return CARD.format(
-        videos=videos, seed=SEED, top=TOP, films=len(test.clips.videos), queries=len(test.queries),
+        videos=videos, seed=SEED, top=TOP, films=shown.videos, queries=len(shown.run.query_ids),
         heads=" | ".join(SHOWN), rules="---|" * len(SHOWN), rows="\n".join(rows),
         segments=SEGMENTS[-1], honest="\n".join(honest),
     )  # fmt: skip

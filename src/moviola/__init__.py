@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from moviola.errors import MoviolaError
-from moviola.types import Moment, Query, Segment, Span, Video
+from moviola.types import Moment, Query, Span, Video
 
 if TYPE_CHECKING:
     from moviola.search import Library
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # it is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__all__ = ["Library", "Moment", "MoviolaError", "Query", "Segment", "Span", "Video"]
+__all__ = ["Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
 
 
 def __getattr__(name: str) -> Any:

@@ -38,9 +38,15 @@ def overlap(start: Numbers, end: Numbers, other_start: Numbers, other_end: Numbe
 
 
 def suppress(
-    start: Numbers, end: Numbers, score: Numbers, threshold: float, keep: int | None = None
+    start: Numbers,
+    end: Numbers,
+    score: Numbers,
+    threshold: float,
+    keep: int | None = None,
+    *,
+    video: Numbers | None = None,
 ) -> NDArray[np.int64]:
-    """Greedy non-maximum suppression: which spans of one video survive (TVR's ``temporal_nms``).
+    """Greedy non-maximum suppression: which spans survive (TVR's ``temporal_nms``).
 
     By falling score, equal scores in the order given, a span is dropped when its IoU with one that was kept
     is above ``threshold`` (strictly). Spans of zero length overlap nothing. A single span always stays.
@@ -51,6 +57,7 @@ def suppress(
         score: (n,).
         threshold: in [0, 1]; 1 keeps all.
         keep: at most so many survive, >= 1; all when not given.
+        video: (n,) integers; spans of different videos do not overlap. All of one video when not given.
 
     Returns:
         (kept,) int64 positions, best first.
@@ -67,5 +74,6 @@ def suppress(
     while len(left) and (keep is None or len(best) < keep):
         first, left = left[0], left[1:]
         best.append(int(first))
-        left = left[overlap(start[first], end[first], start[left], end[left]) <= threshold]
+        apart = overlap(start[first], end[first], start[left], end[left]) <= threshold
+        left = left[apart if video is None else apart | (video[left] != video[first])]
     return np.array(best, np.int64)

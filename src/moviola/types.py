@@ -3,7 +3,8 @@
 Conventions: times are seconds as ``float``, taken from presentation time stamps; a span is half-open,
 ``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
 All values are frozen. Columnar collections (many moments at once) live where they are used, see
-``moviola.measures`` for :class:`~moviola.measures.Qrels` and :class:`~moviola.measures.Run`.
+``moviola.measures`` for :class:`~moviola.measures.Qrels` and :class:`~moviola.measures.Run`, and
+``moviola.retrieval`` for its hits, proposals and moments.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal
 
 from moviola.errors import InvalidValue
 
-__all__ = ["Cue", "FrameSize", "Hit", "Moment", "Proposal", "Query", "Segment", "Span", "Video"]
+__all__ = ["Cue", "FrameSize", "Moment", "Query", "Span", "Video"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,18 +69,6 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """The ``position``-th piece of fixed length of a video: the unit that is indexed (SPR, section 3.1).
-
-    The last segment of a video may be shorter; its ``span`` is clipped to the duration.
-    """
-
-    video_id: str
-    position: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """A text query with the id under which runs and judgements speak of it."""
 
@@ -88,32 +77,13 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A segment that the index returned for a query, with its similarity."""
-
-    segment: Segment
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Neighbouring hits of one video merged into a coarse moment (SPR, section 3.2).
-
-    ``rank`` is the best rank among its hits, starting at 1; ``score`` that hit's similarity.
-    """
-
-    video_id: str
-    span: Span
-    score: float
-    rank: int
-
-
-@dataclass(frozen=True, slots=True)
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
     ``source`` says which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``;
-    ``snippet`` is the subtitle text when that is why, else empty.
+    ``snippet`` is the subtitle text when that is why, else empty. ``steps`` are the moments of the steps of a
+    query "this, then that", in order, ranked as the whole is, which runs from the start of the first to the
+    end of the last; of other queries there are none.
     """
 
     video_id: str
@@ -123,6 +93,7 @@ class Moment:
     rank: int
     source: str = "visual"
     snippet: str = ""
+    steps: tuple[Moment, ...] = ()
 
     @property
     def span(self) -> Span:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviola.benchmark.bounds import upper_bounds
+from moviola.features import QueryFeatures, VideoFeatures
 from moviola.measures import Run, evaluate
-from moviola.training.data import Clips, Pairs, Queries
-from moviola.training.recipes import Split
-from moviola.types import Proposal, Span
+from moviola.retrieval import Proposals
+from moviola.training.data import Pairs, Split
+from moviola.types import Span
 
 DURATIONS = {"a": 16.0, "b": 12.0, "c": 20.0}
 OVERLAPS = (0.3, 0.5, 0.7)
@@ -42,13 +44,26 @@ def split_of(answers: Sequence[Answer], proposals: Sequence[Sequence[tuple[str, 
         np.ones(len(answers), dtype=np.float32),
         np.array(grade, dtype=np.float64),
     )
-    nothing: object = None
-    clips = Clips(videos, np.array(list(DURATIONS.values())), 1.0, nothing, None)  # type: ignore[arg-type]
-    own = [
-        [Proposal(name, Span(a, b), 1 / rank, rank) for rank, (name, a, b) in enumerate(rows, start=1)]
-        for rows in proposals
-    ]
-    return Split(clips, Queries(ids, ids, nothing, 30), pairs, own)  # type: ignore[arg-type]
+    durations, nothing = np.array(list(DURATIONS.values())), cast("Any", None)
+    features = VideoFeatures(videos, durations, 1.0, durations.astype(np.int64), nothing)
+    queries = QueryFeatures(ids, ids, (nothing,) * len(ids))
+    return Split(features, queries, pairs, proposals_of(proposals))
+
+
+def proposals_of(proposals: Sequence[Sequence[tuple[str, float, float]]]) -> Proposals:
+    """Of each query, best first."""
+    names = list(DURATIONS)
+    rows = [(query, names.index(video), a, b) for query, own in enumerate(proposals) for video, a, b in own]
+    query, video, start, end = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Proposals.of_columns(query, video, start, end, np.zeros(len(rows)), queries=len(proposals))
+
+
+def spans_of(split: Split, query: int) -> list[tuple[str, Span]]:
+    """The proposals of a query."""
+    assert split.proposals is not None
+    own = split.proposals.of(query)
+    columns = (own.video.tolist(), own.start.tolist(), own.end.tolist())
+    return [(split.pairs.videos[video], Span(a, b)) for video, a, b in zip(*columns, strict=True)]
 
 
 def bounds(split: Split, context: float, grid: float | None = None) -> list[float]:
@@ -63,7 +78,7 @@ def by_brute_force(split: Split, context: float, step: float) -> list[float]:
     pairs, values = split.pairs, []
     for overlap in OVERLAPS:
         each = []
-        for query, own in enumerate(split.proposals):
+        for query in range(len(split.proposals)):
             answers = np.flatnonzero(pairs.query == query)
             if not len(answers):
                 continue
@@ -74,12 +89,12 @@ def by_brute_force(split: Split, context: float, step: float) -> list[float]:
                 answer = Span(float(pairs.start[moment]), float(pairs.end[moment]))
                 spans = [
                     Span(a * step, b * step)
-                    for p in own
-                    if pairs.videos[pairs.video[moment]] == p.video_id
+                    for video, wide in spans_of(split, query)
+                    if pairs.videos[pairs.video[moment]] == video
                     for a in range(
-                        max(0, round((p.span.start - context) / step)), round((p.span.end + context) / step)
+                        max(0, round((wide.start - context) / step)), round((wide.end + context) / step)
                     )
-                    for b in range(a + 1, round((p.span.end + context) / step) + 1)
+                    for b in range(a + 1, round((wide.end + context) / step) + 1)
                 ]
                 if any(span.iou(answer) >= overlap for span in spans):
                     reached.append(grade)
@@ -143,15 +158,12 @@ def refined_at_random(split: Split, context: float, seed: int) -> Run:
     assert split.proposals is not None
     draw = np.random.default_rng(seed)
     rows: dict[str, list[dict[str, object]]] = {}
-    for name, own in zip(split.queries.query_ids, split.proposals, strict=True):
+    for query, name in enumerate(split.queries.query_ids):
         rows[name] = []
-        for p in own:
-            low, high = (
-                max(0, int(p.span.start - context)),
-                int(min(p.span.end + context, DURATIONS[p.video_id])),
-            )
+        for video, wide in spans_of(split, query):
+            low, high = max(0, int(wide.start - context)), int(min(wide.end + context, DURATIONS[video]))
             start, end = np.sort(draw.choice(np.arange(low, high + 1), 2, replace=False)).tolist()
-            rows[name].append({"video_id": p.video_id, "start": start, "end": end, "score": draw.random()})
+            rows[name].append({"video_id": video, "start": start, "end": end, "score": draw.random()})
     return Run.from_dict(rows)
 
 

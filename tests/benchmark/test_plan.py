@@ -9,8 +9,9 @@ import pytest
 
 from moviola.benchmark.plan import FULL_STEPS, PRESETS, RELEVANT, SMALL_STEPS, TOPS, Job, jobs
 from moviola.models.pretrained import build
-from moviola.training.recipes import Sizes, read_settings
-from moviola.training.registry import RECIPES, recipe
+from moviola.training.data import Sizes
+from moviola.training.recipes import RECIPES, recipe
+from moviola.training.settings import read_settings
 
 SIZES = Sizes(visual=128, subtitle=0, query=128, clip_seconds=1.0, longest=80)
 

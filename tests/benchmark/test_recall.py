@@ -13,9 +13,11 @@ from moviola.benchmark.recall import best_answers, in_corpus, in_video, of_each_
 from moviola.benchmark.world import World
 from moviola.measures import Run
 from moviola.models.pretrained import build
-from moviola.training.recipes import Split, read_settings
-from moviola.training.registry import recipe
-from moviola.types import Proposal, Span
+from moviola.retrieval import Proposals
+from moviola.training.data import Split
+from moviola.training.recipes import recipe
+from moviola.training.settings import read_settings
+from moviola.types import Span
 
 TINY: dict[str, list[str]] = {
     "spr-clip": ["layers=1"],
@@ -48,15 +50,17 @@ def best(answers: list[tuple[float, str, float, float]]) -> list[tuple[str, floa
 
 def random_run(split: Split, seed: int = 0, count: int = 12) -> Run:
     """Spans of whole seconds anywhere, many of them answers by chance."""
-    draw, clips = np.random.default_rng(seed), split.clips
+    draw, features = np.random.default_rng(seed), split.features
     rows: Rows = {}
     for name in split.queries.query_ids:
         rows[name] = []
         for place in range(count):
-            video = int(draw.integers(len(clips.videos)))
-            span = draw.choice(np.arange(int(clips.durations[video]) + 1), 2, replace=False)
+            video = int(draw.integers(len(features)))
+            span = draw.choice(np.arange(int(features.durations[video]) + 1), 2, replace=False)
             start, end = np.sort(span).tolist()
-            rows[name].append({"video_id": clips.videos[video], "start": start, "end": end, "score": -place})
+            rows[name].append(
+                {"video_id": features.video_ids[video], "start": start, "end": end, "score": -place}
+            )
     return Run.from_dict(rows)
 
 
@@ -121,7 +125,7 @@ def test_recall_in_the_corpus(split: Split, seed: int) -> None:
 
 
 def test_a_video_stands_where_its_best_moment_stood(split: Split) -> None:
-    durations = dict(zip(split.clips.videos, split.clips.durations.tolist(), strict=True))
+    durations = dict(zip(split.features.video_ids, split.features.durations.tolist(), strict=True))
     for name, rows in whole_videos(random_run(split), split).rows().items():
         before = [row["video_id"] for row in random_run(split).rows()[name]]
         assert [row["video_id"] for row in rows] == list(dict.fromkeys(before))
@@ -131,16 +135,18 @@ def test_a_video_stands_where_its_best_moment_stood(split: Split) -> None:
 def test_each_query_is_asked_in_the_video_of_its_first_best_moment_alone(split: Split) -> None:
     truths, asked = grades(split), []
     for part in of_each_video(split):
-        (video,) = part.clips.videos
+        (video,) = part.features.video_ids
         assert part.pairs.videos == (video,)
-        assert part.clips.durations.tolist() == [split.clips.durations[split.clips.videos.index(video)]]
-        assert part.clips.counts.tolist() == [split.clips.counts[split.clips.videos.index(video)]]
+        assert part.features.durations.tolist() == [
+            split.features.durations[split.features.video_ids.index(video)]
+        ]
+        assert part.features.counts.tolist() == [split.features.counts[split.features.video_ids.index(video)]]
         assert part.pairs.query_ids == part.queries.query_ids
         for name, answers in grades(part).items():
             assert video == best(truths[name])[0][0]
             assert answers == [row for row in truths[name] if row[1] == video]
             row = split.queries.query_ids.index(name)
-            assert torch.equal(
+            assert np.array_equal(
                 part.queries.vectors[part.queries.query_ids.index(name)], split.queries.vectors[row]
             )
         asked += part.queries.query_ids
@@ -152,7 +158,7 @@ def test_recall_in_one_video(split: Split, seed: int) -> None:
     runs: Rows = {}
 
     def answer(part: Split) -> Run:
-        run = random_run(part, seed + 1000 * split.clips.row_of[part.clips.videos[0]])
+        run = random_run(part, seed + 1000 * split.features.row_of[part.features.video_ids[0]])
         runs.update(run.rows())
         return run
 
@@ -191,13 +197,16 @@ def test_every_architecture_answers_one_video(split: Split, name: str) -> None:
     settings = read_settings(how, overrides=[f"model.{override}" for override in TINY[name]])
     torch.manual_seed(0)
     model = build(how.architecture, {**how.sized(split.sizes), **settings.model}).eval()
-    durations = dict(zip(split.clips.videos, split.clips.durations.tolist(), strict=True))
+    durations = dict(zip(split.features.video_ids, split.features.durations.tolist(), strict=True))
 
     def answer(part: Split) -> Run:
-        (video,) = part.clips.videos
-        whole = Proposal(video, Span(0.0, durations[video]), 1.0, 1)
+        (video,) = part.features.video_ids
         queries = len(part.queries)
-        ready = replace(part, proposals=[[whole]] * queries, first_stage=np.ones((queries, 1), np.float32))
+        zeros, ones = np.zeros(queries), np.ones(queries)
+        whole = Proposals.of_columns(
+            range(queries), zeros, zeros, zeros + durations[video], ones, queries=queries
+        )
+        ready = replace(part, proposals=whole, first_stage=np.ones((queries, 1), np.float32))
         with torch.inference_mode():
             run = how.run(model, ready)
         for rows in run.rows().values():

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from moviola.benchmark import findings
 from moviola.benchmark import run as running
 from moviola.benchmark.plan import PRESETS, Job, Preset, jobs
 from moviola.benchmark.report import write_report
@@ -21,7 +20,8 @@ from moviola.benchmark.tables import TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.measures import read_run
-from moviola.training.recipes import judge
+from moviola.retrieval import Retrieval
+from moviola.training.judging import judge
 
 SMALLER = ("model.hidden_size=16", "model.heads=2")
 TOY = Preset(
@@ -163,17 +163,17 @@ def test_the_report_says_what_was_found(trained: Bench, tmp_path: Path) -> None:
 def test_nothing_is_retrieved_twice_for_one_report(
     trained: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts: list[int] = []
+    asked: list[tuple[str, int]] = []
 
-    def counted(model: Any, split: Any, *, count: int) -> Any:
-        counts.append(count)
-        return propose_for(model, split, count=count)
+    def counted(retrieval: Retrieval, queries: Any, **how: Any) -> Any:
+        asked.append((retrieval.stage1.recipe, retrieval.segments))
+        return propose(retrieval, queries, **how)
 
-    propose_for = findings.propose_for
-    monkeypatch.setattr(findings, "propose_for", counted)
+    propose = Retrieval.proposals
+    monkeypatch.setattr(Retrieval, "proposals", counted)
     report(trained, tmp_path)
-    assert len(counts) == len(set(counts)) > 1  # of the only stage 1
-    assert TOY.segments in counts
+    assert len(asked) == len(set(asked)) > 1
+    assert TOY.segments in {count for _, count in asked}
 
 
 def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: Path) -> None:

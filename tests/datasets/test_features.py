@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from moviola.cli import app
 from moviola.datasets.annotations import Collector
-from moviola.datasets.features import ShardFeatures, check_features, convert, open_features
+from moviola.datasets.feature_check import check_features
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.features import KeyedShards, convert, open_features
 
 Arrays = dict[str, NDArray[np.float32]]
 
@@ -59,7 +60,7 @@ def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path:
     shards = convert(source, tmp_path / "shards", shard_bytes=60)
     assert len(list((tmp_path / "shards").glob("rows-*.f16"))) > 1
     again = open_features(tmp_path / "shards")
-    assert isinstance(again, ShardFeatures)
+    assert isinstance(again, KeyedShards)
     for key, rows in arrays.items():
         assert source.shape(key) == again.shape(key) == rows.shape
         np.testing.assert_array_equal(source.read(key), rows)
@@ -93,7 +94,7 @@ def test_unfinished_or_cut_shards_are_noticed(arrays: Arrays, tmp_path: Path) ->
         convert(open_features(tmp_path / "f.h5"), folder)
     shard = folder / "rows-00000.f16"
     shard.write_bytes(shard.read_bytes()[:-8])
-    with pytest.raises(DataError, match="are listed; convert again"):
+    with pytest.raises(DataError, match="19 rows, but 20 are listed"):
         open_features(folder)
     (folder / "shards.json").unlink()
     with pytest.raises(DataError, match="holds neither"):

@@ -13,7 +13,15 @@ from moviola.benchmark.plan import Preset
 from moviola.benchmark.run import Bench
 from moviola.measures import Results, Run, evaluate, read_run
 from moviola.models.pretrained import revision_of
-from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
+from moviola.retrieval import (
+    MeanPooling,
+    Proposals,
+    Retrieval,
+    Stage1,
+    TrainedStage1,
+    load_stage1,
+    segment_index,
+)
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.training.data import Split
 from moviola.training.judging import MEASURES, run_of
@@ -50,6 +58,7 @@ class Findings:
 
     def __init__(self, bench: Bench, preset: Preset) -> None:
         self.bench, self.preset = bench, preset
+        self._stage1: dict[str, TrainedStage1] = {}
         self._retrievals: dict[str, Retrieval] = {}
         self._proposals: dict[tuple[str, int], Proposals] = {}
         self._coarse: dict[str, Results] = {}
@@ -74,30 +83,37 @@ class Findings:
         """Whether a job is done."""
         return self.bench.result_file(name).is_file()
 
-    def retrieval(self, name: str) -> Retrieval:
-        """The test videos' segments as a job's stage 1 embeds them."""
-        if name not in self._retrievals:
+    def stage1(self, name: str) -> TrainedStage1:
+        """A job's trained stage 1."""
+        if name not in self._stage1:
             folder = self.bench.model(name)
-            self._retrievals[name] = self.retrieval_of(load_stage1(folder, revision_of(folder)))
-        return self._retrievals[name]
+            self._stage1[name] = load_stage1(folder, revision_of(folder))
+        return self._stage1[name]
 
-    def retrieval_of(self, stage1: Stage1) -> Retrieval:
-        """The test videos' segments as any stage 1 embeds them."""
-        features, length = self.test.features, self.grid.segment_clips
-        index = segment_index(stage1, features, length)
-        return Retrieval(features, index, stage1, None, length, segments=self.bench.segments)
+    def retrieval(self, stage1: Stage1) -> Retrieval:
+        """The test videos' segments as a stage 1 embeds them."""
+        if stage1.recipe not in self._retrievals:
+            features, length = self.test.features, self.grid.segment_clips
+            index = segment_index(stage1, features, length)
+            retrieval = Retrieval(features, index, stage1, None, length, segments=self.bench.segments)
+            self._retrievals[stage1.recipe] = retrieval
+        return self._retrievals[stage1.recipe]
 
-    def proposals(self, name: str | None = None, count: int | None = None) -> Proposals:
-        """Those of a job's stage 1 (default :attr:`first`) of the test queries, after so many segments."""
-        key = name or self.first, count or self.bench.segments
+    def proposed(self, stage1: Stage1, count: int | None = None) -> Proposals:
+        """Proposals of the test queries after so many segments of a stage 1."""
+        key = stage1.recipe, count or self.bench.segments
         if key not in self._proposals:
-            retrieval = replace(self.retrieval(key[0]), segments=key[1])
+            retrieval = replace(self.retrieval(stage1), segments=key[1])
             self._proposals[key] = retrieval.proposals(self.test.queries)
         return self._proposals[key]
 
+    def proposals(self, name: str | None = None, count: int | None = None) -> Proposals:
+        """Those of a job's stage 1, by default :attr:`first`'s."""
+        return self.proposed(self.stage1(name or self.first), count)
+
     def run(self, proposals: Proposals) -> Run:
         """Proposals as answers to the test queries."""
-        coarse = self.retrieval(self.first).moments(self.test.queries, proposals, scored=False)
+        coarse = self.retrieval(MeanPooling()).moments(self.test.queries, proposals, scored=False)
         return run_of(coarse, self.test)
 
     def results(self, run: Run) -> Results:
@@ -114,8 +130,7 @@ class Findings:
     @cached_property
     def mean_pooled(self) -> Results:
         """Results of the segments' mean frame features, CLIP without training."""
-        pooled = self.retrieval_of(MeanPooling()).proposals(self.test.queries)
-        return self.results(self.run(pooled))
+        return self.results(self.run(self.proposed(MeanPooling())))
 
     def of(self, name: str) -> Results:
         """A trained job's results, from its answers."""

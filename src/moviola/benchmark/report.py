@@ -63,8 +63,8 @@ def _about(found: Findings) -> str:
         f"{counts['val']} to choose by, {counts['test']} to test on, each split searched and judged alone. "
         f"{len(found.test.queries)} test queries, {len(found.test.pairs) / len(found.test.queries):.1f} "
         f"relevant moments each. Frames once a second by `{world.features.facts.encoder}`; all models see "
-        f"the same features. Stage 1 retrieves {found.bench.segments} segments of 4 s. Sizes and steps are cut "
-        "to what two CPU cores can train; every model's settings are in its folder's config.json."
+        f"the same features. Stage 1 retrieves {found.bench.segments} segments of 4 s. Sizes and steps are "
+        "cut to what two CPU cores can train; every model's settings are in its folder's config.json."
         + (f" Not trained, and missing below: {', '.join(missing)}." if missing else "")
     )
 

@@ -13,7 +13,7 @@ from moviola.benchmark.findings import FINE, MAIN, OVER, Findings, MiddleClip
 from moviola.benchmark.plan import CONQUERS, LONG, SEEDED, STRATEGIES, jobs
 from moviola.benchmark.run import IN_VIDEO
 from moviola.measures import Results, Run, compare, read_run, temporal_nms
-from moviola.retrieval import MeanPooling, Retrieval
+from moviola.retrieval import MeanPooling, Stage1
 from moviola.training.experiment import AnsweringModel
 from moviola.training.judging import MEASURES, judge
 from moviola.training.tasks.segments import recall
@@ -260,28 +260,24 @@ RECALL_DEPTHS = (50, 100, 200)
 
 def _untrained(found: Findings) -> Table:
     """CLIP without training, and what stage 1 learns from what (SPR, Table 7)."""
-    systems = {
-        "CLIP, one frame": found.retrieval_of(MiddleClip()),
-        "CLIP, mean pooled": found.retrieval_of(MeanPooling()),
-    }
+    systems: dict[str, Stage1] = {"CLIP, one frame": MiddleClip(), "CLIP, mean pooled": MeanPooling()}
     trained = {f"trained, top {top}, share 0.3": f"spr-stage1-n{top}" for top in found.preset.tops}
     trained |= {
         f"trained, top {found.preset.top}, share {share}": f"spr-stage1-share{share}"
         for share in (0.1, 0.5, 0.7)
     }
-    systems |= {label: found.retrieval(name) for label, name in trained.items() if found.done(name)}
-    rows = [(label, *_retrieved(found, retrieval)) for label, retrieval in systems.items()]
+    systems |= {label: found.stage1(name) for label, name in trained.items() if found.done(name)}
+    rows = [(label, *_retrieved(found, stage1)) for label, stage1 in systems.items()]
     head = ("stage 1", *(f"recall@{k}" for k in RECALL_DEPTHS), *OVER)
     text = "Recall of segments is weighted by overlap."
     return Table("CLIP without training against trained (SPR, Table 7)", head, rows, text)
 
 
-def _retrieved(found: Findings, retrieval: Retrieval) -> Row:
+def _retrieved(found: Findings, stage1: Stage1) -> Row:
     """Recall of segments, and what their proposals are worth."""
-    queries = found.test.queries
-    deep = replace(retrieval, segments=max(RECALL_DEPTHS)).hits(queries)
+    deep = replace(found.retrieval(stage1), segments=max(RECALL_DEPTHS)).hits(found.test.queries)
     best, shares = found.grid.rows_of(deep), found.grid.shares(found.test.pairs)
-    values = judge(found.run(retrieval.proposals(queries)), found.test)
+    values = judge(found.run(found.proposed(stage1)), found.test)
     return (*(f"{recall(best, shares, k):.4f}" for k in RECALL_DEPTHS), *_cells(values, OVER))
 
 

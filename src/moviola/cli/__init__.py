@@ -15,6 +15,7 @@ __all__ = ["app", "main"]
 for _group in (
     "library",
     "search",
+    "answers",
     "doctor",
     "gridhouse",
     "measures",

@@ -149,8 +149,7 @@ def show(
 
 def _facts(folder: Path) -> dict[str, Any]:
     """The facts of a model folder, which is loaded to see that it is whole."""
-    from moviola.models.pretrained import revision_of
-    from moviola.models.pretrained import from_pretrained, read_description
+    from moviola.models.pretrained import from_pretrained, read_description, revision_of
 
     about, model = read_description(folder), from_pretrained(folder)
     return {

@@ -1,4 +1,4 @@
-"""``moviola search``: moments that answer a text, or a run that answers a file of queries."""
+"""``moviola search``: moments that answer a query, or a run that answers a file of queries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from rich.table import Table
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar, show_table
 from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
+from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
     from moviola.measures import Run
+    from moviola.search import SearchQuery
     from moviola.types import Moment
 
 # Queries that are encoded together.
@@ -28,7 +30,43 @@ def search(
     library: LibraryOption = DEFAULT_LIBRARY,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="At most so many moments.")] = 10,
     per_video: Annotated[int | None, typer.Option(min=1, help="At most so many of one video.")] = None,
+    like: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VIDEO@TIME", help="More like this moment of the library; repeatable."),
+    ] = None,
+    image: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="More like this picture; repeatable.")
+    ] = None,
+    weight: Annotated[
+        float, typer.Option(min=0, help="Weight of the words where moments or pictures, 1 each, join them.")
+    ] = 1.0,
+    then: Annotated[
+        list[str] | None, typer.Option(help="What comes later in the same video; repeatable, in order.")
+    ] = None,
+    gap: Annotated[
+        float, typer.Option(min=0, help="Most seconds from the end of one step to the start of the next.")
+    ] = 60.0,
+    not_: Annotated[
+        list[str] | None, typer.Option("--not", help="What must not be seen or said; repeatable.")
+    ] = None,
     video: Annotated[list[str] | None, typer.Option(help="Look only into this video; repeatable.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Only files below this folder, or a pattern such as '*/beach/*.mov'.")
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(metavar="FROM..TO", help="Only files last changed then: 2024-05-01..2024-05-31."),
+    ] = None,
+    video_length: Annotated[
+        str | None, typer.Option(metavar="LOW..HIGH", help="Only videos so long: 60.. or 1:00..10:00.")
+    ] = None,
+    length: Annotated[
+        str | None, typer.Option(metavar="LOW..HIGH", help="Only moments so long: 5..30, in seconds.")
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="LOW..HIGH", help="Only there in a video: 0..10%, or -1:00.. from its end."),
+    ] = None,
     min_score: Annotated[
         float,
         typer.Option(
@@ -53,22 +91,33 @@ def search(
         Path | None,
         typer.Option(help="Where the answers to --queries go: .json, .jsonl, .csv or .trec (a run file)."),
     ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show the least bad moments where nothing matches.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Moments that answer a text, best first.
+    """Moments that answer a text, a moment, a picture, best first.
+
+    Where nothing in the library seems to match, that is said, and `--all` shows the least bad moments; with
+    `--json` they are always there, `confident` false. Moments are kept for `moviola open` and `cut`.
 
     Example: `moviola search "somebody opens a red door" --top 5 --sheet found.png`
+
+    More ways: `moviola search "at night" --like beach@1:05`, or
+    `moviola search "a door opens" --then "a dog comes in" --gap 20 --not snow`
 
     A whole query file: `moviola search --queries test.json --run run.json --top 100`
 
     From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
-    from dataclasses import asdict
+    from moviola.search import Filter, Library
+    from moviola.search.last_answer import keep_answer, moment_row
 
-    from moviola.search import Library
-
-    if (text is None) == (queries is None):
-        raise typer.BadParameter("give either a text or --queries FILE")
+    asked = _query(text, like or [], image or [], weight, then or [], gap, not_ or [])
+    if (asked is None) == (queries is None):
+        raise typer.BadParameter(
+            "give either something to look for (a text, --like, --image) or --queries FILE"
+        )
     if (queries is None) != (run is None):
         raise typer.BadParameter("--queries and --run belong together")
     if run is not None and (clips or sheet):
@@ -76,6 +125,9 @@ def search(
     limits: dict[str, Any] = {
         "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
         "refine": not coarse,
+        "filter": Filter.parse(
+            folder=folder, modified=date, video_length=video_length, moment_length=length, where=where
+        ),
     }  # fmt: skip
     if queries is not None and run is not None:
         made = _answer_file(library, queries, run, limits)
@@ -84,22 +136,54 @@ def search(
         else:
             console.print(f"{run}: {len(made)} moments for {len(made.query_ids)} queries")
         return
+    assert asked is not None
     with Library(library, read_only=True) as lib:
-        moments = lib.search(str(text), **limits)
+        moments = lib.search(asked, **limits)
         sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
-    failed: dict[str, str] = {}
-    if clips:
-        from moviola.export import export_clips
-
-        failed |= export_clips(moments, sources, clips)[1]
-    if sheet:
-        from moviola.export import export_sheet
-
-        failed |= export_sheet(moments, sources, sheet, title=str(text))
-    if json:
-        emit_json([{**asdict(moment), "path": sources[moment.video_id]} for moment in moments])
+    if moments.confident is False and not (all_ or json):
+        moments.clear()
+        console.print("no confident match; --all shows the least bad moments")
+    elif json:
+        emit_json([{**moment_row(moment, sources), "confident": moments.confident} for moment in moments])
     else:
         _print_moments(moments, sources)
+    try:
+        keep_answer(library, moments, sources)
+    except InvalidValue as error:
+        note(f"not kept for `moviola open` and `cut`: {error}")
+    _export(moments, sources, str(asked), clips, sheet)
+
+
+def _query(
+    text: str | None, like: list[str], images: list[Path], weight: float, then: list[str], gap: float,
+    excluded: list[str],
+) -> SearchQuery | None:  # fmt: skip
+    """What the options ask for; None where they name nothing."""
+    from moviola.search import LikeMoment, LikePicture, Text, WeightedSum
+
+    pictures = [*map(LikeMoment.parse, like), *map(LikePicture, images)]
+    if text is None and not pictures:
+        if then or excluded:
+            raise typer.BadParameter("--then and --not join something to look for: a text, --like or --image")
+        return None
+    words = [] if text is None else [(Text(text), weight)]
+    query: SearchQuery = WeightedSum.of([*words, *((picture, 1.0) for picture in pictures)])
+    for later in then:
+        query = query.then(later, gap=gap)
+    return query.without(*excluded) if excluded else query
+
+
+def _export(
+    moments: Sequence[Moment], sources: Mapping[str, str], title: str, clips: Path | None, sheet: Path | None
+) -> None:
+    """Clips and a contact sheet, where they are wanted; what fails is named, with an exit code of its own."""
+    from moviola.export import export_clips, export_sheet
+
+    failed: dict[str, str] = {}
+    if clips:
+        failed |= export_clips(moments, sources, clips)[1]
+    if sheet:
+        failed |= export_sheet(moments, sources, sheet, title=title)
     for name, reason in failed.items():
         note(f"{name}: {reason}")
     if failed:
@@ -107,8 +191,6 @@ def search(
 
 
 def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> None:
-    from moviola.export import clock
-
     if not moments:
         console.print("no moment found")
         return
@@ -119,15 +201,29 @@ def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> Non
     table.add_column("score", justify="right")
     table.add_column("file", overflow="fold")
     files = _short_names(sources)
-    spoken = any(moment.snippet for moment in moments)
-    if spoken:
-        table.add_column("said", overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
-    rows = (
-        (str(m.rank), m.video_id, f"{clock(m.start)} – {clock(m.end)}", f"{m.score:.3f}", files[m.video_id],
-         m.snippet.replace("\n", " "))
+    rows = [
+        [
+            str(m.rank),
+            m.video_id,
+            _times(m),
+            f"{m.score:.3f}",
+            files[m.video_id],
+            m.snippet.replace("\n", " "),
+        ]
         for m in moments
-    )  # fmt: skip
-    show_table(table, rows if spoken else (row[:-1] for row in rows))
+    ]
+    if any(moment.snippet for moment in moments):
+        table.add_column("said", overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
+    else:
+        rows = [row[:-1] for row in rows]
+    show_table(table, rows)
+
+
+def _times(moment: Moment) -> str:
+    """Start and end, of each step below each other where there are some."""
+    from moviola.export import clock
+
+    return "\n".join(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 
 
 def _short_names(sources: Mapping[str, str]) -> dict[str, str]:

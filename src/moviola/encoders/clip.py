@@ -121,7 +121,7 @@ class ClipEncoder:
         dim: length of a feature vector.
         frame_size: how ``moviola.media`` has to make the frames.
         curve: how a refinement without training should read this encoder's similarity curves, where the
-            checkpoint says so in ``moviola.json``: fields of ``moviola.refine.CurveRefiner`` by name.
+            checkpoint says so in ``moviola.json``: fields of ``moviola.retrieval.CurveRefiner`` by name.
     """
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:

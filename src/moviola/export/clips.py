@@ -11,7 +11,7 @@ from moviola.errors import InvalidValue, MediaError, MoviolaError
 from moviola.media import cut, probe
 from moviola.types import Moment
 
-__all__ = ["export_clips"]
+__all__ = ["clip_name", "export_clip", "export_clips"]
 
 # What a browser plays as it is, so that a cut needs no new encoding.
 _COPYABLE = {"h264"}
@@ -38,9 +38,9 @@ def export_clips(
     written, failed = [], {}
     for moment in moments:
         source = Path(sources[moment.video_id])
-        out = folder / _name(moment)
+        out = folder / clip_name(moment)
         try:
-            _cut(source, moment, out)
+            export_clip(moment, source, out)
         except (MoviolaError, OSError) as error:
             failed[out.name] = str(error)
             continue
@@ -61,8 +61,19 @@ def _require_writable(folder: Path) -> None:
         ) from error
 
 
-def _cut(source: Path, moment: Moment, out: Path) -> None:
-    """Without encoding again where the file allows it; what it allows depends on more than the codec."""
+def export_clip(moment: Moment, source: Path, out: Path) -> None:
+    """Cut a moment into an MP4, exactly: without encoding again where the file allows it.
+
+    Args:
+        moment: what to cut.
+        source: its video.
+        out: the MP4; it appears whole or not at all.
+
+    Raises:
+        MediaError: the video cannot be read, or not there.
+        InvalidValue: ``out`` cannot be written.
+    """
+    # What a file allows depends on more than the codec.
     if probe(source).video_codec in _COPYABLE:
         try:
             cut(source, moment.span, out, mode="copy")
@@ -72,6 +83,7 @@ def _cut(source: Path, moment: Moment, out: Path) -> None:
     cut(source, moment.span, out, mode="encode")
 
 
-def _name(moment: Moment) -> str:
+def clip_name(moment: Moment) -> str:
+    """A file name of rank, video and time."""
     video = re.sub(r"[^\w.-]+", "_", moment.video_id).strip("._") or "video"
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"

@@ -30,7 +30,7 @@ class Published:
 
     @classmethod
     def open(cls, path: Path) -> Published:
-        """See :func:`moviola.features.open_features` for forms and errors."""
+        """Of any form; errors as of :func:`moviola.features.open_features`."""
         return cls(path, open_features(path))
 
     def require(self, keys: Sequence[str], what: str) -> None:

@@ -29,6 +29,8 @@ class QueryFeatures:
         rows: (n, d) float16 each, n >= 1, one row per token; the last row stands for the whole text. A query
             of which only the whole is known has that one row.
         max_tokens: most tokens that :meth:`tokens` gives.
+        segment_vectors: (Q, d') float32, L2-normalised, where the queries stand among the segments of an
+            index, for queries that are no texts, of which a stage 1 could not say it; None otherwise.
         unit: bring each row to length 1, see :class:`moviola.features.videos.VideoFeatures`.
     """
 
@@ -37,6 +39,7 @@ class QueryFeatures:
     rows: tuple[NDArray[np.float16], ...]
     max_tokens: int = MAX_TOKENS
     unit: bool = True
+    segment_vectors: NDArray[np.float32] | None = None
 
     @classmethod
     def of(
@@ -81,9 +84,14 @@ class QueryFeatures:
         """The same with at most so many tokens, for a model that has positions for no more."""
         return self if max_tokens >= self.max_tokens else replace(self, max_tokens=max_tokens)
 
+    def among_segments(self, vectors: NDArray[np.float32]) -> QueryFeatures:
+        """The same with :attr:`segment_vectors`."""
+        return replace(self, segment_vectors=vectors)
+
     def select(self, queries: Sequence[int] | Integers) -> QueryFeatures:
         """Some of the queries by place, in the order given."""
         places = np.asarray(queries, dtype=np.int64).tolist()
         columns = (self.query_ids, self.texts, self.rows)
         ids, texts, rows = (tuple(column[place] for place in places) for column in columns)
-        return replace(self, query_ids=ids, texts=texts, rows=rows)
+        own = None if self.segment_vectors is None else self.segment_vectors[places]
+        return replace(self, query_ids=ids, texts=texts, rows=rows, segment_vectors=own)

@@ -13,10 +13,11 @@ from moviola.library.indexer import Indexer, IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.source import LibrarySource, export_features, open_features
 from moviola.library.store import LibraryStore
+from moviola.library.unrelated import read_unrelated
 from moviola.library.view import View, Viewer
 
 __all__ = [
     "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
     "LibraryStore", "Problem", "Settings", "ShotRow", "VideoRow", "View", "Viewer", "compact",
-    "export_features", "open_features", "repair", "verify",
+    "export_features", "open_features", "read_unrelated", "repair", "verify",
 ]  # fmt: skip

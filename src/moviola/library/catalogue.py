@@ -7,10 +7,11 @@ number stands for one state of one video for ever: indexes compare row numbers t
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -395,15 +396,19 @@ class Catalogue:
         """Number of cues in the library."""
         return int(self._rows("SELECT count(*) FROM cues")[0][0])
 
-    def match_cues(self, words: Sequence[str], limit: int) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first."""
+    def match_cues(
+        self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
+    ) -> list[CueRow]:
+        """Cues of some videos by row number (None: all) that hold any of the words (stemmed), best BM25 first."""
         if not words:
             return []
+        within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
+        chosen = () if videos is None else (json.dumps(sorted(videos)),)
         expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
         rows = self._rows(
-            "SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ? "
+            f"SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ?{within} "
             "ORDER BY bm25(cues), video, number LIMIT ?",
-            (expression, limit),
+            (expression, *chosen, limit),
         )
         return [
             CueRow(video, n, self._cue(start, stop, text), score)

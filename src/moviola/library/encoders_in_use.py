@@ -6,6 +6,10 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import LibraryError
 from moviola.library.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,6 +48,19 @@ class LibraryEncoders:
             if self._visual is None and self._settings.encoder:
                 self._visual = self._load_visual(self._settings.encoder)
             return self._visual
+
+    def picture(self, path: Path) -> NDArray[np.float32]:
+        """Features (1, d) of a picture in a file, as of a frame; errors as of :attr:`visual`.
+
+        Raises:
+            LibraryError: the library has no visual encoder.
+            MediaError: the file holds no picture that decodes.
+        """
+        from moviola.media import read_picture
+
+        if self.visual is None:
+            raise LibraryError(f"{self._folder}: built without a visual encoder; search it by subtitles")
+        return self.visual.encode_frames(read_picture(path, self.visual.frame_size)[None])
 
     @property
     def sentences(self) -> SentenceEncoder | None:

@@ -15,6 +15,7 @@ from moviola.library.indexes import publish_indexes
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
+from moviola.library.unrelated import publish_unrelated
 from moviola.types import Cue
 
 if TYPE_CHECKING:
@@ -308,9 +309,10 @@ class Indexer:
         }
 
     def _publish(self) -> None:
-        """Bring the indexes, and what the refiner in use makes of whole videos, up to date."""
+        """Bring up to date what follows from videos and models: indexes, and what the cache holds."""
         store = self._store
         publish_indexes(store)
+        publish_unrelated(store)
         videos = store.searchable()
         features = store.features_of([videos[row] for row in sorted(videos)])
         store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))

@@ -274,6 +274,12 @@ class ModelsInUse:
                 self._refiner = self._load_refiner()
             return self._refiner
 
+    @property
+    def untrained_refiner(self) -> Refiner:
+        """The refiner without training, tuned to the encoder where it says how."""
+        encoder = self._encoders.visual
+        return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
+
     def _load_stage1(self) -> Stage1:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.stage1:
@@ -284,6 +290,6 @@ class ModelsInUse:
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
-            return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
+            return self.untrained_refiner
         folder = require_intact(self._library, "refiner", self._settings)
         return load_refiner(folder, self._settings.refiner_revision, encoder.device)

@@ -25,7 +25,7 @@ class Settings(BaseModel):
     """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off.
 
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
-    ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.trained`.
+    ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.models_in_use`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

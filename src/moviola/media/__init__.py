@@ -8,7 +8,7 @@ from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import find_transitions, shrunk
-from moviola.media.stills import frame_at
+from moviola.media.stills import frame_at, read_picture
 from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
 from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
@@ -30,6 +30,7 @@ __all__ = [
     "find_videos",
     "frame_at",
     "probe",
+    "read_picture",
     "read_subtitles",
     "regular_file",
     "sample_frames",

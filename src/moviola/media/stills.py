@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
 from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.frames import sample_frames
 from moviola.media.picture import WidthScaler, pixel_aspect
 from moviola.media.source import Source
+from moviola.types import FrameSize
 
-__all__ = ["frame_at"]
+__all__ = ["frame_at", "read_picture"]
 
 
 def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
@@ -42,6 +44,24 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
             return scale(picture.frame)
         except DAMAGE as error:
             raise UnreadableMedia(path, str(error)) from error
+
+
+def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
+    """A picture in a file as an encoder sees it; of a video or an animation the first frame.
+
+    Args:
+        path: a JPEG, PNG, WebP or any other file that libav decodes.
+        size: what it is fitted to, exactly as frames of videos are.
+
+    Returns:
+        (height, width, 3) uint8 RGB.
+
+    Raises:
+        UnreadableMedia: no such file, or no picture that decodes.
+        NoVideoStream: there is no picture in it.
+    """
+    with sample_frames(path, size=size) as frames:
+        return next(frames).image
 
 
 @contextmanager

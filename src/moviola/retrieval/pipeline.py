@@ -18,11 +18,11 @@ from moviola.index import BACKENDS, Index
 from moviola.retrieval.calibration import Chance, Scale
 from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
-from moviola.retrieval.segments import mean_pooled, segment_counts, segment_spans, unpack_ids
+from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import suppress
 
-__all__ = ["SEGMENTS", "Moments", "Retrieval"]
+__all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 
 SEGMENTS = 200
 """Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
@@ -64,6 +64,26 @@ class Moments:
 
 
 @dataclass(frozen=True)
+class Scope:
+    """Where to look.
+
+    Attributes:
+        videos: (n,) int64, places of videos, none twice.
+        start, end: (n,) float64 seconds, the stretch of each video; a segment that reaches into it is looked
+            at.
+    """
+
+    videos: Integers
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+    @classmethod
+    def whole(cls, videos: Integers) -> Scope:
+        """Some videos, from their start to their end."""
+        return cls(videos, np.zeros(len(videos)), np.full(len(videos), np.inf))
+
+
+@dataclass(frozen=True)
 class Retrieval:
     """The three stages over some videos.
 
@@ -92,32 +112,57 @@ class Retrieval:
 
     # -- stages 1 and 2 ------------------------------------------------------------------------------------
 
-    def hits(self, queries: QueryFeatures, *, within: Integers | None = None) -> Hits:
+    def hits(
+        self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
+    ) -> Hits:
         """The best segments of each query (SPR, section 3.1.3).
 
         Args:
             queries: what to look for.
-            within: (n,) places of videos; only these are searched. None searches all.
+            within: where; None is everywhere.
+            segments: how many instead of :attr:`segments`.
         """
         allowed = None if within is None else self._ids_of(within)
-        scores, ids = self.index.search(self.stage1.queries(queries), self.segments, allowed=allowed)
+        scores, ids = self.index.search(self.vectors(queries), segments or self.segments, allowed=allowed)
         keys, position = unpack_ids(ids)
         return Hits(np.searchsorted(self.features.keys, keys), position, scores)
 
-    def proposals(self, queries: QueryFeatures, *, within: Integers | None = None) -> Proposals:
+    def proposals(
+        self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
+    ) -> Proposals:
         """Coarse moments of each query (SPR, section 3.2); arguments as of :meth:`hits`."""
-        found = propose(
-            self.hits(queries, within=within),
-            self.features,
-            self.segment_clips,
-            apart=merged_apart(len(self.index)),
-        )
+        return self.merged(self.hits(queries, within=within, segments=segments))
+
+    def merged(self, hits: Hits) -> Proposals:
+        """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
+        found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
         longest = None if self.refiner is None else self.refiner.longest_shot
         return found if longest is None else cut_at_shots(found, self.features, longest)
 
-    def _ids_of(self, videos: Integers) -> Integers:
+    def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, d) float32, the queries among the segments of the index."""
+        known = queries.segment_vectors
+        return self.stage1.queries(queries) if known is None else known
+
+    def segment_vector(self, video: int, position: int) -> NDArray[np.float32]:
+        """(d,) float32, L2-normalised: a segment as the index has it, by the place of its video."""
+        first = position * self.segment_clips
+        clips = self.features.read(video, first, first + self.segment_clips)
+        vector: NDArray[np.float32] = self.stage1.segments(clips, self.segment_clips)[0]
+        return vector
+
+    def _ids_of(self, within: Scope) -> Integers:
         ids = self.index.ids()
-        return ids[np.isin(unpack_ids(ids)[0], self.features.keys[videos])]
+        if not len(within.videos):
+            return ids[:0]
+        keys, position = unpack_ids(ids)
+        place = np.full(len(self.features), -1)
+        place[within.videos] = np.arange(len(within.videos))
+        own = place[np.searchsorted(self.features.keys, keys)]
+        seconds = self.segment_clips * self.features.clip_seconds
+        inside = (position * seconds < within.end[own]) & ((position + 1) * seconds > within.start[own])
+        chosen: Integers = ids[(own >= 0) & inside]
+        return chosen
 
     # -- stage 3 -------------------------------------------------------------------------------------------
 
@@ -126,7 +171,8 @@ class Retrieval:
         queries: QueryFeatures,
         proposals: Proposals | None = None,
         *,
-        within: Integers | None = None,
+        within: Scope | None = None,
+        segments: int | None = None,
         scored: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> Moments:
@@ -135,12 +181,14 @@ class Retrieval:
         Args:
             queries: what to look for.
             proposals: of these queries; None takes those of the first two stages.
-            within: see :meth:`hits`.
+            within, segments: see :meth:`hits`.
             scored: fill in :attr:`Moments.score`; False leaves the matching scores there, which saves windows
                 where a refiner without a calibration is set against chance.
             progress: called with the number of queries that are done.
         """
-        own = self.proposals(queries, within=within) if proposals is None else proposals
+        own = proposals
+        if own is None:
+            own = self.proposals(queries, within=within, segments=segments)
         parts = []
         for query in range(len(queries)):
             parts.append(self._answer(queries, query, own.of(query), scored))
@@ -161,7 +209,7 @@ class Retrieval:
             return proposals.video, nothing, nothing, nothing, nothing
         refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
         match = np.asarray(refined.score, dtype=np.float64)
-        keep = _apart(proposals.video, refined.start, refined.end, match, self._suppress_above)
+        keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
         keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
         score = match
         if scored:
@@ -186,36 +234,70 @@ class Retrieval:
         """
         if self.refiner is None or not self.refiner.in_encoder_space or not self.stage1.trained:
             return proposals
-        standing = self._segment_chance(queries, query).standing(proposals.score)
-        return replace(
-            proposals, score=self._encoder_chance(queries, query).evidence(standing).astype(np.float32)
-        )
+        among = self.segment_chance(self.vectors(queries.select([query]))[0])
+        alike = self.encoder_chance(queries.vectors[query]).evidence(among.standing(proposals.score))
+        return replace(proposals, score=alike.astype(np.float32))
 
     # -- what scores mean ----------------------------------------------------------------------------------
 
     def _scale(self, queries: QueryFeatures, query: int) -> Scale:
         if self.refiner is None:
-            return self._segment_chance(queries, query)
+            return self.segment_chance(self.vectors(queries.select([query]))[0])
         if self.refiner.calibration is not None:
             return self.refiner.calibration
         if self.refiner.in_encoder_space:
-            return self._encoder_chance(queries, query)
+            return self.encoder_chance(queries.vectors[query])
         random = self.refiner.refine(queries, query, self.features, self._random_windows)
         return Chance.of(self.refiner.evidence(random.score), len(self.index))
 
-    def _encoder_chance(self, queries: QueryFeatures, query: int) -> Chance:
-        """What cosines chance gives in the space of the encoder."""
-        return Chance.of(self._mean_segments @ queries.vectors[query], len(self.index))
+    def encoder_chance(self, vector: NDArray[np.float32]) -> Chance:
+        """What cosines chance gives a query's vector (d,) in the space of the encoder."""
+        return Chance.of(self._mean_segments @ vector, len(self.index))
 
-    def _segment_chance(self, queries: QueryFeatures, query: int) -> Chance:
-        """What cosines chance gives with the segments of the index."""
+    def segment_chance(self, vector: NDArray[np.float32]) -> Chance:
+        """What cosines chance gives a query's vector (d,) among the segments of the index."""
         if not self.stage1.trained:
-            return self._encoder_chance(queries, query)
-        vector = self.stage1.queries(queries.select([query]))
+            return self.encoder_chance(vector)
         # Embeddings of a trained stage 1 are slow to make; the index gives the same cosines.
         sample = self._sampled_ids
-        cosines, _ = self.index.search(vector, len(sample), allowed=sample)
+        cosines, _ = self.index.search(vector[None], len(sample), allowed=sample)
         return Chance.of(cosines[0], len(self.index))
+
+    def standing(
+        self,
+        vector: NDArray[np.float32],
+        video: Integers,
+        start: NDArray[np.float64],
+        end: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """How far the best segment of each of some moments stands above chance, in standard deviations.
+
+        Args:
+            vector: (d,) float32, a query among the segments of the index.
+            video: (n,) places of videos.
+            start, end: (n,) seconds. Segments count whose middle lies between; in a moment that holds no
+                middle of a segment, the segment at its own middle.
+
+        Returns:
+            (n,) float64.
+        """
+        seconds = self.segment_clips * self.features.clip_seconds
+        last = segment_counts(self.features, self.segment_clips)[video] - 1
+        first = np.ceil(start / seconds - 0.5)
+        stop = np.floor(end / seconds - 0.5) + 1
+        none = stop <= first
+        first = np.clip(np.where(none, (start + end) / 2 // seconds, first), 0, last).astype(np.int64)
+        stop = np.clip(np.where(none, first + 1, stop), first + 1, last + 1).astype(np.int64)
+        counts = stop - first
+        begin = np.cumsum(counts) - counts
+        position = np.arange(counts.sum()) - np.repeat(begin - first, counts)
+        ids = segment_ids(np.repeat(self.features.keys[video], counts), position)
+        allowed, places = np.unique(ids, return_inverse=True)
+        if not len(allowed):
+            return np.empty(0)
+        scores, found = self.index.search(vector[None], len(allowed), allowed=allowed)
+        cosines = scores[0][np.argsort(found[0])][places]
+        return self.segment_chance(vector).standing(np.maximum.reduceat(cosines, begin))
 
     @cached_property
     def _sampled_ids(self) -> Integers:
@@ -245,20 +327,3 @@ class Retrieval:
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
         zeros = np.zeros(len(keep))
         return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
-
-
-def _apart(
-    video: Integers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    match: NDArray[np.float64],
-    threshold: float,
-) -> Integers:
-    """Rows (n,) of moments of which no two in one video overlap more than ``threshold`` (IoU)."""
-    if threshold >= 1:
-        return np.arange(len(video))
-    kept = []
-    for place in np.unique(video).tolist():
-        rows = np.flatnonzero(video == place)
-        kept.append(rows[suppress(start[rows], end[rows], match[rows], threshold, keep=len(rows))])
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)

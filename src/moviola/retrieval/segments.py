@@ -11,7 +11,7 @@ from moviola.errors import LibraryError
 from moviola.features import Integers, VideoFeatures
 
 __all__ = [
-    "mean_pooled", "normalised", "pack_ids", "segment_counts", "segment_spans", "unpack_ids",
+    "mean_pooled", "normalised", "pack_ids", "segment_counts", "segment_ids", "segment_spans", "unpack_ids",
     "whole_segments",
 ]  # fmt: skip
 
@@ -30,7 +30,13 @@ def pack_ids(key: int, count: int) -> Integers:
         raise LibraryError(
             f"{count} segments in one video: at most {1 << _POSITION_BITS} fit; split the video"
         )
-    return (np.int64(key) << _POSITION_BITS) + np.arange(count, dtype=np.int64)
+    return segment_ids(np.int64(key), np.arange(count, dtype=np.int64))
+
+
+def segment_ids(keys: Integers | np.int64, positions: Integers) -> Integers:
+    """Ids (n,) int64 of segments by the numbers of their videos and their positions there."""
+    ids: Integers = (keys << _POSITION_BITS) + positions
+    return ids
 
 
 def unpack_ids(ids: Integers) -> tuple[Integers, Integers]:

@@ -10,7 +10,21 @@ below one half.
 
 from __future__ import annotations
 
+from moviola.search.filters import Filter, Position
+from moviola.search.found import SearchResult
 from moviola.search.library import Library
+from moviola.search.queries import (
+    LikeMoment,
+    LikePicture,
+    SearchQuery,
+    Steps,
+    Text,
+    WeightedSum,
+    Without,
+)
 from moviola.search.searcher import Evidence, Searcher
 
-__all__ = ["Evidence", "Library", "Searcher"]
+__all__ = [
+    "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery", "SearchResult",
+    "Searcher", "Steps", "Text", "WeightedSum", "Without",
+]  # fmt: skip

@@ -51,7 +51,7 @@ class CueSearch:
             rows: row numbers of the videos to look into; None for all.
         """
         evidence: dict[tuple[int, int], float] = defaultdict(float)
-        for (row, number), score in (*self._by_words(text), *self._by_meaning(view, text, rows)):
+        for (row, number), score in (*self._by_words(text, rows), *self._by_meaning(view, text, rows)):
             if score >= _CHANCE and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
         found: list[Found] = []
@@ -60,7 +60,7 @@ class CueSearch:
             found += _joined(row, [(cues[n], evidence[row, n]) for _, n in matches], view.videos[row])
         return found
 
-    def _by_words(self, text: str) -> Evidence:
+    def _by_words(self, text: str, rows: set[int] | None) -> Evidence:
         """Share of the query's weight (idf) that a cue covers; BM25 of an average cue with all words is 1."""
         catalogue = self._store.catalogue
         words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
@@ -68,7 +68,7 @@ class CueSearch:
         for word in words:
             holding = catalogue.cues_with(word)
             weight += max(math.log((total - holding + 0.5) / (holding + 0.5)), 1e-6)
-        for match in catalogue.match_cues(words, _CUES):
+        for match in catalogue.match_cues(words, _CUES, rows):
             yield (match.video, match.number), _WORDS_CEILING * min(1.0, match.score / weight)
 
     def _by_meaning(self, view: View, text: str, rows: set[int] | None) -> Evidence:

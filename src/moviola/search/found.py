@@ -1,12 +1,13 @@
-"""A moment on its way to the answer."""
+"""A moment on its way to the answer, and the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from moviola.types import Span
+from moviola.types import Moment, Span
 
-__all__ = ["Found"]
+__all__ = ["Found", "SearchResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Found:
         source: which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``.
         snippet: what is said, where that is why.
         match: the matching score behind ``score``, which decides where that saturates.
+        steps: those of a sequence, in order.
     """
 
     row: int
@@ -28,3 +30,23 @@ class Found:
     source: str
     snippet: str = ""
     match: float = 0.0
+    steps: tuple[Found, ...] = ()
+
+    def moment(self, video_id: str, rank: int) -> Moment:
+        """Ranked."""
+        steps = tuple(step.moment(video_id, rank) for step in self.steps)
+        start, end = self.span.start, self.span.end
+        return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps)
+
+
+class SearchResult(list[Moment]):
+    """The answer to a query: a list of its moments, best first, with ranks from 1.
+
+    Attributes:
+        confident: whether the library seems to have an answer at all; None where that is not known, see
+            :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
+    """
+
+    def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
+        super().__init__(moments)
+        self.confident = confident

@@ -20,8 +20,11 @@ from moviola.library import (
     verify,
 )
 from moviola.retrieval import Refiner
-from moviola.search.searcher import Evidence, Searcher
-from moviola.types import Moment, Query, Video
+from moviola.search.filters import Filter
+from moviola.search.found import SearchResult
+from moviola.search.queries import SearchQuery, as_query
+from moviola.search.searcher import EVERYTHING, Evidence, Searcher
+from moviola.types import Query, Video
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
@@ -175,59 +178,66 @@ class Library:
 
     def search(
         self,
-        text: str,
+        query: str | SearchQuery,
         *,
         top_k: int = 10,
         per_video: int | None = None,
         videos: Collection[str] | None = None,
+        filter: Filter = EVERYTHING,
         min_score: float = 0.0,
         by: Evidence = "both",
         refine: bool = True,
-    ) -> list[Moment]:
-        """Moments that answer a text, best first.
+    ) -> SearchResult:
+        """Moments that answer a query, best first.
 
         Args:
-            text: the query.
+            query: a text, or anything that :mod:`moviola.search.queries` can say: moments, pictures, sums,
+                sequences, exclusions.
             top_k: at most so many moments, >= 1.
             per_video: at most so many of one video, >= 1; None for no limit.
             videos: look only into these, by id.
+            filter: look only into some videos, and take only some moments of them. Where few moments pass,
+                up to 12,800 segments are retrieved to find ``top_k``.
             min_score: leave out what scores less, in [0, 1]. With a calibrated refiner that is the least
                 probability of being right, otherwise see :mod:`moviola.retrieval.calibration`.
             by: which evidence to use; ``"both"`` is what the library has.
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1]. Of equal ones the one with the larger
-            matching score comes first, then the earlier video id and start.
+            Moments with ranks from 1 and falling scores in [0, 1], and whether they are an answer at all. Of
+            equal ones the one with the larger matching score comes first, then the earlier video id and
+            start. How queries that are no texts are scored stands in :mod:`moviola.search.finder`.
 
         Raises:
-            InvalidValue: an empty text or a number outside its range.
-            NotFound: an id in ``videos`` is unknown.
-            LibraryError: ``by`` asks for evidence that the library does not have.
+            InvalidValue: an empty text, a number outside its range, or a time after the end of a video.
+            NotFound: an id in ``videos`` or in the query is unknown, or no video lies in the filter's folder.
+            MediaError: a picture of the query cannot be read.
+            LibraryError: ``by`` asks for evidence, or the query for frames, that the library does not have.
             MissingModel: the library's encoder is not on this machine.
         """
-        return self.search_many(
-            [Query("", text)], top_k=top_k, per_video=per_video, videos=videos, min_score=min_score, by=by,
-            refine=refine,
+        return self._searcher.search_many(
+            [as_query(query)], top_k=top_k, per_video=per_video, videos=videos, filter=filter,
+            min_score=min_score, by=by, refine=refine,
         )[0]  # fmt: skip
 
     def search_many(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Query | SearchQuery],
         *,
         top_k: int = 10,
         per_video: int | None = None,
         videos: Collection[str] | None = None,
+        filter: Filter = EVERYTHING,
         min_score: float = 0.0,
         by: Evidence = "both",
         refine: bool = True,
         progress: Callable[[int], None] | None = None,
-    ) -> list[list[Moment]]:
-        """:meth:`search` for many queries: one list per query, in their order.
+    ) -> list[SearchResult]:
+        """:meth:`search` for many queries: one answer per query, in their order.
 
         ``progress`` is called with the number of queries that are done.
         """
         return self._searcher.search_many(
-            queries, top_k=top_k, per_video=per_video, videos=videos, min_score=min_score, by=by,
-            refine=refine, progress=progress,
+            queries, top_k=top_k, per_video=per_video, videos=videos, filter=filter, min_score=min_score,
+            by=by, refine=refine, progress=progress,
         )  # fmt: skip

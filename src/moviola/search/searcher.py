@@ -1,25 +1,34 @@
-"""A query's way through a library: by pictures, by what is said, fused and ranked."""
+"""A query's way through a library: candidates by pictures and by what is said, filtered, ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from threading import RLock
 from typing import Literal
 
-import numpy as np
-
 from moviola.errors import InvalidValue, LibraryError
-from moviola.features import QueryFeatures
-from moviola.library import LibraryStore, View, Viewer
-from moviola.retrieval import Moments, Refiner, Retrieval
+from moviola.library import LibraryStore, View, Viewer, read_unrelated
+from moviola.retrieval import SEGMENTS, Refiner, Retrieval, Unrelated, level_of
 from moviola.search.cues import CueSearch
-from moviola.search.found import Found
+from moviola.search.filters import Filter
+from moviola.search.finder import Finder
+from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import fused, ranked
-from moviola.types import Moment, Query, Span
+from moviola.search.queries import SearchQuery, Text, as_query, texts_of
+from moviola.types import Query
 
 __all__ = ["Evidence", "Searcher"]
 
 Evidence = Literal["both", "visual", "subtitles"]
+
+EVERYTHING = Filter()
+"""Refuses nothing."""
+
+# Most segments that are retrieved where a filter refuses many moments.
+_DEEPEST = 64 * SEGMENTS
+# What is said answers a query confidently from this score on: most of its words, or clearly its meaning.
+_SAID_CONFIDENTLY = 0.8
 
 
 class Searcher:
@@ -37,39 +46,50 @@ class Searcher:
         self.refiner: Refiner | None = None
         self._viewer, self._cues = Viewer(store), CueSearch(store)
         self._lock = RLock()
-        self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval]] = {}
+        self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
+        self._unrelated: tuple[View, Unrelated | None] | None = None
 
     def search_many(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Query | SearchQuery],
         *,
         top_k: int = 10,
         per_video: int | None = None,
         videos: Collection[str] | None = None,
+        filter: Filter = EVERYTHING,
         min_score: float = 0.0,
         by: Evidence = "both",
         refine: bool = True,
         progress: Callable[[int], None] | None = None,
-    ) -> list[list[Moment]]:
-        """Moments that answer each query, best first; see :meth:`moviola.search.Library.search`."""
+    ) -> list[SearchResult]:
+        """The answer to each query; see :meth:`moviola.search.Library.search`."""
         if top_k < 1 or (per_video is not None and per_video < 1):
             raise InvalidValue(f"top_k={top_k}, per_video={per_video}: ask for at least one moment")
-        for query in queries:
-            if not query.text.strip():
-                raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
+        asked = [_checked(query) for query in queries]
         view = self._viewer.view()
-        rows = None if videos is None else {self._store.catalogue.video(video).row for video in videos}
-        visual, said = self._evidence(by)
-        seen = self._by_pictures(view, queries, rows, refine) if visual else [[] for _ in queries]
+        rows = filter.rows(view.videos)
+        if videos is not None:
+            named = {self._store.catalogue.video(video).row for video in videos}
+            rows = named if rows is None else rows & named
+        finder = self._finder(view, by, refine, filter)
         names = {row: video.video_id for row, video in view.videos.items()}
+        plain = self._texts(finder, [query.text for query in asked if isinstance(query, Text)], rows)
         answers = []
-        for number, (query, moments) in enumerate(zip(queries, seen, strict=True), start=1):
-            heard = self._cues.moments(view, query.text, rows) if said else []
-            found = fused(moments, heard)
-            answers.append(ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score))
+        for query in asked:
+            found, confident = next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
+            found = self._deepened(finder, query, rows, found, top_k)
+            moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
+            answers.append(SearchResult(moments, confident=confident))
             if progress:
-                progress(number)
+                progress(len(answers))
         return answers
+
+    # -- candidates ----------------------------------------------------------------------------------------
+
+    def _finder(self, view: View, by: Evidence, refine: bool, filter: Filter) -> Finder:
+        visual, said = self._evidence(by)
+        texts, vectors = self._stages(view, refine) if visual else (None, None)
+        return Finder(self._store, view, texts, vectors, self._cues if said else None, filter)
 
     def _evidence(self, by: Evidence) -> tuple[bool, bool]:
         """Whether to use pictures and subtitles."""
@@ -81,46 +101,92 @@ class Searcher:
             raise LibraryError(f"{store.folder}: holds no subtitles; search it by pictures")
         return has_visual and by != "subtitles", has_said and by != "visual"
 
-    def _by_pictures(
-        self, view: View, queries: Sequence[Query], rows: set[int] | None, refine: bool
-    ) -> list[list[Found]]:
-        retrieval = self.retrieval(view, refine=refine)
-        if not queries or not len(retrieval.index):
-            return [[] for _ in queries]
-        within = None if rows is None else np.flatnonzero(np.isin(view.features.keys, list(rows)))
-        found = retrieval.moments(self._encoded(queries, retrieval.refiner), within=within)
-        return [_found(view, found, query) for query in range(len(queries))]
+    def _texts(
+        self, finder: Finder, texts: Sequence[str], rows: set[int] | None
+    ) -> Iterator[tuple[list[Found], bool | None]]:
+        """Candidates for each text, and whether they are an answer; encoded and searched all at once."""
+        retrieval, leads = finder.texts, None
+        seen: list[list[Found]] = [[] for _ in texts]
+        if texts and retrieval is not None and len(retrieval.index):
+            queries = finder.text_features([""] * len(texts), texts)
+            hits = retrieval.hits(queries, within=finder.scope(rows))
+            moments = retrieval.moments(queries, retrieval.merged(hits))
+            seen = [finder.found(moments, query) for query in range(len(texts))]
+            if (unrelated := self._unrelated_in(finder.view)) is not None:
+                leads = unrelated.confident(unrelated.leads_of(retrieval, hits), self._level)
+        for place, text in enumerate(texts):
+            said = finder.said(Text(text), rows)
+            shown = None if leads is None else bool(leads[place])
+            yield finder.there(fused(seen[place], said)), _confident(finder, shown, said)
 
-    def _encoded(self, queries: Sequence[Query], refiner: Refiner | None) -> QueryFeatures:
-        encoder = self._store.encoders.visual
-        assert encoder is not None
-        texts = [query.text for query in queries]
-        tokens = refiner is not None and refiner.needs_tokens
-        rows = encoder.encode_tokens(texts) if tokens else encoder.encode_text(texts)
-        return QueryFeatures.of([query.query_id for query in queries], texts, list(rows))
+    def _composed(
+        self, finder: Finder, query: SearchQuery, rows: set[int] | None
+    ) -> tuple[list[Found], bool | None]:
+        """The same of a query that is no text: it has an answer if each of its texts has one."""
+        found = finder.find(query, rows, SEGMENTS)
+        each = [self._answered(finder, text, rows) for text in texts_of(query)]
+        return found, False if False in each else None if None in each else True
 
-    def retrieval(self, view: View, *, refine: bool = True) -> Retrieval:
-        """The stages over a state of the library; what they learn of its background is kept."""
+    def _answered(self, finder: Finder, text: Text, rows: set[int] | None) -> bool | None:
+        retrieval, unrelated = finder.texts, self._unrelated_in(finder.view)
+        shown = None
+        if retrieval is not None and unrelated is not None:
+            hits = retrieval.hits(finder.features(text), within=finder.scope(rows), segments=1)
+            shown = bool(unrelated.confident(unrelated.leads_of(retrieval, hits), self._level)[0])
+        return _confident(finder, shown, finder.said(text, rows))
+
+    def _deepened(
+        self, finder: Finder, query: SearchQuery, rows: set[int] | None, found: list[Found], top_k: int
+    ) -> list[Found]:
+        """Candidates that pass the filter; more segments are retrieved where too few are left."""
+        kept, segments, retrieval = finder.passing(found), SEGMENTS, finder.texts
+        most = min(_DEEPEST, len(retrieval.index)) if retrieval is not None else 0
+        while finder.filter.of_moments and len(kept) < top_k and segments < most:
+            segments *= 4
+            kept = finder.passing(finder.find(query, rows, segments))
+        return kept
+
+    # -- what is kept of a state of the library --------------------------------------------------------------
+
+    def _stages(self, view: View, refine: bool) -> tuple[Retrieval, Retrieval]:
+        """The stages for texts, and for what has no tokens; what they learn of the background is kept."""
         store = self._store
         with self._lock:
             refiner = (self.refiner or store.models.refiner) if refine else None
             known = self._retrievals.get(refine)
             if known is not None and known[0] is view and known[1] is refiner:
-                return known[2]
+                return known[2:]
             if view.segments is None:
                 raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-            made = Retrieval(
-                view.features, view.segments, store.models.stage1, refiner, store.settings.frames_per_segment
-            )
-            self._retrievals[refine] = view, refiner, made
-            return made
+            length = store.settings.frames_per_segment
+            texts = Retrieval(view.features, view.segments, store.models.stage1, refiner, length)
+            vectors = texts
+            if refiner is not None and not refiner.in_encoder_space:
+                vectors = replace(texts, refiner=store.models.untrained_refiner)
+            self._retrievals[refine] = view, refiner, texts, vectors
+            return texts, vectors
+
+    @property
+    def _level(self) -> float:
+        return level_of(self._store.settings.encoder)
+
+    def _unrelated_in(self, view: View) -> Unrelated | None:
+        with self._lock:
+            if self._unrelated is None or self._unrelated[0] is not view:
+                self._unrelated = view, read_unrelated(self._store)
+            return self._unrelated[1]
 
 
-def _found(view: View, moments: Moments, query: int) -> list[Found]:
-    rows = moments.rows(query)
-    columns = (moments.video, moments.start, moments.end, moments.score, moments.match)
-    keys = view.features.keys.tolist()
-    return [
-        Found(keys[video], Span(start, end), score, "visual", match=match)
-        for video, start, end, score, match in zip(*(c[rows].tolist() for c in columns), strict=True)
-    ]
+def _checked(query: Query | SearchQuery) -> SearchQuery:
+    if not isinstance(query, Query):
+        return as_query(query)
+    if not query.text.strip():
+        raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
+    return Text(query.text)
+
+
+def _confident(finder: Finder, shown: bool | None, said: Sequence[Found]) -> bool | None:
+    """Whether a text has an answer, by what is shown (None: not known) and said."""
+    if any(found.score >= _SAID_CONFIDENTLY for found in said):
+        return True
+    return False if finder.texts is None else shown

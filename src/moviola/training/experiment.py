@@ -380,7 +380,7 @@ def answer(
         segments: how many a stage 1 retrieves per query.
         suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
             better stays; 1 keeps all, as the release of SPR does.
-        as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching scores.
+        as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching ones.
         recipe_name: how it answers; by default what the model's folder says.
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from moviola.models.conquer.similarities import SIMILARITIES
 from moviola.models.layers import initialise
 from moviola.models.losses import span_cross_entropy
 from moviola.models.spans import LABELS, SUM, corpus_spans, span_band, top_scores
+from moviola.temporal import suppress
 
 __all__ = ["Conquer", "Context", "Queries", "Scores"]
 
@@ -319,20 +321,19 @@ class Conquer(nn.Module):
 
 
 def _suppress(ranked: Ranked, threshold: float, k: int) -> Ranked:
-    """Leaves out each moment whose IoU with a better one of its video, itself kept, exceeds the threshold."""
-    start, end = ranked.start, ranked.end
-    shared = torch.minimum(end[:, :, None], end[:, None]) - torch.maximum(start[:, :, None], start[:, None])
-    lengths = (end - start)[:, :, None] + (end - start)[:, None]
-    overlapping = shared > threshold * (lengths - shared)
-    overlapping &= ranked.video[:, :, None] == ranked.video[:, None]
-    kept = ranked.video >= 0
-    for place in range(1, kept.shape[1]):
-        kept[:, place] &= ~(overlapping[:, place, :place] & kept[:, :place]).any(dim=1)
-    score, places = top_scores(ranked.score.masked_fill(~kept, -math.inf), k)
-    none = score == -math.inf
-    return Ranked(
-        ranked.video.gather(1, places).masked_fill(none, -1),
-        start.gather(1, places).masked_fill(none, 0),
-        end.gather(1, places).masked_fill(none, 0),
-        score,
-    )
+    """The k best moments of each query of which no two in one video overlap more (IoU) than the threshold."""
+    columns = (ranked.start, ranked.end, ranked.score, ranked.video)
+    kept = []
+    for start, end, score, video in zip(*(column.cpu().numpy() for column in columns), strict=True):
+        there = np.flatnonzero(video >= 0)
+        places = suppress(start[there], end[there], score[there], threshold, k, video=video[there])
+        kept.append(torch.from_numpy(there[places]).to(ranked.video.device))
+    nothing = {"start": 0.0, "end": 0.0, "score": -math.inf, "video": -1}
+    return Ranked(**{
+        name: nn.utils.rnn.pad_sequence(
+            [getattr(ranked, name)[row, places] for row, places in enumerate(kept)],
+            batch_first=True,
+            padding_value=value,
+        )
+        for name, value in nothing.items()
+    })  # fmt: skip

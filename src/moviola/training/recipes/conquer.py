@@ -20,7 +20,7 @@ from moviola.training.data import Sizes, Split
 from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import AnswerSettings, Phase
-from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate
+from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 
@@ -68,7 +68,7 @@ class ConquerRecipe(RankerRecipe):
 
     def videos(self, model: Conquer, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
-        return PooledVideos(features, model.config.max_clips)
+        return PooledVideos(streams(model, features), model.config.max_clips)
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the videos that the first stage likes best."""

@@ -20,7 +20,7 @@ from moviola.training.data import Pairs, Sizes, Split
 from moviola.training.judging import judge, judge_videos, run_of
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
-from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate
+from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.tasks.pairs import PairTask
@@ -90,7 +90,7 @@ class PremRecipe(RankerRecipe):
 
     def videos(self, model: Prem, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
-        return PooledVideos(features, model.config.max_clips)
+        return PooledVideos(streams(model, features), model.config.max_clips)
 
     def video_run(self, model: Prem, split: Split) -> Run:
         """The best 100 videos of each query, each from its start to its end."""

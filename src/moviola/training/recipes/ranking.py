@@ -20,7 +20,7 @@ from moviola.training.data import Sizes, Split
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Recipe
 
-__all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits"]
+__all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits", "streams"]
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 3.0, 22.5
 """What a moment of XML and ReLoCLNet may last: 2 to 15 clips of 1.5 s."""
@@ -52,6 +52,11 @@ class RankerRecipe(Recipe):
                 f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
                 "ask for the model's own (without --as-search)"
             )
+
+
+def streams(model: Any, features: VideoFeatures) -> VideoFeatures:
+    """The features with the streams that a model takes."""
+    return features if model.config.subtitle_size else features.without_subtitles()
 
 
 def feature_sizes(sizes: Sizes, more: int = 0) -> dict[str, Any]:

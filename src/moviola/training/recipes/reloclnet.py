@@ -14,7 +14,7 @@ from moviola.training.data import Sizes, Split
 from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
-from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits
+from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairSampling, PairTask
 
@@ -57,7 +57,7 @@ class ReLoCLNetRecipe(RankerRecipe):
     def videos(self, model: ReLoCLNet, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
         config = model.config
-        return PooledVideos(features, config.max_clips, fixed=config.reference_padding)
+        return PooledVideos(streams(model, features), config.max_clips, fixed=config.reference_padding)
 
 
 RELOCLNET = ReLoCLNetRecipe()

@@ -20,7 +20,7 @@ from moviola.training.data import Pairs, Sizes, Split
 from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
-from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits
+from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairSampling, PairStep, PairTask
 
@@ -89,7 +89,9 @@ class XmlRecipe(RankerRecipe):
     def videos(self, model: XML, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
         config = model.config
-        return PooledVideos(features, config.max_clips, endpoints=True, fixed=config.reference_padding)
+        return PooledVideos(
+            streams(model, features), config.max_clips, endpoints=True, fixed=config.reference_padding
+        )
 
 
 def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> RelevantPairs | None:

@@ -119,7 +119,7 @@ class Examples:
 
     @cached_property
     def _compared(self) -> tuple[Lists, Lists]:
-        """See :attr:`holding` and :attr:`free`."""
+        """Of each pair the proposals that hold its moment; of each query those that touch no answer."""
         holding: list[Integers] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
         free: list[Integers] = []
         context = self.sampling.context

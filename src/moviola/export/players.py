@@ -1,0 +1,104 @@
+"""Showing a moment in a player: a table of players, each with its own way to start at a time."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from moviola.errors import InvalidValue, NotFound
+from moviola.types import Span
+
+__all__ = ["OPENERS", "PLAYERS", "play", "player_command"]
+
+PLAYERS: dict[str, tuple[tuple[str, ...], str]] = {
+    "mpv": (("mpv",), "--start={start} -- {path}"),
+    "vlc": (
+        ("vlc", "/Applications/VLC.app/Contents/MacOS/VLC", r"C:\Program Files\VideoLAN\VLC\vlc.exe"),
+        "--start-time={start} {path}",
+    ),
+    "ffplay": (("ffplay",), "-ss {start} -i {path}"),
+}
+"""By name: under which names or paths it is installed, and its arguments. In order of preference."""
+
+OPENERS: dict[str, tuple[str, ...]] = {
+    "linux": ("xdg-open",),
+    "darwin": ("open",),
+    "win32": ("cmd", "/c", "start", ""),
+}
+"""By ``sys.platform``: what opens a file with the program that the system has for it, from its beginning."""
+
+
+def player_command(path: Path, span: Span, player: str | None = None) -> list[str]:
+    """The words that start a player at a moment.
+
+    Args:
+        path: the video.
+        span: the moment; it plays on after its end.
+        player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file and
+            ``{start}`` and ``{end}``, where they occur, for seconds. None takes the first of the table that
+            is installed, else what the system opens videos with, which starts at their beginning.
+
+    Raises:
+        NotFound: it is not installed, or nothing is.
+        InvalidValue: a command without ``{path}``, or with other braces.
+    """
+    if player is None:
+        return _first_installed(path, span)
+    if player in PLAYERS:
+        program = _installed(PLAYERS[player][0])
+        if program is None:
+            raise NotFound(f"{player}: not installed; install it, or name another player")
+        return [program, *_filled(PLAYERS[player][1], path, span)]
+    if "{path}" not in player:
+        raise InvalidValue(
+            f"player {player!r}: give {', '.join(PLAYERS)}, or a command with {{path}} and {{start}} in it, "
+            "for instance 'mpv --start={start} {path}'"
+        )
+    words = _filled(player, path, span)
+    program = shutil.which(words[0])
+    if program is None:
+        raise NotFound(f"{words[0]}: no such program; name one that is installed")
+    return [program, *words[1:]]
+
+
+def play(command: Sequence[str]) -> None:
+    """Start a player; it goes on by itself.
+
+    Raises:
+        NotFound: it cannot be started.
+    """
+    nothing = subprocess.DEVNULL
+    try:
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    except OSError as error:
+        raise NotFound(f"{command[0]}: cannot be started ({error.strerror}); name another player") from error
+
+
+def _first_installed(path: Path, span: Span) -> list[str]:
+    for names, arguments in PLAYERS.values():
+        if program := _installed(names):
+            return [program, *_filled(arguments, path, span)]
+    opener = OPENERS.get(sys.platform, ())
+    if opener and shutil.which(opener[0]):
+        return [*opener, str(path)]
+    raise NotFound(f"no player is installed; install {', '.join(PLAYERS)}, or name one with --player")
+
+
+def _installed(names: Sequence[str]) -> str | None:
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def _filled(arguments: str, path: Path, span: Span) -> list[str]:
+    """The words of a command; split first, so that a path stays one word."""
+    values = {"path": str(path), "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
+    try:
+        return [word.format(**values) for word in shlex.split(arguments)]
+    except (ValueError, KeyError, IndexError) as error:
+        raise InvalidValue(
+            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may stand in braces, and quotes "
+            "come in pairs"
+        ) from error

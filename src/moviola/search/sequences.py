@@ -1,0 +1,72 @@
+"""Candidates of the steps of a sequence become chains: one moment per step, in order, in one video.
+
+A step follows another where neither reaches over the middle of the other and the pause is no longer than the
+gap. The score of a chain is the product of the scores of its moments, as of independent events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from moviola.search.found import Found
+from moviola.temporal import suppress
+from moviola.types import Span
+
+__all__ = ["chains"]
+
+# Overlap (IoU) above which two chains of moments in one video are one.
+_SAME_CHAIN = 0.5
+
+
+def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
+    """For each moment of the last step the best chain with that end; of chains that overlap much the best.
+
+    Args:
+        steps: candidates of each step.
+        gaps: for each step but the first, most seconds from the end of the one before to its start.
+    """
+    found = [replace(first, steps=(first,)) for first in steps[0]]
+    for gap, later in zip(gaps, steps[1:], strict=True):
+        by_row: dict[int, list[Found]] = {}
+        for chain in found:
+            by_row.setdefault(chain.row, []).append(chain)
+        longer = (_best_chain(by_row.get(one.row, ()), one, gap) for one in later)
+        found = [chain for chain in longer if chain is not None]
+    return _distinct(found)
+
+
+def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
+    fitting = [chain for chain in chains if _follows(chain.steps[-1].span, later.span, gap)]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda chain: (chain.score, chain.match, -chain.span.start))
+    return Found(
+        best.row,
+        Span(best.span.start, max(best.span.end, later.span.end)),
+        best.score * later.score,
+        best.source if best.source == later.source else "both",
+        " … ".join(filter(None, (best.snippet, later.snippet))),
+        best.match + later.match,
+        (*best.steps, later),
+    )
+
+
+def _follows(earlier: Span, later: Span, gap: float) -> bool:
+    """Whether one moment comes after another, with a pause of at most ``gap`` seconds."""
+    middles = ((earlier.start + earlier.end) / 2, (later.start + later.end) / 2)
+    apart = earlier.end <= middles[1] and middles[0] <= later.start
+    return apart and later.start - earlier.end <= gap
+
+
+def _distinct(chains: Sequence[Found]) -> list[Found]:
+    """Of chains of one video that overlap much, the best."""
+    kept: list[Found] = []
+    for row in sorted({chain.row for chain in chains}):
+        own = [chain for chain in chains if chain.row == row]
+        start, end = (np.array([getattr(chain.span, side) for chain in own]) for side in ("start", "end"))
+        order = np.array([chain.score for chain in own])
+        kept += [own[place] for place in suppress(start, end, order, _SAME_CHAIN, keep=len(own)).tolist()]
+    return kept

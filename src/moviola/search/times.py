@@ -1,0 +1,60 @@
+"""Times as people write them: seconds, clock times, and ranges of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from moviola.errors import InvalidValue
+
+__all__ = ["parse_range", "parse_seconds"]
+
+_CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?")
+Bound = TypeVar("Bound")
+
+
+def parse_seconds(text: str, what: str) -> float:
+    """Seconds of ``12.5``, ``12.5s``, ``1:02.5`` or ``1:02:03``.
+
+    Args:
+        text: what was written.
+        what: names it in the message.
+
+    Raises:
+        InvalidValue: it is written otherwise.
+
+    >>> parse_seconds("1:02:03.5", "time")
+    3723.5
+    """
+    found = _CLOCK.fullmatch(text.strip())
+    seconds = float(found[3]) if found else math.nan
+    if not found or (found[2] is not None and seconds >= 60):
+        raise InvalidValue(f"{what} {text!r} is no time; write seconds (12.5) or a clock time (1:02:03)")
+    return int(found[1] or 0) * 3600 + int(found[2] or 0) * 60 + seconds
+
+
+def parse_range(
+    text: str, what: str, parse: Callable[[str, str], Bound]
+) -> tuple[Bound | None, Bound | None]:
+    """The bounds of ``LOW..HIGH``, where either may be left out (None).
+
+    Args:
+        text: what was written.
+        what: names it in the message.
+        parse: reads one bound; its second argument names it in messages.
+
+    Raises:
+        InvalidValue: no ``..``, both bounds left out, or a bound that ``parse`` refuses.
+
+    >>> parse_range("10..1:00", "length", parse_seconds)
+    (10.0, 60.0)
+    """
+    low, dots, high = text.partition("..")
+    if not dots or not (low.strip() or high.strip()):
+        raise InvalidValue(f"{what} {text!r}: write LOW..HIGH; either may be left out, as in 10..")
+    return (
+        parse(low, what) if low.strip() else None,
+        parse(high, what) if high.strip() else None,
+    )

@@ -1,0 +1,122 @@
+"""The algebra of queries: what composes to equal values, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.errors import InvalidValue
+from moviola.search import LikeMoment, LikePicture, SearchQuery, Steps, Text, WeightedSum, Without
+from moviola.search.queries import as_query, texts_of
+
+words = st.sampled_from(["a dog", "a cat", "rain", "a door opens"]).map(Text)
+moments = st.builds(LikeMoment, st.sampled_from(["beach", "a@b"]), st.sampled_from([0.0, 12.5, 3600.25]))
+pictures = st.builds(LikePicture, st.sampled_from([Path("a.png"), Path("b.jpg")]))
+terms = words | moments | pictures
+weights = st.integers(1, 8).map(lambda n: n / 4)  # sums of these are exact
+sums = st.lists(st.tuples(terms, weights), min_size=1, max_size=4).map(WeightedSum.of)
+simple = terms | sums
+gaps = st.sampled_from([0.0, 5.0, math.inf])
+sequences = st.builds(lambda a, b, gap: a.then(b, gap=gap), simple, simple, gaps)
+
+
+@given(simple, simple, simple)
+def test_sums_do_not_depend_on_order(a: SearchQuery, b: SearchQuery, c: SearchQuery) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert hash(a + b) == hash(b + a)
+
+
+@given(simple, simple, weights)
+def test_weights_distribute_over_sums(a: SearchQuery, b: SearchQuery, w: float) -> None:
+    assert w * (a + b) == w * a + w * b
+    assert a + a == 2 * a
+    assert w * a == a * w
+
+
+@given(terms, weights)
+def test_the_weight_of_one_thing_changes_nothing(term: SearchQuery, weight: float) -> None:
+    assert as_query(weight * term) == term
+    assert (weight * term).then("x") == term.then("x")
+    assert Text("x").without(weight * term) == Text("x").without(term)
+
+
+@given(simple, simple, simple, gaps, gaps)
+def test_then_is_associative(a: SearchQuery, b: SearchQuery, c: SearchQuery, g: float, h: float) -> None:
+    left = a.then(b, gap=g).then(c, gap=h)
+    assert left == a.then(b.then(c, gap=h), gap=g)
+    assert (len(left.steps), left.gaps) == (3, (g, h))
+
+
+@given(simple | sequences, simple, simple)
+def test_exclusions_have_no_order_and_count_once(a: SearchQuery, b: SearchQuery, c: SearchQuery) -> None:
+    assert a.without(b).without(c) == a.without(c).without(b) == a.without(b, c, b)
+    assert isinstance(a.without(b), Without)
+
+
+@given(simple, simple)
+def test_texts_of_an_answer_are_those_that_it_must_match(a: SearchQuery, b: SearchQuery) -> None:
+    assert texts_of(a.without(b)) == texts_of(a)
+    assert texts_of(a.then(b)) == texts_of(a) + texts_of(b)
+
+
+def test_words_stand_for_texts() -> None:
+    dog = Text("a dog")
+    assert dog + "rain" == "rain" + dog == dog + Text("rain")
+    assert dog.then("rain") == dog.then(Text("rain"))
+    assert dog.without("rain") == dog.without(Text("rain"))
+    assert as_query("a dog") == dog
+
+
+def test_they_say_what_they_ask() -> None:
+    query = (Text("a dog") + 0.5 * LikeMoment("beach", 12)).then("rain", gap=30).without("snow")
+    assert str(query) == "a dog + 0.5 like beach@12, within 30 s then rain; not snow"
+
+
+@pytest.mark.parametrize(
+    ("text", "video", "time"),
+    [("beach@12.5", "beach", 12.5), ("a@b@1:02:03", "a@b", 3723.0), ("deep/c@0", "deep/c", 0.0)],
+)
+def test_moments_are_written_as_video_and_time(text: str, video: str, time: float) -> None:
+    assert LikeMoment.parse(text) == LikeMoment(video, time)
+
+
+@pytest.mark.parametrize(
+    "text", ["beach", "@12", "beach@", "beach@-1", "beach@1:99", "beach@soon", "beach@nan"]
+)
+def test_moments_written_otherwise_are_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match=text):
+        LikeMoment.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Text("  "), "text of a query is empty"),
+        (lambda: LikeMoment("v", -1), "v@-1"),
+        (lambda: LikeMoment("v", math.nan), "v@nan"),
+        (lambda: 0 * Text("a"), "weight 0"),
+        (lambda: -1 * Text("a"), "`without` excludes"),
+        (lambda: math.inf * Text("a"), "weight inf"),
+        (lambda: Text("a").then("b", gap=-1), "gap -1"),
+        (lambda: Text("a").then("b", gap=math.nan), "gap nan"),
+        (lambda: Text("a").then("b") + "c", "what is added or weighted"),
+        (lambda: Text("a").without("b") * 2, "what is added or weighted"),
+        (lambda: Text("a").without(Text("b").then("c")), "what is excluded"),
+        (lambda: Text("a").without(Text("b").without("c")), "what is excluded"),
+        (lambda: Text("a").then("b").without("c").then("d"), "add the last step before"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        make()  # type: ignore[operator]
+
+
+def test_a_step_may_have_exclusions_of_its_own() -> None:
+    query = Text("a").without("b").then("c")
+    assert isinstance(query, Steps)
+    assert query.steps[0] == Text("a").without("b")

@@ -1,0 +1,153 @@
+"""Training and answering from Python: a folder, a card and a calibration; scores as search shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from moviola.errors import EncoderMismatch, InvalidValue
+from moviola.features import FeatureFolder
+from moviola.measures import Run
+from moviola.models.pretrained import read_description
+from moviola.retrieval import Calibration
+from moviola.training.experiment import AnsweringModel, Experiment, TrainedModel, answer, train_model
+
+SETTINGS: dict[str, list[str]] = {
+    "spr-stage1": ["model.layers=1", "model.heads=2", "loop.steps=30"],
+    "reel": ["model.hidden_size=16", "model.heads=2", "model.longest_span=8", "loop.steps=60"],
+    "spr-relo": ["model.hidden_size=16", "model.heads=2", "sampling.strategy=standard", "loop.steps=3"],
+    "xml": ["model.hidden_size=16", "model.heads=2", "loop.steps=2"],
+}
+QUICK = ["loop.optimizer.lr=1e-2", "loop.batch_size=8", "loop.evaluate_every=30"]
+
+
+@pytest.fixture(scope="module")
+def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TrainedModel]:
+    """``trained(model)``, trained once."""
+    out, done = tmp_path_factory.mktemp("models"), dict[str, TrainedModel]()
+
+    def make(name: str) -> TrainedModel:
+        if name not in done:
+            refines = name in {"reel", "spr-relo"}
+            done[name] = train_model(
+                name, world.features, train=world.folder / "train.json", val=world.folder / "val.json",
+                out=out / name, train_videos=world.train_videos, val_videos=world.val_videos,
+                stage1=make("spr-stage1").folder if refines else None, segments=6,
+                overrides=[*SETTINGS[name], *QUICK],
+            )  # fmt: skip
+        return done[name]
+
+    return make
+
+
+def asked(world: Any, model: TrainedModel, **how: Any) -> Any:
+    val = world.folder / "val.json"
+    return answer(model.folder, world.features, val, videos=world.val_videos, segments=6, **how)
+
+
+def columns(run: Run) -> list[tuple[str, str, float, float]]:
+    """Every moment of a run, in order."""
+    return [(q, m["video_id"], m["start"], m["end"]) for q, rows in run.rows().items() for m in rows]
+
+
+def scores(run: Run) -> np.ndarray:
+    return np.array([m["score"] for rows in run.rows().values() for m in rows])
+
+
+def test_a_model_is_trained_calibrated_and_saved(world: Any, trained: Callable[[str], TrainedModel]) -> None:
+    made = trained("reel")
+    assert made.calibrated is True
+    about = read_description(made.folder)
+    assert about.extra == dict(made.facts)
+    assert about.extra["stage1"] == "spr-stage1"
+    assert Calibration.of(about.extra, made.folder) is not None
+    assert (made.folder / "README.md").read_text().startswith("# reel\n")
+    assert (made.folder / "run" / "log.csv").is_file()
+    assert trained("spr-stage1").calibrated is None  # not a refiner
+
+
+@pytest.mark.parametrize("name", ["reel", "spr-relo"])
+def test_answers_are_those_that_chose_the_weights(
+    world: Any, trained: Callable[[str], TrainedModel], name: str
+) -> None:
+    made = trained(name)
+    found = asked(world, made, stage1=trained("spr-stage1").folder)
+    assert found.figures == pytest.approx(made.facts["val"])
+    assert (found.videos, found.left_out) == (4, 0)
+    assert found.run.query_ids == world.val.queries.query_ids
+
+
+def test_scores_as_search_shows_them_are_calibrated_and_keep_the_order(
+    world: Any, trained: Callable[[str], TrainedModel]
+) -> None:
+    made, stage1 = trained("reel"), trained("spr-stage1").folder
+    own = asked(world, made, stage1=stage1).run
+    shown = asked(world, made, stage1=stage1, as_search=True).run
+    assert columns(shown) == columns(own)
+    known = Calibration.of(made.facts, made.folder)
+    assert known is not None
+    np.testing.assert_allclose(scores(shown), known.scores(scores(own)), rtol=1e-12)
+    assert ((scores(shown) > 0) & (scores(shown) < 1)).all()
+
+
+def test_scores_of_an_uncalibrated_model_are_set_against_chance(
+    world: Any, trained: Callable[[str], TrainedModel]
+) -> None:
+    stage1 = trained("spr-stage1")
+    own, shown = (asked(world, stage1, as_search=as_search).run for as_search in (False, True))
+    assert columns(shown) == columns(own)
+    assert ((scores(shown) > 0) & (scores(shown) < 1)).all()
+    for rows, other in zip(shown.rows().values(), own.rows().values(), strict=True):
+        assert np.argsort([-m["score"] for m in rows], kind="stable").tolist() == list(range(len(other)))
+
+
+def test_all_refined_moments_may_be_wanted(world: Any, trained: Callable[[str], TrainedModel]) -> None:
+    made, stage1 = trained("spr-relo"), trained("spr-stage1").folder
+    thinned, every = (asked(world, made, stage1=stage1, suppress_above=above).run for above in (0.5, 1.0))
+    ready = AnsweringModel.open(made.folder, world.features.facts, stage1=stage1, segments=6)
+    proposals = ready.completed(world.val).proposals
+    assert proposals is not None
+    assert len(every) == len(proposals.video)
+    assert set(columns(thinned)) <= set(columns(every))
+    with pytest.raises(InvalidValue, match=r"suppress 1\.5"):
+        asked(world, made, stage1=stage1, suppress_above=1.5)
+
+
+def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_path: Path) -> None:
+    """Val takes all videos by default, train those that its file names."""
+    experiment = Experiment.prepare(
+        "xml", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
+        overrides=SETTINGS["xml"],
+    )  # fmt: skip
+    assert sorted(experiment.learned.features.video_ids) == sorted(world.train_videos)
+    assert len(experiment.val.features) == 14
+    assert experiment.shared == 10
+    made = experiment.train(tmp_path / "xml")
+    assert made.facts["data"]["val"]["videos_learned_from"] == 10
+    assert made.facts["steps"] == 2
+    with pytest.raises(InvalidValue, match="holds a training"):
+        experiment.train(tmp_path / "xml")
+
+
+def test_a_model_is_refused_on_features_of_others(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path
+) -> None:
+    folder = tmp_path / "features"
+    folder.mkdir()
+    for part in ("visual", "queries"):
+        (folder / part).symlink_to(world.folder / "features" / part)
+    about = (world.folder / "features" / "features.json").read_text()
+    (folder / "features.json").write_text(about.replace('"encoder": "toy"', '"encoder": "other"'))
+    with pytest.raises(EncoderMismatch, match=r"features of toy \(revision 1\), but these are of other"):
+        answer(trained("spr-stage1").folder, FeatureFolder.open(folder), world.folder / "val.json")
+
+
+def test_scores_of_search_are_asked_of_models_that_search_uses(
+    world: Any, trained: Callable[[str], TrainedModel]
+) -> None:
+    with pytest.raises(InvalidValue, match="xml: `moviola search` does not use it"):
+        asked(world, trained("xml"), as_search=True)
