@@ -3,7 +3,7 @@
     python benchmarks/footage/cut_films.py FOLDER --videos CLIPS [--films 8] [--seed 0]
 
 Same clips, options and versions of the libraries, same films. ``shots.csv`` beside them says what is shown
-when; ``clips.csv`` here says which pieces of which files are used, ``queries.csv`` which clips answer a query.
+when; ``clips.csv`` here says which pieces of which files are used, ``queries.csv`` which clips answer what.
 A shot that is longer than its clip runs there and back, so that nothing jumps inside a shot.
 """
 

@@ -43,7 +43,7 @@ def index_(
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="Visual encoder of a new library: one of `moviola models list`, a hub id, a folder, or none; "
+            help="Visual encoder of a new library: one of `moviola models list`, a hub id, a folder, none; "
             "by default the best on this machine."
         ),
     ] = None,
