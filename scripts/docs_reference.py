@@ -1,9 +1,9 @@
 """A hook of MkDocs: the reference is made from the code whenever the site is built, and names become links.
 
-- One page per room: its modules, of each the names in its ``__all__``. One page of all commands, from the Typer
-  application. Neither lies in the repository.
-- Text in backticks that is a dotted name, ```` `moviola.retrieval.propose` ````, links to where it is documented.
-  A name that does not exist, or is not documented, is a warning, which fails a strict build.
+- One page per room: its modules, of each the names in its ``__all__``. One page of all commands, from the
+  Typer application. Neither lies in the repository.
+- Text in backticks that is a dotted name, ``moviola.retrieval.propose``, links to where it is documented. A
+  name that does not exist, or is not documented, is a warning, which fails a strict build.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def room_page(room: Path) -> str:
     """A room's own docstring, and each of its modules with the names that are public there."""
     text = f"# {room.stem}\n\n"
     for path in [room] if room.suffix else sorted(room.rglob("*.py")):
-        name = ".".join(("moviola", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        name = ".".join(("moviola", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
         members = public_names(path)
         text += f"::: {name}\n    options:\n      heading_level: 2\n      members: {members}\n\n"
     return text

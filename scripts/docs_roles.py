@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from griffe import Extension, GriffeLoader, Module, Object
+from griffe import AliasResolutionError, Extension, GriffeLoader, Module, NameResolutionError, Object
 
 _ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
 # "start, end: text" among arguments or attributes, with the lines that continue the text.
@@ -35,20 +35,20 @@ def rewrite(object_: Object, package: Module) -> None:
         text = _ROLE.sub(lambda found: link(found[2], object_, package), object_.docstring.value)
         object_.docstring.value = _TOGETHER.sub(one_each, text)
     for member in object_.members.values():
-        if not member.is_alias:
+        if isinstance(member, Object):
             rewrite(member, package)
 
 
 def link(name: str, object_: Object, package: Module) -> str:
-    """A reference to an object by its canonical path; the name alone if it is not public."""
+    """A link to an object by its canonical path; the name alone where the reference has no entry of it."""
+    shown = f"`{name.removeprefix('moviola.')}`"
     try:
         path = name if name.startswith("moviola.") else object_.resolve(name)
         found = package[path.removeprefix("moviola.")]
         target = found.final_target if found.is_alias else found
-        public = is_documented(target)
-    except (KeyError, Exception):  # noqa: BLE001
-        return f"`{name}`"
-    return f"[`{name.removeprefix('moviola.')}`][{target.path}]" if public else f"`{name}`"
+    except (KeyError, NameResolutionError, AliasResolutionError):  # a field, or a name of another package
+        return shown
+    return f"[{shown}][{target.path}]" if is_documented(target) else shown
 
 
 def is_documented(target: Any) -> bool:

@@ -376,6 +376,29 @@ def test_videos_of_val_that_are_learned_from_are_told(world: World, tmp_path: Pa
     assert (data["train"]["videos"], data["val"]["videos"], data["val"]["videos_learned_from"]) == (8, 12, 8)
 
 
+def moments_of(path: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
+    return found
+
+
+def test_answers_as_search_shows_them_and_without_suppression(world: World, tmp_path: Path) -> None:
+    on = building_on(world, "reel")
+    assert world.train("reel", tmp_path / "reel", *on).code == 0
+    for name, words in (("own", ()), ("shown", ("--as-search",)), ("every", ("--suppress", 1))):
+        told = world.answer(tmp_path / "reel", tmp_path / f"{name}.json", *on, *words)
+        assert told.code == 0, told.err
+    own, shown, every = (moments_of(tmp_path / f"{name}.json") for name in ("own", "shown", "every"))
+    for query, rows in own.items():
+        spans = [(m["video_id"], m["start"], m["end"]) for m in rows]
+        assert [(m["video_id"], m["start"], m["end"]) for m in shown[query]] == spans
+        assert all(0 <= m["score"] <= 1 for m in shown[query])
+        assert set(spans) <= {(m["video_id"], m["start"], m["end"]) for m in every[query]}
+    assert sum(map(len, every.values())) >= sum(map(len, own.values()))
+    assert world.answer(tmp_path / "reel", tmp_path / "r.json", *on, "--suppress", 2).code == 2
+    assert world.train("xml", tmp_path / "xml").code == 0
+    fails_with(world.answer(tmp_path / "xml", tmp_path / "r.json", "--as-search"), "does not use it")
+
+
 # ---- another system's run instead of a stage 1 -----------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ The red door is still locked.
 
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``world`` (10 films and their annotations) and ``lib`` (their library); not to be changed."""
+    """A folder with ``world``, ten annotated films, and ``lib``, their library; not to be changed."""
     folder = tmp_path_factory.mktemp("generated")
     gridhouse.build(folder / "world", videos=10, seed=3, workers=1, write_video=write_video)
     with Library(folder / "lib", encoder="demo") as library:
@@ -33,7 +33,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workplace(generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder of a page: copies of ``world`` and ``lib``, and ``films``, three with a subtitle file."""
+    """The working folder of a page: copies of ``world`` and ``lib``, and ``films``, one with subtitles."""
     for name in ("world", "lib"):
         shutil.copytree(generated / name, tmp_path / name)
     (tmp_path / "films").mkdir()

@@ -1,7 +1,7 @@
 """The code in README and docs/ runs: block after block of a page, in a folder of the page's own.
 
-A block is ``python`` or ``sh``, and is run, or ``text``, which is output or a drawing. What cannot run here says
-why in a comment before it: ``<!-- skip: next "needs a hub" -->``.
+A block is ``python`` or ``sh``, and is run, or ``text``, which is output or a drawing. What cannot run here
+says why in a comment before it: ``<!-- skip: next "needs a hub" -->``.
 """
 
 from __future__ import annotations

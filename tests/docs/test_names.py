@@ -20,6 +20,7 @@ DOCUMENTS = [
 ]
 DOTTED = re.compile(r"`(moviola(?!\.toml`)(?:\.\w+)+)(?:\(\))?`")
 ROLE = re.compile(r":\w+:`~?(moviola\.[\w.]+)`")
+FILE = re.compile(r"`(?:python )?((?:tests|benchmarks|scripts|examples|docs|src)/[\w./-]+)`")
 COMMAND = re.compile(r"`(moviola(?: [a-z][a-z0-9-]*)+)")
 
 
@@ -57,6 +58,12 @@ def test_names_in_docstrings_exist() -> None:
         if not exists(name)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_in_documents_exist(path: Path) -> None:
+    wrong = [name for name in FILE.findall(path.read_text(encoding="utf-8")) if not (ROOT / name).exists()]
+    assert not wrong
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moviola.models.spans import LABELS, clip_windows, normalise_rows, pool_clips
+from moviola.features import normalise_rows
+from moviola.models.spans import LABELS, clip_windows, pool_clips
 
 CLIP_SECONDS = 1.5
 CONVENTIONS = {"tvr_ranking": "tvr_ranking", "xml_training": "xml", "conquer": "conquer"}

@@ -12,9 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from moviola.features import normalise_rows
 from moviola.models.batches import PairBatch
 from moviola.models.reloclnet import SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig, Windows
-from moviola.models.spans import LABELS, ClipWindows, best_spans, clip_windows, normalise_rows, pool_clips
+from moviola.models.spans import LABELS, ClipWindows, best_spans, clip_windows, pool_clips
 
 NAME = "model_reloclnet_spr_stage3"
 TERMS = {

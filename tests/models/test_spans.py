@@ -14,7 +14,6 @@ from moviola.models.spans import (
     best_spans,
     clip_windows,
     corpus_spans,
-    normalise_rows,
     pool_clips,
     span_band,
     top_scores,
@@ -190,10 +189,3 @@ def test_pooling_in_halves() -> None:
     features = np.array([[1], [3], [5], [7], [100]], dtype=np.float32)
     # edges 0, round(2.5) = 2, 4: the last clip is left out, as in the releases
     assert pool_clips(features, 2).tolist() == [[2.0], [6.0]]
-
-
-def test_rows_of_zeros_stay_zero() -> None:
-    features = np.array([[3, 4], [0, 0]], dtype=np.float32)
-    normalised = normalise_rows(features)
-    assert normalised == pytest.approx(np.array([[0.6, 0.8], [0, 0]]), abs=1e-5)
-    assert normalised.dtype == np.float32

@@ -200,7 +200,7 @@ def test_training_a_refiner_writes_its_calibration(
     }  # fmt: skip
     assert len(raw) >= 6 and np.isfinite(raw).all() and raw.std() > 0
     card = (folder / "README.md").read_text()
-    assert "## Scores" in card and "sigmoid(0.125 raw - 1.5)" in card
+    assert "## Scores" in card and "sigmoid(0.125 evidence - 1.5)" in card
 
 
 def test_a_refiner_that_cannot_be_calibrated_is_written_without(

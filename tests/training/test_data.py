@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.features import FeatureFolder, KeyedShards, QueryFeatures
+from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
 from moviola.training.data import Pairs, batches_by_length
@@ -210,3 +210,10 @@ def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     (tmp_path / "features.json").write_text("{}")
     with pytest.raises((DataError, NotFound)):
         FeatureFolder.open(tmp_path)
+
+
+def test_rows_of_zeros_stay_zero() -> None:
+    features = np.array([[3, 4], [0, 0]], dtype=np.float32)
+    normalised = normalise_rows(features)
+    assert normalised == pytest.approx(np.array([[0.6, 0.8], [0, 0]]), abs=1e-5)
+    assert normalised.dtype == np.float32

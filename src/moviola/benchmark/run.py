@@ -154,17 +154,9 @@ def _figures(trained: TrainedModel) -> dict[str, Any]:
 
 def _write_relevant_pairs(split: Split, theta: float, path: Path) -> None:
     """Potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
-    from moviola.datasets.building.phrases import load_chunker
-    from moviola.datasets.building.relevant_pairs import (
-        encode_parts,
-        parts_of,
-        relevant_pairs,
-        write_relevant_pairs,
-    )
+    from moviola.datasets.building.relevant_pairs import write_relevant_pairs
+    from moviola.datasets.building.steps import find_relevant_pairs
     from moviola.encoders import load_sentence_encoder
 
-    captions = split.pairs.captions
-    embed, chunk = load_sentence_encoder("minilm"), load_chunker("rules", captions)
-    parts = parts_of(captions, "np-vp", chunk)
-    sentences = encode_parts(parts_of(captions, "sent", chunk), embed)
-    write_relevant_pairs(relevant_pairs(sentences, encode_parts(parts, embed), parts.offsets, theta), path)
+    found = find_relevant_pairs(split.pairs.captions, load_sentence_encoder("minilm"), theta=theta)
+    write_relevant_pairs(found, path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import NamedTuple
 
 import torch
@@ -142,7 +143,7 @@ def read_weights(path: Path, width: float, depth: float) -> EfficientNetLite:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         network.load_state_dict({name.replace("._", ".").lstrip("_"): value for name, value in state.items()})
-    except (OSError, RuntimeError, AttributeError, ValueError) as error:
+    except (OSError, EOFError, RuntimeError, AttributeError, ValueError, UnpicklingError) as error:
         raise DataError(f"{path}: no weights of this network ({error}); install its package again") from error
     return network.eval().requires_grad_(False)
 

@@ -374,7 +374,10 @@ class Catalogue:
         if not self._has_shots:
             return []
         found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
-        if not all(type(start) is float and type(opening) is str for start, opening in found):
+        sound = (
+            type(start) is float and 0 <= start < math.inf and type(name) is str for start, name in found
+        )
+        if not all(sound):
             raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {_REMEDY}")
         return [ShotRow(*shot) for shot in found]
 

@@ -120,7 +120,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     source = LibrarySource(store)
     features, different = source.videos(), list(dict.fromkeys(texts))
     queries = source.queries(different, different)
-    place, asked = features.row_of, {text: row for row, text in enumerate(different)}
+    place, text_row = features.row_of, {text: row for row, text in enumerate(different)}
     convert(
         Computed(
             features.video_ids,
@@ -129,7 +129,8 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
         out / "visual",
     )
     convert(
-        Computed(tuple(different), lambda text: queries.rows[asked[text]].astype(np.float32)), out / "queries"
+        Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
+        out / "queries",
     )
     if (subtitles := features.subtitles) is not None:
         convert(

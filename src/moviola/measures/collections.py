@@ -151,15 +151,15 @@ class Columns:
             InvalidValue: a number is not finite, ``end <= start``, a relevance is negative; with the row
                 named.
         """
-        asked = query.tolist() if isinstance(query, np.ndarray) else list(query)
+        given = query.tolist() if isinstance(query, np.ndarray) else list(query)
         shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
-        names = {raw: query_name(raw) for raw in dict.fromkeys(asked)}
+        names = {raw: query_name(raw) for raw in dict.fromkeys(given)}
         known = names.values() if queries is None else map(query_name, queries)
         code = {name: i for i, name in enumerate(dict.fromkeys(known))}
         strange = [name for name in names.values() if name not in code]
         if strange:
             raise InvalidValue(f"query {strange[0]}: not among the queries given")
-        codes = _codes(asked, {raw: code[name] for raw, name in names.items()})
+        codes = _codes(given, {raw: code[name] for raw, name in names.items()})
         titles = {raw: str(raw) for raw in dict.fromkeys(shown)}
         video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
         video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})

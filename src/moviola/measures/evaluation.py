@@ -133,12 +133,12 @@ class Joined:
         relevant = np.bincount(qrels.query, weights=qrels.relevance > 0, minlength=queries) > 0
 
         # The first rows of every judged query, in the order of the judgements.
-        asked = np.flatnonzero(to_judged >= 0)
-        asked = asked[np.argsort(to_judged[asked], kind="stable")]
-        count = np.minimum(run.offsets[asked + 1] - run.offsets[asked], depth)
-        query = np.repeat(to_judged[asked], count)
+        judged = np.flatnonzero(to_judged >= 0)
+        judged = judged[np.argsort(to_judged[judged], kind="stable")]
+        count = np.minimum(run.offsets[judged + 1] - run.offsets[judged], depth)
+        query = np.repeat(to_judged[judged], count)
         rank = spread(count) + 1
-        read = np.repeat(run.offsets[asked], count) + rank - 1
+        read = np.repeat(run.offsets[judged], count) + rank - 1
 
         truths = np.lexsort((-qrels.relevance, qrels.query))
         if not rules.keep_zeros:

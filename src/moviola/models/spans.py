@@ -37,7 +37,6 @@ __all__ = [
     "best_spans",
     "clip_windows",
     "corpus_spans",
-    "normalise_rows",
     "pool_clips",
     "span_band",
     "top_scores",
@@ -184,13 +183,6 @@ def pool_clips(features: NDArray[np.float32], longest: int) -> NDArray[np.float3
     # reduceat sums features[a:b], or takes features[a] alone where a cell is empty
     sums = np.add.reduceat(features[: max(edges[-1], edges[-2] + 1)], edges[:-1], axis=0)
     return np.divide(sums, np.maximum(np.diff(edges), 1)[:, None], dtype=np.float32)
-
-
-def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row (n, d) over its Euclidean length plus 1e-5, so that rows of zeros stay zero."""
-    lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
-    normalised: NDArray[np.float32] = features / (lengths + np.float32(1e-5))
-    return normalised
 
 
 # ---- decoding --------------------------------------------------------------------------------------------

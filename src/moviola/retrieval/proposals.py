@@ -97,11 +97,11 @@ class Proposals:
         queries: int,
     ) -> Proposals:
         """From rows in order of rank within each query; ranks are counted from 1."""
-        asked = np.asarray(query, dtype=np.int64)
-        order = np.argsort(asked, kind="stable")
-        counts = np.bincount(asked, minlength=queries)
+        query_row = np.asarray(query, dtype=np.int64)
+        order = np.argsort(query_row, kind="stable")
+        counts = np.bincount(query_row, minlength=queries)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rank = np.arange(len(asked)) - np.repeat(offsets[:-1], counts) + 1
+        rank = np.arange(len(query_row)) - np.repeat(offsets[:-1], counts) + 1
         return cls(
             offsets,
             np.asarray(video, dtype=np.int64)[order],
@@ -155,17 +155,17 @@ def propose(
     if not len(first):
         return Proposals.of_columns([], [], [], [], [], queries=queries)
     best = np.minimum.reduceat(rank[order], first)
-    asked = query[order][first]
+    run_query = query[order][first]
     start, end = segment_spans(
         features, video[order][first], position[order][first], position[order][last], segment_clips
     )
-    at = np.lexsort((best, asked))
+    at = np.lexsort((best, run_query))
     places = np.zeros((queries, depth + 1), dtype=np.float32)
     places[query, rank] = hits.score.reshape(-1)[there]
-    counts = np.bincount(asked, minlength=queries)
+    counts = np.bincount(run_query, minlength=queries)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    asked, best = asked[at], best[at]
-    return Proposals(offsets, video[order][first][at], start[at], end[at], places[asked, best], best)
+    run_query, best = run_query[at], best[at]
+    return Proposals(offsets, video[order][first][at], start[at], end[at], places[run_query, best], best)
 
 
 def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) -> Proposals:
@@ -178,7 +178,7 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
         return proposals
     rows: list[int] = []
     spans: list[tuple[float, float]] = []
-    known: set[tuple[int, int, float]] = set()
+    known: set[tuple[int, int, float, float]] = set()
     queries, columns = proposals.query.tolist(), (proposals.video, proposals.start, proposals.end)
     for row, (video, start, end) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         edges = features.shot_edges(video).tolist()
@@ -192,8 +192,9 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
             opens, closes = edges[shot], edges[shot + 1]
             if closes - opens > longest:
                 opens, closes = max(opens, start), min(closes, end)
-            if (queries[row], video, opens) not in known:
-                known.add((queries[row], video, opens))
+            piece = (queries[row], video, opens, closes)
+            if piece not in known:
+                known.add(piece)
                 rows.append(row)
                 spans.append((opens, closes))
     taken = np.array(rows, dtype=np.int64)

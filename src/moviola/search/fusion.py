@@ -20,16 +20,18 @@ def fused(visual: Sequence[Found], said: Sequence[Found]) -> list[Found]:
     by_row: dict[int, list[int]] = defaultdict(list)
     for place, moment in enumerate(moments):
         by_row[moment.row].append(place)
-    for heard in said:
-        together = [place for place in by_row[heard.row] if moments[place].span.intersection(heard.span) > 0]
+    for spoken in said:
+        together = [
+            place for place in by_row[spoken.row] if moments[place].span.intersection(spoken.span) > 0
+        ]
         if not together:
-            moments.append(heard)
+            moments.append(spoken)
             continue
         place = max(together, key=lambda place: moments[place].score)
         shown = moments[place]
-        score = 1 - (1 - shown.score) * (1 - heard.score)
-        span = shown.span if shown.score >= heard.score else heard.span
-        moments[place] = Found(heard.row, span, score, "both", heard.snippet, shown.match)
+        score = 1 - (1 - shown.score) * (1 - spoken.score)
+        span = shown.span if shown.score >= spoken.score else spoken.span
+        moments[place] = Found(spoken.row, span, score, "both", spoken.snippet, shown.match)
     return moments
 
 

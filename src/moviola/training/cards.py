@@ -162,9 +162,10 @@ def _scores(calibration: Mapping[str, Any] | None) -> list[str]:
     return [
         "## Scores",
         "",
-        f"With this model `moviola search` gives sigmoid({calibration['slope']:.4g} raw "
+        f"With this model `moviola search` gives sigmoid({calibration['slope']:.4g} evidence "
         f"{'+' if calibration['intercept'] >= 0 else '-'} {abs(calibration['intercept']):.4g}): the "
-        "probability that a moment overlaps one of positive relevance at IoU >= 0.5. That was measured on "
+        "probability that a moment overlaps one of positive relevance at IoU >= 0.5. The evidence is the "
+        "model's matching score, or its logarithm where that is a product. This was measured on "
         f"{calibration['answers']:,} answers to the val queries, of which {calibration['right']:,} were "
         "right; in a library that is much larger or of another kind fewer may be.",
         "",

@@ -77,8 +77,8 @@ class Pairs:
         taken: dict[str, int] = {}
         table: list[tuple[int, int, float, float]] = []
         left_out = 0
-        for where, query_id, asked, moment in ranked_rows(path):
-            row, _ = queries.setdefault(query_id, (len(queries), asked))
+        for where, query_id, query_text, moment in ranked_rows(path):
+            row, _ = queries.setdefault(query_id, (len(queries), query_text))
             name = text(moment, "video_name", where)
             if name not in row_of:
                 left_out += 1
@@ -99,7 +99,7 @@ class Pairs:
         query, moment_rows, similarities, relevances = zip(*table, strict=True)
         return cls(
             query_ids=tuple(queries),
-            texts=tuple(asked for _, asked in queries.values()),
+            texts=tuple(query_text for _, query_text in queries.values()),
             videos=tuple(videos),
             video=np.array([row_of[name] for name, *_ in moments], dtype=np.int64),
             start=np.array([start for _, start, _, _ in moments]),

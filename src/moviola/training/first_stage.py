@@ -227,15 +227,15 @@ def candidate_scores(run: Run, split: Split) -> NDArray[np.float32]:
 
 def _candidates(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
     """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
-    features, asked = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
-    query = _places(asked, run.query_ids)[run.query]
+    features, query_row = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
+    query = _places(query_row, run.query_ids)[run.query]
     video = _places(features.row_of, run.video_ids)[run.video]
     there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
-    count = np.bincount(query[there], minlength=len(asked))
+    count = np.bincount(query[there], minlength=len(query_row))
     if not count.all():
         first = split.queries.query_ids[int(count.argmin())]
         raise InvalidValue(
-            f"candidates: none for {int((count == 0).sum()):,} of {len(asked):,} queries among the "
+            f"candidates: none for {int((count == 0).sum()):,} of {len(query_row):,} queries among the "
             f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
         )
     rows = np.flatnonzero(there)
