@@ -374,7 +374,10 @@ class Catalogue:
         if not self._has_shots:
             return []
         found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
-        if not all(type(start) is float and type(opening) is str for start, opening in found):
+        sound = (
+            type(start) is float and 0 <= start < math.inf and type(name) is str for start, name in found
+        )
+        if not all(sound):
             raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {_REMEDY}")
         return [ShotRow(*shot) for shot in found]
 
@@ -396,13 +399,7 @@ class Catalogue:
     def match_cues(
         self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
     ) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first.
-
-        Args:
-            words: of the query.
-            limit: at most so many cues.
-            videos: row numbers of the videos to look into; None for all.
-        """
+        """Cues of some videos by row number (None: all) that hold any of the words (stemmed), best BM25 first."""
         if not words:
             return []
         within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
