@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cut_films import Query, Shot, make_films, read_clips, read_queries
+from query_films import Query, Shot, make_films, read_clips, read_queries
 from rich.console import Console
 from rich.table import Table
 

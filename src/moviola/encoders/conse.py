@@ -44,7 +44,7 @@ TEMPERATURE = 2.0
 
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
-"""Tuned on films that ``benchmarks/footage/make_films.py`` cuts with seed 0, measured with seed 1."""
+"""Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
 
 @dataclass(frozen=True, slots=True)
