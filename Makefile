@@ -72,4 +72,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/text_threads.py
 
 clean:
-	rm -rf $(WORLD) $(LIB) demo-results.png
+	rm -rf $(WORLD) $(LIB) demo-results.png site

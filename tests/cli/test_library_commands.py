@@ -31,6 +31,19 @@ def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, 
     assert again.code == 3
 
 
+def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """Without --encoder a new library gets the best on this machine; one that is there keeps its own."""
+    words = ("index", films / "harbour.mp4", "-l", tmp_path / "lib", "--sentences", "none")
+    first = moviola(*words)
+    assert first.code == 0
+    assert [line for line in first.err.splitlines() if line.startswith("Encoder: conse-lite1.")]
+    assert "`moviola models pull" in first.err
+    assert 'encoder = "conse-lite1"' in (tmp_path / "lib" / "moviola.toml").read_text()
+    again = moviola(*words)
+    assert again.code == 0
+    assert "Encoder:" not in again.err
+
+
 def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0
@@ -265,6 +278,6 @@ def test_remove_verify_and_repair(moviola: Run, films: Path, tmp_path: Path) -> 
 def test_doctor_looks_at_machine_and_library(moviola: Run, library: Path) -> None:
     answer = moviola("doctor", "-l", library, "--json")
     findings = {f["what"]: f for f in json.loads(answer.out)}
-    assert findings["demo encoder"]["ok"]
+    assert findings["encoder"]["ok"]
     assert "2 videos" in findings["library"]["detail"]
     assert "1 refused" in findings["videos"]["detail"]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from moviola.encoders import CONSE, DEMO
+
 WORDS = ("a the red blue green robot picks up key ball box in room opens door zebra crossing street").split()  # noqa: SIM905
 SPECIAL = {"clip": ["<|startoftext|>", "<|endoftext|>"], "siglip": ["<pad>", "<eos>", "<bos>", "<unk>"]}
 
@@ -188,6 +190,15 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """One checkpoint folder of each kind in turn."""
     torch.manual_seed(0)
     return KINDS[request.param](tmp_path_factory.mktemp("checkpoint"))
+
+
+@pytest.fixture(scope="session", params=[*KINDS, DEMO, CONSE])
+def name(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A name for ``load_encoder``: a checkpoint folder of each kind, then the packaged encoders."""
+    if request.param in (DEMO, CONSE):
+        return str(request.param)
+    torch.manual_seed(0)
+    return str(KINDS[request.param](tmp_path_factory.mktemp("checkpoint")))
 
 
 @pytest.fixture

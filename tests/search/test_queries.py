@@ -85,7 +85,9 @@ def test_moments_are_written_as_video_and_time(text: str, video: str, time: floa
     assert LikeMoment.parse(text) == LikeMoment(video, time)
 
 
-@pytest.mark.parametrize("text", ["beach", "@12", "beach@", "beach@-1", "beach@1:99", "beach@soon", "beach@nan"])
+@pytest.mark.parametrize(
+    "text", ["beach", "@12", "beach@", "beach@-1", "beach@1:99", "beach@soon", "beach@nan"]
+)
 def test_moments_written_otherwise_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match=text):
         LikeMoment.parse(text)

@@ -2,14 +2,15 @@
 
 The networks of Tan and Le 2019 (*EfficientNet: rethinking model scaling for convolutional neural networks*)
 without squeeze-and-excitation and with ReLU6 in place of swish, with a stem and a head that are not scaled.
-Weights come as Python packages, trained in TensorFlow: padding is TensorFlow's "same", which for a stride of 2
-puts the odd pixel behind.
+Weights come as Python packages, trained in TensorFlow: padding is TensorFlow's "same", which for a stride of
+2 puts the odd pixel behind.
 """
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import NamedTuple
 
 import torch
@@ -142,7 +143,7 @@ def read_weights(path: Path, width: float, depth: float) -> EfficientNetLite:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         network.load_state_dict({name.replace("._", ".").lstrip("_"): value for name, value in state.items()})
-    except (OSError, RuntimeError, AttributeError, ValueError) as error:
+    except (OSError, EOFError, RuntimeError, AttributeError, ValueError, UnpicklingError) as error:
         raise DataError(f"{path}: no weights of this network ({error}); install its package again") from error
     return network.eval().requires_grad_(False)
 

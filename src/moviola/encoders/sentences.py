@@ -118,13 +118,13 @@ class SentenceEncoder:
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """The transformer's last states of every token of some texts, before pooling.
+        """The transformer's last states of every token of some texts, and behind them the vector of the text.
 
         Args:
             texts: n strings; too long ones are cut.
 
         Returns:
-            n arrays (tokens, dim) float32, special tokens included.
+            n arrays (tokens + 1, dim) float32, special tokens included.
 
         Raises:
             InvalidValue: not a list of strings.
@@ -132,8 +132,9 @@ class SentenceEncoder:
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
         for chosen, states, present in self._states(texts):
-            for place, own, real in zip(chosen, states, present, strict=True):
-                tokens[place] = own[real]
+            vectors = self._chain(states, present)
+            for place, own, real, vector in zip(chosen, states, present, vectors, strict=True):
+                tokens[place] = np.concatenate([own[real], vector[None]])
         return [tokens[place] for place in range(len(texts))]
 
     def _states(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.bool_]]]:

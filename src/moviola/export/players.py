@@ -38,9 +38,9 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
     Args:
         path: the video.
         span: the moment; it plays on after its end.
-        player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file and ``{start}``
-            and ``{end}``, where they occur, for seconds. None takes the first of the table that is installed,
-            else what the system opens videos with, which starts at their beginning.
+        player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file and
+            ``{start}`` and ``{end}``, where they occur, for seconds. None takes the first of the table that
+            is installed, else what the system opens videos with, which starts at their beginning.
 
     Raises:
         NotFound: it is not installed, or nothing is.
@@ -99,6 +99,6 @@ def _filled(arguments: str, path: Path, span: Span) -> list[str]:
         return [word.format(**values) for word in shlex.split(arguments)]
     except (ValueError, KeyError, IndexError) as error:
         raise InvalidValue(
-            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may stand in braces, and quotes come "
-            "in pairs"
+            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may stand in braces, and quotes "
+            "come in pairs"
         ) from error

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +38,8 @@ CREATE TABLE IF NOT EXISTS shots (
 """,
     "readings": """
 CREATE TABLE IF NOT EXISTS readings (
-    video INTEGER NOT NULL, kind TEXT NOT NULL, reader TEXT NOT NULL, language TEXT NOT NULL,
+    video INTEGER NOT NULL, kind TEXT NOT NULL, reader TEXT NOT NULL, revision TEXT NOT NULL,
+    language TEXT NOT NULL,
     PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
@@ -143,10 +143,17 @@ class ShotRow:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reader has been through a video: for which kind of cues, who, and the language it heard, if any."""
+    """A reader has been through a video.
+
+    Attributes:
+        kind: of the cues that it makes.
+        reader, revision: its name, and what changes with its weights.
+        language: that it heard; empty where it heard none.
+    """
 
     kind: CueKind
     reader: str
+    revision: str
     language: str = ""
 
 
@@ -256,10 +263,7 @@ class Catalogue(Database):
             f"INSERT INTO videos ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
         )
         self._put_cues(row, cues)
-        self._insert_all(
-            "INSERT INTO readings (video, kind, reader, language) VALUES (?, ?, ?, ?)",
-            [(row, reading.kind, reading.reader, reading.language) for reading in readings],
-        )
+        self.set_readings(row, readings)
         self.set_shots(row, shots)
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             if extent is not None:
@@ -317,13 +321,20 @@ class Catalogue(Database):
             ],
         )
 
-    def readings(self) -> dict[int, dict[CueKind, Reading]]:
-        """Which readers have been through which videos, by row number and kind of cues."""
-        found: dict[int, dict[CueKind, Reading]] = defaultdict(dict)
-        if self._has("readings"):
-            for row, *values in self._rows("SELECT video, kind, reader, language FROM readings"):
-                found[row][values[0]] = Reading(*values)
-        return found
+    def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
+        """Store which readers have been through a video; others that have stay."""
+        self._insert_all(
+            "INSERT OR REPLACE INTO readings (video, kind, reader, revision, language) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(row, *astuple(reading)) for reading in readings],
+        )
+
+    def readings(self, row: int) -> dict[CueKind, Reading]:
+        """Which readers have been through a video, by the kind of their cues."""
+        if not self._has("readings"):
+            return {}
+        found = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
+        return {kind: Reading(kind, *rest) for kind, *rest in found}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video in place of those it had."""
@@ -338,7 +349,10 @@ class Catalogue(Database):
         if not self._has("shots"):
             return []
         found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
-        if not all(type(start) is float and type(opening) is str for start, opening in found):
+        sound = (
+            type(start) is float and 0 <= start < math.inf and type(name) is str for start, name in found
+        )
+        if not all(sound):
             raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
         return [ShotRow(*shot) for shot in found]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from moviola.errors import LibraryError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
 from moviola.index import BACKENDS, load_index
-from moviola.library.catalogue import VideoRow
+from moviola.library.catalogue import ShotRow, VideoRow
 from moviola.library.indexer import Indexer
 from moviola.library.indexes import INDEXES, index_recipe, piece_count
 from moviola.library.models_in_use import ROLES, require_intact
@@ -54,8 +54,7 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     stored = len(store.catalogue.cues(video.row))
     if video.cues is not None and video.cues.count != stored:
         yield Problem(video.video_id, f"{stored} cues but {video.cues.count} features; index again", True)
-    starts = [shot.start for shot in store.catalogue.shots(video.row)]
-    if starts and not (starts[0] == 0 and starts[-1] < video.duration and starts == sorted(set(starts))):
+    if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
         yield Problem(video.video_id, "its shots do not follow each other; index the video again", True)
     source = Path(video.path)
     if not source.exists():
@@ -64,6 +63,19 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
         )
     elif source.stat().st_size != video.size:
         yield Problem(video.video_id, f"{video.path}: the file has changed; index it again", False)
+
+
+def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
+    """Whether shots divide a video from its beginning to its end."""
+    starts = [shot.start for shot in shots]
+    openings = ["start", *(shot.opening for shot in shots[1:])]
+    return not shots or (
+        starts[0] == 0
+        and starts[-1] < duration
+        and starts == sorted(set(starts))
+        and openings[0] == shots[0].opening
+        and set(openings[1:]) <= {"cut", "dissolve", "fade"}
+    )
 
 
 def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator[Problem]:

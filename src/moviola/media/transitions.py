@@ -2,7 +2,7 @@
 
 Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, with the seconds at which they come
 on screen. Distances are means over the values of a picture on the scale 0–255. The numbers below were set on
-films cut from real clips, see ``benchmarks/shots``.
+films cut from real clips, see ``benchmarks/footage/shots.py``.
 
 A *cut* is one step between neighbouring pictures that stands out from the steps around it (as in the adaptive
 detector of PySceneDetect): fast pans and action have many large steps, a flash comes back to where it was.
@@ -35,7 +35,7 @@ LONGEST_DISSOLVE = 2.2
 _FINE_STEP, _FINE_FACTOR = 14.0, 2.5
 _COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
 _COARSE = (3, 4)
-_AROUND = 0.4
+_AROUND = 0.5
 # A picture that was only moved by so many rows and columns, to less than half of the step, is a jerk of the
 # camera; in films of few pictures a second every pan is made of them.
 _MOVED = (3, 5)
@@ -120,6 +120,7 @@ def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
             out = mark
         else:
             found.append(Transition("dissolve", mark.start, mark.end))
+            out = None
     return found
 
 
@@ -234,8 +235,7 @@ def slopes(times: Floats, pictures: Pictures, cut_places: Sequence[int]) -> list
     chosen: list[tuple[int, int]] = []
     for _, first_place, last in sorted(candidates):
         apart = all(last <= other_first or first_place >= other for other_first, other in chosen)
-        blank = _blank(pictures[first_place]) or _blank(pictures[last])
-        if apart and (blank or _another_scene(flat[first_place], flat[last])):
+        if apart and _another_scene(pictures[first_place], pictures[last]):
             chosen.append((first_place, last))
     return [
         Slope(float(times[p]), float(times[q]), _blank(pictures[p]), _blank(pictures[q]))
@@ -267,13 +267,19 @@ def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, 
     return far, stray / np.maximum(far, 1e-6)
 
 
-def _another_scene(first: NDArray[np.float32], last: NDArray[np.float32]) -> bool:
-    """Whether much of the picture changes, rather than a part of it by much, and not its light alone."""
+def _another_scene(before: Pictures, after: Pictures) -> bool:
+    """Whether two pictures show different things: not one thing in another light, or from a bit further.
+
+    Much of the picture has to change, rather than a part of it by much. Any picture differs from a blank one.
+    """
+    if _blank(before) or _blank(after):
+        return True
+    first, last = before.astype(np.float32), after.astype(np.float32)
     change = np.abs(last - first)
     wide = bool((change > 0.35 * np.sqrt((change**2).mean())).mean() >= _WIDE)
-    centred = first - first.mean(), last - last.mean()
-    spread = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
-    return wide and float((centred[0] * centred[1]).sum()) < _ALIKE * spread
+    first, last = first - first.mean(), last - last.mean()
+    alike = float((first * last).sum()) >= _ALIKE * float(np.sqrt((first**2).sum() * (last**2).sum()))
+    return wide and not alike and not _only_moved(before, after, float(change.mean()) / 2)
 
 
 def _blank(picture: NDArray[np.uint8]) -> bool:

@@ -134,7 +134,7 @@ class Retrieval:
         return self.merged(self.hits(queries, within=within, segments=segments))
 
     def merged(self, hits: Hits) -> Proposals:
-        """Hits as proposals, see :func:`moviola.retrieval.proposals.propose`, cut at shots where refined so."""
+        """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
         found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
         longest = None if self.refiner is None else self.refiner.longest_shot
         return found if longest is None else cut_at_shots(found, self.features, longest)

@@ -178,7 +178,7 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
         return proposals
     rows: list[int] = []
     spans: list[tuple[float, float]] = []
-    known: set[tuple[int, int, float]] = set()
+    known: set[tuple[int, int, float, float]] = set()
     queries, columns = proposals.query.tolist(), (proposals.video, proposals.start, proposals.end)
     for row, (video, start, end) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         edges = features.shot_edges(video).tolist()
@@ -192,8 +192,9 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
             opens, closes = edges[shot], edges[shot + 1]
             if closes - opens > longest:
                 opens, closes = max(opens, start), min(closes, end)
-            if (queries[row], video, opens) not in known:
-                known.add((queries[row], video, opens))
+            piece = (queries[row], video, opens, closes)
+            if piece not in known:
+                known.add(piece)
                 rows.append(row)
                 spans.append((opens, closes))
     taken = np.array(rows, dtype=np.int64)

@@ -11,9 +11,9 @@
 - A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are looked for
   in the videos of all steps' nearest segments.
 - What is *excluded* divides the odds of a moment, p / (1 - p), by exp(2 z), with z how many standard
-  deviations above chance, if any, the best segment of the moment stands for it, and multiplies them by 1 - q,
-  with q the score of what is said then. Nothing rises by it, and what is no more there than anywhere changes
-  nothing.
+  deviations above chance, if any, the best segment of the moment stands for it, and multiplies them by
+  (1 - q)^2, with q the score of what is said then. Nothing rises by it, and what is no more there than
+  anywhere changes nothing.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class Finder:
         said = self.said(excluded, {one.row for one in found})
         for place, one in enumerate(found):
             heard = (s.score for s in said if s.row == one.row and s.span.intersection(one.span) > 0)
-            factors[place] *= 1 - max(heard, default=0.0)
+            factors[place] *= (1 - max(heard, default=0.0)) ** 2
         return [_with_odds_times(one, float(factor)) for one, factor in zip(found, factors, strict=True)]
 
     def _seen_factors(

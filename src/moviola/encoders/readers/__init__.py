@@ -7,7 +7,7 @@ The text reader comes with the extra ``ocr``, the speech readers with the extra 
 
 from __future__ import annotations
 
-from moviola.encoders.readers.contract import SpeechReader, TextLine, TextReader, Utterance, Voiced
+from moviola.encoders.readers.contract import RATE, SpeechReader, TextLine, TextReader, Utterance, Voiced
 from moviola.encoders.readers.loading import (
     OFFLINE_SPEECH,
     OFFLINE_TEXT,
@@ -20,6 +20,7 @@ from moviola.encoders.readers.voice import voiced
 __all__ = [
     "OFFLINE_SPEECH",
     "OFFLINE_TEXT",
+    "RATE",
     "SpeechReader",
     "TextLine",
     "TextReader",

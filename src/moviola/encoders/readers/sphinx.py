@@ -73,7 +73,7 @@ class SphinxReader:
             if not _NO_WORD.match(segment.word):
                 start = stretch.start + segment.start_frame / _FRAMES
                 end = stretch.start + (segment.end_frame + 1) / _FRAMES
-                sure = min(1.0, decoder.get_logmath().exp(segment.prob))
+                sure = min(1.0, max(0.0, segment.prob))
                 yield Word(round(start, 3), round(end, 3), _VARIANT.sub("", segment.word)), sure
 
 

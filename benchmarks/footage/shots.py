@@ -1,7 +1,7 @@
 """Shots found in films cut from real clips, beside PySceneDetect's detectors; what that costs.
 
-    python benchmarks/shots/make_films.py CLIPS FILMS
-    python benchmarks/shots/compare.py FILMS
+    python benchmarks/footage/cut_films.py CLIPS FILMS
+    python benchmarks/footage/shots.py FILMS
 
 PySceneDetect is compared where it is installed (``pip install scenedetect-headless``), each detector as it
 comes. A cut is found if a boundary is reported at its frame or at one beside it; a dissolve or a fade if one
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from make_films import Film, read_labels
+from cut_films import Film, read_labels
 from rich.console import Console
 from rich.table import Table
 
@@ -73,7 +73,7 @@ class Score:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("films", type=Path, nargs="+", help="folders that make_films.py wrote")
+    parser.add_argument("films", type=Path, nargs="+", help="folders that cut_films.py wrote")
     parser.add_argument("--wrong", action="store_true", help="say what moviola misses and invents")
     options = parser.parse_args()
     films = [(folder, film) for folder in options.films for film in read_labels(folder)]

@@ -1,6 +1,6 @@
 """Films cut from real clips, with the frame at which every shot begins: what shot detection is measured on.
 
-    python benchmarks/shots/make_films.py CLIPS OUT [--films 8] [--seed 0] [--transitions cut]
+    python benchmarks/footage/cut_films.py CLIPS OUT [--films 8] [--seed 0] [--transitions cut]
 
 Clips are the files of ``STRETCHES`` in the folder CLIPS, which hold one shot each between the seconds given.
 OUT gets ``film-00.mp4``, … and ``labels.json``. The same arguments, the same films.

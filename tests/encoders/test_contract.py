@@ -1,0 +1,153 @@
+"""One contract for all encoders of frames and texts: CLIP and SigLIP checkpoints, the packaged ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.encoders import FrameTextEncoder, load_encoder
+from moviola.encoders.devices import FEW_TEXTS
+from moviola.encoders.loading import BUILTIN
+from moviola.errors import InvalidValue
+from moviola.retrieval import CurveRefiner
+
+TEXTS = [
+    "a red robot picks up the key",
+    "Blue BALL, in the room!",
+    "zebra",
+    "",
+    "a box " * 30,
+    "漢字 ünïcode",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder(name: str) -> FrameTextEncoder:
+    return load_encoder(name, device="cpu", precision="fp32", batch_size=5)
+
+
+def pictures(n: int, encoder: FrameTextEncoder) -> NDArray[np.uint8]:
+    """Noise that is coarse enough to be seen: blocks of 8 pixels."""
+    size = encoder.frame_size
+    blocks = np.random.default_rng(0).integers(0, 256, (n, size.height // 8 + 1, size.width // 8 + 1, 3))
+    fine = blocks.repeat(8, 1).repeat(8, 2)[:, : size.height, : size.width]
+    return fine.astype(np.uint8)
+
+
+def test_features_have_the_shape_that_is_promised(encoder: FrameTextEncoder) -> None:
+    for features in (encoder.encode_frames(pictures(3, encoder)), encoder.encode_text(TEXTS[:3])):
+        assert features.shape == (3, encoder.dim)
+        assert features.dtype == np.float32
+        assert np.isfinite(features).all()
+
+
+def test_what_a_library_records_is_stable(name: str, encoder: FrameTextEncoder) -> None:
+    again = load_encoder(name, device="cpu")
+    assert (again.id, again.revision, again.dim) == (encoder.id, encoder.revision, encoder.dim)
+    assert encoder.revision
+    assert (encoder.device, encoder.precision) == ("cpu", "fp32")
+    CurveRefiner(**encoder.curve)
+
+
+def test_many_texts_give_the_same_features_as_few(encoder: FrameTextEncoder) -> None:
+    """Few texts go through the NumPy tower, many through torch: nobody may see a difference."""
+    few = encoder.encode_text(TEXTS)
+    many = encoder.encode_text(TEXTS * FEW_TEXTS)
+    np.testing.assert_allclose(
+        many.reshape(FEW_TEXTS, *few.shape), np.tile(few, (FEW_TEXTS, 1, 1)), atol=2e-5
+    )
+
+
+def test_the_last_token_is_the_text(encoder: FrameTextEncoder) -> None:
+    for texts in (TEXTS, TEXTS * FEW_TEXTS):
+        tokens = encoder.encode_tokens(texts)
+        assert all(rows.shape[1] == encoder.dim for rows in tokens)
+        np.testing.assert_allclose([rows[-1] for rows in tokens], encoder.encode_text(texts), atol=2e-5)
+    for text in TEXTS:
+        np.testing.assert_array_equal(encoder.encode_tokens([text])[0][-1], encoder.encode_text([text])[0])
+
+
+def test_tokens_of_many_texts_are_those_of_few(encoder: FrameTextEncoder) -> None:
+    """Few go through NumPy, many through transformers."""
+    few = encoder.encode_tokens(TEXTS)
+    for own, other in zip(few * FEW_TEXTS, encoder.encode_tokens(TEXTS * FEW_TEXTS), strict=True):
+        np.testing.assert_allclose(own, other, atol=3e-5)
+
+
+def test_batches_do_not_change_features(name: str, encoder: FrameTextEncoder) -> None:
+    images = pictures(3, encoder)
+    by_two = load_encoder(name, device="cpu", batch_size=2).encode_frames(images)
+    np.testing.assert_allclose(encoder.encode_frames(images), by_two, atol=1e-5)
+
+
+def test_nothing_gives_nothing(encoder: FrameTextEncoder) -> None:
+    assert encoder.encode_text([]).shape == (0, encoder.dim)
+    assert encoder.encode_tokens([]) == []
+    assert encoder.encode_frames(pictures(0, encoder)).shape == (0, encoder.dim)
+
+
+def test_non_contiguous_frames_are_taken(encoder: FrameTextEncoder) -> None:
+    images = pictures(3, encoder)
+    np.testing.assert_allclose(
+        encoder.encode_frames(images[::2]), encoder.encode_frames(images[::2].copy()), atol=1e-6
+    )
+
+
+def wrong_frames(height: int, width: int) -> dict[str, Any]:
+    return {
+        "size": np.zeros((2, height // 2, width, 3), np.uint8),
+        "channels first": np.zeros((2, 3, height, width), np.uint8),
+        "single frame": np.zeros((height, width, 3), np.uint8),
+        "dtype": np.zeros((2, height, width, 3), np.float32),
+        "list": [[0]],
+    }
+
+
+@pytest.mark.parametrize("what", wrong_frames(2, 2))
+def test_wrong_frames_are_refused(encoder: FrameTextEncoder, what: str) -> None:
+    size = encoder.frame_size
+    with pytest.raises(InvalidValue, match=rf"takes uint8 \(n, {size.height}, {size.width}, 3\)"):
+        encoder.encode_frames(wrong_frames(size.height, size.width)[what])
+
+
+@pytest.mark.parametrize("texts", ["one string", [b"bytes"], [None]])
+def test_wrong_texts_are_refused(encoder: FrameTextEncoder, texts: Any) -> None:
+    for encode in (encoder.encode_text, encoder.encode_tokens):
+        with pytest.raises(InvalidValue, match="string"):
+            encode(texts)
+
+
+def test_half_precision_is_close(name: str, encoder: FrameTextEncoder) -> None:
+    half = load_encoder(name, device="cpu", precision="bf16")
+    images = pictures(2, encoder)
+    a, b = encoder.encode_frames(images), half.encode_frames(images)
+    assert half.precision == "bf16"
+    assert b.dtype == np.float32
+    assert not np.array_equal(a, b)
+    assert np.linalg.norm(a - b) < 0.1 * np.linalg.norm(a)
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "tpu"}, {"precision": "int8"}, {"batch_size": 0}, {"device": "cuda:99"}]
+)
+@pytest.mark.parametrize("builtin", BUILTIN)
+def test_wrong_options_are_refused(builtin: str, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        _ = load_encoder(builtin, **options).device
+
+
+@pytest.mark.parametrize("builtin", ["demo", "conse-lite1"])
+def test_a_query_needs_no_torch(builtin: str) -> None:
+    """The cold start of a search: text features without importing torch or transformers."""
+    program = (
+        "import sys; from moviola.encoders import load_encoder; "
+        f"print(load_encoder({builtin!r}).encode_text(['a red robot']).shape[0]); "
+        "print(*sorted({'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"]

@@ -1,0 +1,90 @@
+"""How players are started at a moment."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.errors import InvalidValue, NotFound
+from moviola.export import PLAYERS, play, player_command
+from moviola.types import Span
+
+FILM, SPAN = Path("/films/a b'c.mp4"), Span(12.5, 20)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What is on the path; nothing at first."""
+    programs: set[str] = set()
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name in programs else None)
+    return programs
+
+
+@pytest.mark.parametrize(
+    ("player", "words"),
+    [
+        ("mpv", ["--start=12.500", "--", str(FILM)]),
+        ("vlc", ["--start-time=12.500", str(FILM)]),
+        ("ffplay", ["-ss", "12.500", "-i", str(FILM)]),
+    ],
+)
+def test_each_starts_at_the_moment(installed: set[str], player: str, words: list[str]) -> None:
+    installed.add(player)
+    assert player_command(FILM, SPAN, player) == [f"/bin/{player}", *words]
+    assert player_command(FILM, SPAN) == [f"/bin/{player}", *words]
+
+
+def test_the_first_of_the_table_is_taken(installed: set[str]) -> None:
+    installed.update(PLAYERS)
+    assert player_command(FILM, SPAN)[0] == f"/bin/{next(iter(PLAYERS))}"
+
+
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [("linux", ["xdg-open"]), ("darwin", ["open"]), ("win32", ["cmd", "/c", "start", ""])],
+)
+def test_else_what_the_system_opens_videos_with(
+    installed: set[str], monkeypatch: pytest.MonkeyPatch, system: str, words: list[str]
+) -> None:
+    installed.add(words[0])
+    monkeypatch.setattr(sys, "platform", system)
+    assert player_command(FILM, SPAN) == [*words, str(FILM)]
+
+
+def test_a_command_of_ones_own(installed: set[str]) -> None:
+    installed.add("celluloid")
+    command = player_command(FILM, SPAN, "celluloid --mpv-start={start} --mpv-end='{end}' {path}")
+    assert command == ["/bin/celluloid", "--mpv-start=12.500", "--mpv-end=20.000", str(FILM)]
+
+
+@pytest.mark.parametrize("player", [None, "mpv", "celluloid {path}"])
+def test_what_is_not_installed_is_named(installed: set[str], player: str | None) -> None:
+    with pytest.raises(NotFound, match="install"):
+        player_command(FILM, SPAN, player)
+
+
+@pytest.mark.parametrize(
+    "player", ["celluloid", "x {path} {begin}", "x {path} {", "x '{path}", "x {path} {0}"]
+)
+def test_commands_that_cannot_be_filled_are_refused(installed: set[str], player: str) -> None:
+    installed.update({"celluloid", "x"})
+    with pytest.raises(InvalidValue, match="player"):
+        player_command(FILM, SPAN, player)
+
+
+def test_it_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **how: started.append((words, how)))
+    play(["mpv", "a.mp4"])
+    ((words, how),) = started
+    assert words == ["mpv", "a.mp4"] and how["start_new_session"]
+
+
+def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="cannot be started"):
+        play([str(tmp_path / "no player")])

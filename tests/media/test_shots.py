@@ -1,0 +1,251 @@
+"""Shots: cuts at their very frame, dissolves and fades between their ends, and what is none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from av.video.frame import VideoFrame
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from numpy.typing import NDArray
+
+from moviola.errors import MediaError
+from moviola.media import Transition, find_transitions, sample_frames, shrunk, write_video
+from moviola.media.shots import suspected
+from moviola.media.transitions import Slope, joined_fades, transitions
+from moviola.types import FrameSize
+
+Image = NDArray[np.uint8]
+HEIGHT, WIDTH = 72, 128
+
+
+def scene(seed: int, count: int, *, speed: float = 0.0, contrast: float = 60.0) -> list[Image]:
+    """A wide soft picture over which the camera moves by ``speed`` pixels a frame."""
+    generator = np.random.default_rng(seed)
+    wide = WIDTH + int(abs(speed) * count) + 1
+    fields = generator.normal(0, contrast, (6, -(-wide // 16) + 1, 3)) + generator.uniform(60, 190, 3)
+    picture = np.repeat(np.repeat(fields, 12, axis=0), 16, axis=1)
+    picture = np.clip(picture, 0, 255).astype(np.uint8)
+    return [picture[:, (left := int(speed * number)) : left + WIDTH] for number in range(count)]
+
+
+def blended(first: Sequence[Image], second: Sequence[Image]) -> list[Image]:
+    """A dissolve from one row of pictures to another."""
+    shares = np.arange(1, len(first) + 1) / (len(first) + 1)
+    return [(a * (1 - s) + b * s).astype(np.uint8) for a, b, s in zip(first, second, shares, strict=True)]
+
+
+@pytest.fixture
+def shots_of(tmp_path: Path) -> Callable[..., list[Transition]]:
+    """What is found in a film of some pictures, looked at ``sampling`` times a second."""
+
+    def find(images: Iterable[Image], rate: float = 25.0, sampling: float = 1.0) -> list[Transition]:
+        path = tmp_path / "film.mp4"
+        write_video(path, images, rate=rate)
+        return find_transitions(path, sampled(path, sampling), sampling)
+
+    return find
+
+
+def sampled(path: Path, rate: float = 1.0) -> Image:
+    with sample_frames(path, rate=rate, size=FrameSize(64, 64, "crop", 64)) as stream:
+        return shrunk(np.stack([frame.image for frame in stream]))
+
+
+Find = Callable[..., list[Transition]]
+
+
+@pytest.mark.parametrize("rate", [5.0, 12.5, 24.0, 25.0, 30000 / 1001, 60.0])
+@pytest.mark.parametrize("speed", [0.0, 0.7])
+def test_cuts_are_found_at_their_frame(shots_of: Find, rate: float, speed: float) -> None:
+    lengths = [round(rate * seconds) for seconds in (2.3, 1.0, 3.41)]
+    images = [image for seed, n in enumerate(lengths) for image in scene(seed, n, speed=speed)]
+    found = shots_of(images, rate)
+    assert [shot.kind for shot in found] == ["cut", "cut"]
+    np.testing.assert_allclose(
+        [shot.time * rate for shot in found], [lengths[0], lengths[0] + lengths[1]], atol=0.02
+    )
+
+
+@pytest.mark.parametrize("sampling", [0.5, 1.0, 3.0])
+def test_cuts_are_found_however_often_the_film_was_sampled(shots_of: Find, sampling: float) -> None:
+    images = scene(1, 60) + scene(2, 61) + scene(3, 50)
+    assert [round(shot.time * 25) for shot in shots_of(images, sampling=sampling)] == [60, 121]
+
+
+def test_two_cuts_between_two_sampled_frames(shots_of: Find) -> None:
+    images = scene(1, 30) + scene(2, 12) + scene(3, 40)
+    assert [round(shot.time * 25) for shot in shots_of(images)] == [30, 42]
+
+
+@pytest.mark.parametrize("length", [6, 15, 40])
+def test_dissolves(shots_of: Find, length: int) -> None:
+    first, second = scene(1, 60 + length), scene(2, 70 + length)
+    images = first[:60] + blended(first[60:], second[:length]) + second[length:]
+    (found,) = shots_of(images)
+    assert found.kind == "dissolve"
+    assert 60 <= found.time * 25 < 60 + length
+    assert abs(found.start * 25 - 60) <= 3 and abs(found.end * 25 - 60 - length) <= 3
+
+
+@pytest.mark.parametrize("blank", [0, 255], ids=["black", "white"])
+@pytest.mark.parametrize("hold", [0, 5, 80])
+def test_fades_are_one_transition(shots_of: Find, blank: int, hold: int) -> None:
+    first, second = scene(1, 75), scene(2, 75)
+    nothing = np.full_like(first[0], blank)
+    out = blended(first[55:], [nothing] * 20)
+    into = blended([nothing] * 20, second[:20])
+    (found,) = shots_of(first[:55] + out + [nothing] * (hold + 1) + into + second[20:])
+    assert found.kind == "fade"
+    assert 75 - 3 <= found.time * 25 <= 76 + hold + 3
+
+
+def test_a_fade_at_either_end_leads_to_no_other_shot(shots_of: Find) -> None:
+    images = scene(1, 120)
+    black = np.zeros_like(images[0])
+    into, out = blended([black] * 30, images[:30]), blended(images[90:], [black] * 30)
+    assert shots_of([black] * 10 + into + images[30:90] + out + [black] * 10) == []
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_a_flash_is_no_cut(shots_of: Find, length: int) -> None:
+    images = scene(1, 125)
+    lit = [np.clip(image.astype(np.int64) + 120, 0, 255).astype(np.uint8) for image in images]
+    for first in (20, 48, 75):  # the second and third are seen in sampled frames
+        images[first : first + length] = lit[first : first + length]
+    assert shots_of(images) == []
+
+
+@pytest.mark.parametrize("speed", [1.0, 6.0, 14.0])
+def test_a_pan_is_no_cut(shots_of: Find, speed: float) -> None:
+    moving = scene(4, 50, speed=speed)
+    assert shots_of([moving[0]] * 30 + moving + [moving[-1]] * 30) == []
+
+
+def test_a_jerk_of_the_camera_is_no_cut(shots_of: Find) -> None:
+    image = np.concatenate([scene(5, 1)[0], scene(6, 1)[0]], axis=1)
+    assert shots_of([image[:, :WIDTH]] * 31 + [image[:, 14 : 14 + WIDTH]] * 31) == []
+
+
+def test_light_that_changes_is_no_dissolve(shots_of: Find) -> None:
+    images = scene(7, 100)
+    share = np.clip(np.linspace(1.6, -0.6, 100), 0.25, 1.0)
+    assert shots_of([(image * s).astype(np.uint8) for image, s in zip(images, share, strict=True)]) == []
+
+
+def test_a_still_film_is_not_looked_at_again(tmp_path: Path) -> None:
+    path = tmp_path / "still.mp4"
+    write_video(path, scene(1, 50), rate=25)
+    samples = sampled(path)
+    path.unlink()
+    assert find_transitions(path, samples, 1.0) == []
+
+
+# ---- odd files -------------------------------------------------------------------------------------------
+
+
+def write_uneven(path: Path, images: Sequence[Image], times: Sequence[Fraction]) -> None:
+    """A film whose pictures are shown at any times."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 90_000)
+        stream.codec_context.thread_count = 1
+        for image, time in zip(images, times, strict=True):
+            picture = VideoFrame.from_ndarray(np.ascontiguousarray(image)).reformat(format="yuv420p")
+            picture.pts, picture.time_base = round(time * 90_000), Fraction(1, 90_000)
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_varying_frame_rate(tmp_path: Path, suffix: str) -> None:
+    images = scene(1, 40, speed=0.5) + scene(2, 30, speed=0.5) + scene(3, 40, speed=0.5)
+    steps = [(1, 2, 5, 1, 1, 3)[number % 6] for number in range(len(images))]
+    times = [Fraction(sum(steps[:number]), 50) for number in range(len(images))]
+    path = tmp_path / f"uneven.{suffix}"
+    write_uneven(path, images, times)
+    found = find_transitions(path, sampled(path), 1.0)
+    np.testing.assert_allclose([shot.time for shot in found], [float(times[40]), float(times[70])], atol=2e-3)
+
+
+def test_a_damaged_film_gives_the_shots_that_can_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "film.mp4"
+    generator = np.random.default_rng(0)
+    noisy = [
+        np.clip(image + generator.normal(0, 4, image.shape), 0, 255).astype(np.uint8)
+        for image in scene(1, 60) + scene(2, 60) + scene(3, 60)
+    ]
+    write_video(path, noisy, rate=25)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    found = find_transitions(path, sampled(path), 1.0)
+    assert [round(shot.time * 25) for shot in found] == [60]
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    samples = np.zeros((2, 16, 16, 3), np.uint8)
+    samples[1] = 255
+    with pytest.raises(MediaError, match=r"gone\.mp4"):
+        find_transitions(tmp_path / "gone.mp4", samples, 1.0)
+
+
+# ---- properties ------------------------------------------------------------------------------------------
+
+
+@given(
+    arrays.arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 40), st.integers(1, 40), st.just(3)))
+)
+def test_shrunk_frames_keep_their_mean(images: Image) -> None:
+    small = shrunk(images)
+    assert small.shape == (len(images), min(16, images.shape[1]), min(16, images.shape[2]), 3)
+    assert (small.min((1, 2)) >= images.min((1, 2))).all() and (small.max((1, 2)) <= images.max((1, 2))).all()
+
+
+@given(st.lists(st.integers(0, 255), min_size=1, max_size=40), st.sampled_from([0.5, 1.0, 2.0, 6.25]))
+def test_suspected_stretches_are_apart_and_cover_every_change(levels: list[int], rate: float) -> None:
+    samples = np.repeat(np.array(levels, np.uint8), 16 * 16 * 3).reshape(-1, 16, 16, 3)
+    stretches = suspected(samples, rate)
+    assert all(0 <= start < end for start, end in stretches)
+    assert all(before[1] < after[0] for before, after in pairwise(stretches))
+    for place in np.flatnonzero(np.abs(np.diff(np.array(levels))) >= 14 * max(1, rate)).tolist():
+        if rate <= 1:
+            assert any(start <= place / rate and (place + 1) / rate <= end for start, end in stretches)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12)), min_size=1, max_size=6),
+    st.lists(st.integers(1, 5), min_size=80, max_size=80),
+)
+def test_marks_rise_and_lie_inside(parts: list[tuple[int, int]], steps: list[int]) -> None:
+    pictures = np.stack([scene(seed, 1)[0][::4, ::4] for seed, count in parts for _ in range(count)])
+    times = np.cumsum(np.array(steps[: len(pictures)])) / 50
+    marks = transitions(times, pictures)
+    starts = [mark.start for mark in marks]
+    assert starts == sorted(starts)
+    assert all(times[0] <= mark.start <= mark.end <= times[-1] for mark in marks)
+    found = [shot.time for shot in joined_fades(marks)]
+    assert all(after - before >= 0.019 for before, after in pairwise(found))
+
+
+@given(st.lists(st.sampled_from(["cut", "out", "into", "both", "neither"]), max_size=12))
+def test_every_slope_is_part_of_one_transition_at_most(kinds: list[str]) -> None:
+    marks: list[Transition | Slope] = []
+    for place, kind in enumerate(kinds):
+        if kind == "cut":
+            marks.append(Transition("cut", place, place))
+        else:
+            marks.append(Slope(place, place + 0.5, kind in {"into", "both"}, kind in {"out", "both"}))
+    found = joined_fades(marks)
+    assert [shot.kind for shot in found].count("cut") == kinds.count("cut")
+    assert [shot.kind for shot in found].count("dissolve") == kinds.count("neither")
+    times = [shot.time for shot in found]
+    assert times == sorted(set(times))

@@ -1,0 +1,224 @@
+"""What queries that are no texts find in a library, and that the algebra holds for their answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from moviola.errors import InvalidValue, LibraryError, NotFound, UnreadableMedia
+from moviola.media import frame_at
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text
+from moviola.search.finder import _with_odds_times
+from moviola.search.found import Found
+from moviola.search.sequences import chains
+from moviola.types import Moment, Span
+
+Trained = Callable[..., Path]
+RED, GREEN = Text("a red square"), Text("something green moves to the left")
+
+
+def answer(library: Library, query: str | SearchQuery, **options: object) -> list[Moment]:
+    return library.search(query, top_k=1000, **options)  # type: ignore[arg-type]
+
+
+def places(moments: list[Moment]) -> list[tuple[str, float, float]]:
+    return [(m.video_id, m.start, m.end) for m in moments]
+
+
+@pytest.fixture
+def picture(library: Library, tmp_path: Path) -> Path:
+    """The frame of film1 at 10 s."""
+    path = tmp_path / "picture.png"
+    Image.fromarray(frame_at(Path(library.catalogue.video("film1").path), 10.0, 64)).save(path)
+    return path
+
+
+# ---- moments and pictures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("models", ["untrained", "trained"])
+@pytest.mark.parametrize(("video", "time"), [("film0", 2.0), ("film1", 10.0), ("film2", 15.9)])
+def test_a_moment_looks_most_like_itself(
+    library: Library, trained: Trained, models: str, video: str, time: float
+) -> None:
+    if models == "trained":
+        library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    best = answer(library, LikeMoment(video, time), by="visual")[0]
+    assert best.video_id == video
+    assert best.start <= time < best.end
+
+
+def test_a_picture_finds_what_its_moment_finds(library: Library, picture: Path) -> None:
+    by_moment = answer(library, LikeMoment("film1", 10.0), by="visual")
+    by_picture = answer(library, LikePicture(picture), by="visual")
+    assert places(by_picture[:3]) == places(by_moment[:3])
+    assert by_picture[0].score == pytest.approx(by_moment[0].score, abs=0.1)
+
+
+def test_a_video_is_a_picture_of_its_first_frame(library: Library, films: Path) -> None:
+    by_video = answer(library, LikePicture(films / "film2.mp4"), by="visual")
+    by_moment = answer(library, LikeMoment("film2", 0.0), by="visual")
+    assert places(by_video) == places(by_moment)
+
+
+def test_what_is_no_text_is_refined_without_training(library: Library, trained: Trained) -> None:
+    before = answer(library, LikeMoment("film1", 10.0), by="visual")
+    library.use(refiner=trained("reel"))
+    assert answer(library, LikeMoment("film1", 10.0), by="visual") == before
+    assert answer(library, RED, by="visual") != answer(library, RED + GREEN, by="visual")
+
+
+def test_moments_that_are_not_there_are_named(library: Library, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="film9"):
+        library.search(LikeMoment("film9", 1))
+    with pytest.raises(InvalidValue, match=r"like film2@16: the video ends at 16 s"):
+        library.search(LikeMoment("film2", 16.0))
+    with pytest.raises(LibraryError, match="looked for in pictures"):
+        library.search(LikeMoment("film2", 1), by="subtitles")
+    (tmp_path / "no picture.png").write_text("no picture")
+    for name in ("no picture.png", "missing.png"):
+        with pytest.raises(UnreadableMedia, match=name):
+            library.search(LikePicture(tmp_path / name))
+
+
+# ---- sums --------------------------------------------------------------------------------------------------
+
+
+def test_sums_answer_alike_in_any_order_and_scale(library: Library, picture: Path) -> None:
+    a, b = LikePicture(picture), RED
+    expected = answer(library, a + 0.5 * b)
+    assert answer(library, 0.5 * b + a) == expected
+    doubled = answer(library, 2 * (a + 0.5 * b))
+    assert places(doubled) == places(expected)
+    assert answer(library, 3 * b) == answer(library, b) == answer(library, b.text)
+
+
+def test_weights_lead_from_one_term_to_the_other(library: Library) -> None:
+    first, second = LikeMoment("film0", 2.0), LikeMoment("film1", 10.0)
+    options = {"by": "visual"}
+    for one, other in itertools.permutations((first, second)):
+        best = answer(library, 50 * one + other, **options)[0]
+        assert best.video_id == one.video_id and best.start <= one.time < best.end
+
+
+def test_what_is_said_counts_by_its_share(library: Library) -> None:
+    umbrella = Text("lighthouse umbrella")
+    alone = answer(library, umbrella, by="subtitles")[0]
+    half = answer(library, umbrella + RED, by="subtitles")[0]
+    assert places([alone]) == places([half])
+    assert half.score == pytest.approx(alone.score / 2)
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------
+
+
+def test_a_sequence_finds_this_and_then_that(library: Library) -> None:
+    query = LikeMoment("film0", 2.0).then(LikeMoment("film0", 20.0), gap=math.inf)
+    best = answer(library, query, by="visual")[0]
+    first, second = best.steps
+    assert (best.video_id, best.start, best.end) == ("film0", first.start, second.end)
+    assert first.start <= 2.0 < first.end and second.start <= 20.0 < second.end
+    assert best.score == pytest.approx(first.score * second.score)
+    assert {step.rank for step in best.steps} == {best.rank}
+
+
+def test_what_is_said_may_be_a_step(library: Library) -> None:
+    best = answer(library, Text("lighthouse umbrella").then("harbour winter"), by="subtitles")[0]
+    assert [(step.start, step.end) for step in best.steps] == [(1.0, 3.0), (6.5, 8.0)]
+    assert [step.source for step in best.steps] == ["subtitle", "subtitle"]
+    assert not answer(library, Text("lighthouse umbrella").then("harbour winter", gap=3), by="subtitles")
+    assert not answer(library, Text("harbour winter").then("lighthouse umbrella"), by="subtitles")
+
+
+spans = st.tuples(st.integers(0, 40), st.integers(1, 10)).map(lambda p: Span(float(p[0]), float(p[0] + p[1])))
+candidates = st.lists(
+    st.builds(Found, st.integers(1, 2), spans, st.floats(0.01, 1), st.just("visual")), max_size=6
+)
+
+
+@given(candidates, candidates, st.sampled_from([0.0, 5.0, math.inf]))
+def test_chains_against_all_pairs(first: list[Found], second: list[Found], gap: float) -> None:
+    def follows(a: Found, b: Found) -> bool:
+        apart = (
+            a.span.end <= (b.span.start + b.span.end) / 2 and (a.span.start + a.span.end) / 2 <= b.span.start
+        )
+        return a.row == b.row and apart and b.span.start - a.span.end <= gap
+
+    pairs = [(a, b) for a in first for b in second if follows(a, b)]
+    found = chains([first, second], [gap])
+    for chain in found:
+        a, b = chain.steps
+        assert (a, b) in pairs
+        best = max(x.score for x, y in pairs if y is b)
+        assert chain.score == pytest.approx(best * b.score)
+    assert bool(found) == bool(pairs)
+    if pairs:
+        assert max(c.score for c in found) == pytest.approx(max(a.score * b.score for a, b in pairs))
+    for one, other in itertools.combinations(found, 2):
+        assert one.row != other.row or one.span.iou(other.span) <= 0.5
+
+
+# ---- exclusions --------------------------------------------------------------------------------------------
+
+
+def scores(moments: list[Moment]) -> dict[tuple[str, float, float], float]:
+    return dict(zip(places(moments), (m.score for m in moments), strict=True))
+
+
+@pytest.mark.parametrize("models", ["untrained", "trained"])
+def test_exclusions_only_lower_scores(library: Library, trained: Trained, models: str) -> None:
+    if models == "trained":
+        library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    plain = scores(answer(library, RED))
+    other = LikeMoment("film1", 10.0)
+    without = scores(answer(library, RED.without(other)))
+    assert set(without) == set(plain)
+    assert all(without[place] <= plain[place] + 1e-12 for place in plain)
+    twice = scores(answer(library, RED.without(other, GREEN)))
+    assert all(twice[place] <= without[place] + 1e-12 for place in plain)
+
+
+def test_what_is_excluded_falls_most_where_it_is(library: Library) -> None:
+    plain = scores(answer(library, RED, by="visual"))
+    without = scores(answer(library, RED.without(LikeMoment("film1", 10.0)), by="visual"))
+    kept = {place: without[place] / plain[place] for place in plain}
+    there = [share for (video, start, end), share in kept.items() if video == "film1" and start <= 10 < end]
+    assert max(there) < np.median(list(kept.values()))
+
+
+def test_what_is_said_can_be_excluded(library: Library) -> None:
+    (before,) = answer(library, "lighthouse umbrella", by="subtitles")
+    excluded = answer(
+        library, Text("lighthouse umbrella").without("the keeper lost his umbrella"), by="subtitles"
+    )
+    assert excluded[0].score < 0.5 * before.score
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_factors_of_odds(score: float, factor: float, other: float) -> None:
+    found = Found(1, Span(0, 1), score, "visual")
+    once = _with_odds_times(found, factor)
+    assert 0 <= once.score <= score
+    assert _with_odds_times(found, 1.0).score == pytest.approx(score, abs=1e-9)
+    assert _with_odds_times(once, other).score == pytest.approx(
+        _with_odds_times(found, factor * other).score, abs=1e-6
+    )
+
+
+# ---- filters -----------------------------------------------------------------------------------------------
+
+
+def test_filters_hold_for_every_kind(library: Library) -> None:
+    filter = Filter(video_length=(None, 30.0))
+    for query in (RED + GREEN, LikeMoment("film0", 2.0), RED.then(GREEN), RED.without(GREEN)):
+        found = answer(library, query, filter=filter, by="visual")
+        assert {m.video_id for m in found} == {"film1", "film2"}
+        assert found == answer(library, query, videos=["film1", "film2"], by="visual")

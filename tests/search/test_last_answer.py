@@ -1,0 +1,81 @@
+"""The answer that is kept for `moviola open` and `cut`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moviola.errors import DataError, NotFound
+from moviola.search.last_answer import keep_answer, kept_moment
+from moviola.types import Moment
+
+STEP = Moment("a", 1.0, 2.0, 0.5, 2)
+MOMENTS = [Moment("a", 0.0, 1.5, 0.9, 1), Moment("b", 1.0, 4.0, 0.4, 2, steps=(STEP, STEP))]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, str]:
+    for name in "ab":
+        (tmp_path / f"{name}.mp4").write_bytes(b"")
+    return {name: str(tmp_path / f"{name}.mp4") for name in "ab"}
+
+
+@pytest.fixture
+def users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    return tmp_path / "user" / "moviola"
+
+
+@pytest.fixture
+def library(tmp_path: Path, users_cache: Path) -> Path:
+    (tmp_path / "lib").mkdir()
+    return tmp_path / "lib"
+
+
+def closed(library: Path) -> None:
+    """Nothing can be written there, not even by root."""
+    (library / "cache").write_text("a file where the folder would be")
+
+
+def test_it_lies_in_the_library(library: Path, sources: dict[str, str], users_cache: Path) -> None:
+    assert keep_answer(library, MOMENTS, sources) == library / "cache" / "last-answer.json"
+    moment, path = kept_moment(library, 2)
+    assert (moment.video_id, moment.start, moment.end, str(path)) == ("b", 1.0, 4.0, sources["b"])
+    assert not users_cache.exists()
+
+
+def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: Path, tmp_path: Path) -> None:
+    closed(library)
+    kept = keep_answer(library, MOMENTS, sources)
+    assert kept.parent == users_cache
+    assert kept_moment(library, 1)[0].video_id == "a"
+    other = tmp_path / "other"
+    with pytest.raises(NotFound, match="no answer is kept"):
+        kept_moment(other, 1)
+
+
+def test_the_newest_answer_counts(library: Path, sources: dict[str, str]) -> None:
+    closed(library)
+    keep_answer(library, MOMENTS, sources)
+    (library / "cache").unlink()
+    keep_answer(library, MOMENTS[:1], sources)
+    with pytest.raises(NotFound, match="rank 2: the last answer has 1 moments"):
+        kept_moment(library, 2)
+
+
+def test_what_is_missing_is_named(library: Path, sources: dict[str, str]) -> None:
+    with pytest.raises(NotFound, match="`moviola search` something first"):
+        kept_moment(library, 1)
+    keep_answer(library, MOMENTS, sources)
+    Path(sources["a"]).unlink()
+    with pytest.raises(NotFound, match="the video's file is gone"):
+        kept_moment(library, 1)
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '[{"rank": 1}]', '{"rank": 1}', '[{"rank": "x"}]'])
+def test_a_damaged_one_is_named(library: Path, content: str) -> None:
+    (library / "cache").mkdir()
+    (library / "cache" / "last-answer.json").write_text(content)
+    with pytest.raises(DataError, match=r"last-answer\.json"):
+        kept_moment(library, 1)
