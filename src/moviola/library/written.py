@@ -21,8 +21,8 @@ from moviola.types import Box, Cue, Span
 
 __all__ = ["EVERY", "Look", "looks", "read_text", "written_cues"]
 
-EVERY = 3.0
-"""Seconds of a shot for which one still stands; title cards are rarely shorter."""
+EVERY = 2.0
+"""Seconds of a shot for which one still stands at most; title cards are rarely shorter."""
 
 # Blocks of so many pixels whose means, of 255, differ by less everywhere: nothing was written or wiped out.
 _BLOCK, _SAME = 8, 12.0

@@ -10,7 +10,14 @@ from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import find_transitions, shrunk
 from moviola.media.sound import read_sound
 from moviola.media.stills import frame_at, read_picture
-from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
+from moviola.media.subtitles import (
+    SUBTITLE_SUFFIXES,
+    Subtitles,
+    embedded_subtitles,
+    read_subtitles,
+    sidecars,
+    write_subtitles,
+)
 from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
@@ -40,5 +47,6 @@ __all__ = [
     "shrunk",
     "sidecars",
     "walk_files",
+    "write_subtitles",
     "write_video",
 ]

@@ -90,12 +90,13 @@ class WhisperReader:
 
 def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utterance | None:
     """A segment of a stretch on the time line of the video; None where it says nothing."""
-    start, end = offset + segment.start, min(offset + segment.end, latest)
+    start, end = float(offset + segment.start), float(min(offset + segment.end, latest))
     text = segment.text.strip()
     if not text or end <= start or segment.compression_ratio > _REPETITIVE:
         return None
     words = tuple(
-        Word(offset + word.start, offset + word.end, word.word.strip()) for word in segment.words or ()
+        Word(float(offset + word.start), float(offset + word.end), word.word.strip())
+        for word in segment.words or ()
     )
     return Utterance(start, end, text, words, min(1.0, math.exp(segment.avg_logprob)), language)
 
