@@ -53,16 +53,10 @@ class SphinxReader:
 
         return Decoder(samprate=RATE, frate=_FRAMES, loglevel="FATAL")
 
-    @cached_property
-    def _first_means(self) -> str:
-        """What the decoder takes for the voice's average before it has heard anything."""
-        return str(self._decoder.get_cmn(False))
-
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
         """What is said, cut at pauses; language is ``"en"``."""
-        # The decoder gets used to a voice; another video must not depend on who spoke before.
-        self._decoder.set_cmn(self._first_means)
-        self._decoder.start_stream()
+        # The decoder gets used to a voice and its noise; a video must not depend on who spoke before.
+        self._decoder.reinit_feat()
         for stretch in speech:
             words = list(self._words(stretch))
             for group in _grouped(words):
