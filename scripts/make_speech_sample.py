@@ -32,7 +32,7 @@ def spoken(sentence: str) -> NDArray[np.float32]:
     """A sentence as samples (n,) in [-1, 1]."""
     done = subprocess.run(["espeak-ng", *VOICE, "--stdout", sentence], check=True, capture_output=True)
     resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
-    with av.open(io.BytesIO(done.stdout)) as container:
+    with av.open(io.BytesIO(done.stdout), "r") as container:
         frames = [made for frame in container.decode(audio=0) for made in resampler.resample(frame)]
     frames += resampler.resample(None)
     return np.concatenate([frame.to_ndarray()[0] for frame in frames])

@@ -50,8 +50,8 @@ _OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.
 class ModelInfo:
     """A model that can be loaded without a download.
 
-    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source`` is
-    ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
+    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
+    is ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
     """
 
     name: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
-from moviola.library.indexer import Indexer, IngestProgress, IngestReport
+from moviola.library.indexer import Indexer
+from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.source import LibrarySource, export_features, open_features
 from moviola.library.store import LibraryStore

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from moviola.encoders.readers import installed
 from moviola.errors import InvalidValue, LibraryError, MediaError, printable
@@ -14,6 +14,7 @@ from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.reading import Readers, ReadingRun, append_cues, replace_subtitles
+from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
 from moviola.library.unrelated import publish_unrelated
@@ -23,47 +24,7 @@ if TYPE_CHECKING:
     from moviola.library.ingest import Encoded, Refused
     from moviola.library.scan import FoundFile, Plan
 
-__all__ = ["Indexer", "IngestProgress", "IngestReport"]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """Where a step of indexing stands: videos done of those that need work, the one in flight and its seconds
-    done. Steps follow each other: pictures, then text in them, then speech.
-    """
-
-    done: int
-    total: int
-    video_id: str
-    seconds: float
-    step: Literal["pictures"] | CueKind = "pictures"
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
-
-    ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
-    ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
-    a library that was built before shots were looked for. ``read`` are videos that a reader went through, by
-    kind of cues, ``reading_problems`` those it could not; ``not_read`` says of a kind that nobody reads how
-    to have it read.
-    """
-
-    added: list[str] = field(default_factory=list)
-    updated: list[str] = field(default_factory=list)
-    moved: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    partial: dict[str, str] = field(default_factory=dict)
-    subtitle_problems: dict[str, str] = field(default_factory=dict)
-    shots_found: list[str] = field(default_factory=list)
-    read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
-    reading_problems: dict[str, str] = field(default_factory=dict)
-    not_read: dict[str, str] = field(default_factory=dict)
+__all__ = ["Indexer"]
 
 
 Progress = Callable[[IngestProgress], None]

@@ -19,12 +19,12 @@ from moviola.encoders.readers import SpeechReader, TextReader, installed, load_s
 from moviola.errors import MediaError
 from moviola.features import Extent
 from moviola.library.catalogue import Reading, VideoRow
+from moviola.library.report import IngestReport
 from moviola.library.spoken import read_speech
 from moviola.library.written import read_text
 from moviola.types import Cue, CueKind, Span
 
 if TYPE_CHECKING:
-    from moviola.library.indexer import IngestReport
     from moviola.library.store import LibraryStore
 
 __all__ = ["Readers", "ReadingRun", "append_cues", "replace_subtitles"]

@@ -26,8 +26,8 @@ EVERY = 2.0
 
 # Blocks of so many pixels whose means, of 255, differ by less everywhere: nothing was written or wiped out.
 _BLOCK, _SAME = 8, 12.0
-# Texts that agree so far, and in every digit, are one text that was read twice.
-_ALIKE = 0.8
+# Texts that agree so far are one text that was read twice, unless both were read as surely as this.
+_ALIKE, _SURE = 0.8, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
         done += [line for line in shown if line.end != look.span.start]
         shown = []
         for line in lines:
-            same = max(before, key=lambda old: _likeness(old.near.text, line.text), default=None)
-            if same is not None and _likeness(same.near.text, line.text) >= _ALIKE:
+            same = max(before, key=lambda old: _likeness(old.near, line), default=None)
+            if same is not None and _likeness(same.near, line) >= _ALIKE:
                 before.remove(same)
                 same.goes_on(line, look.span.end)
                 shown.append(same)
@@ -156,11 +156,13 @@ def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
     return [_cue(start, end, [line.surest for line in group]) for (start, end), group in groups]
 
 
-def _likeness(one: str, other: str) -> float:
-    """How far two texts agree, in [0, 1]; not at all where a digit differs, since clocks run."""
-    if re.findall(r"\d", one) != re.findall(r"\d", other):
+def _likeness(one: TextLine, other: TextLine) -> float:
+    """How far two lines agree, in [0, 1]; not at all where both are sure, or a digit differs: clocks run."""
+    texts = one.text.casefold(), other.text.casefold()
+    sure = min(one.confidence, other.confidence) >= _SURE
+    if texts[0] != texts[1] and (sure or re.findall(r"\d", texts[0]) != re.findall(r"\d", texts[1])):
         return 0.0
-    return SequenceMatcher(None, one.casefold(), other.casefold(), autojunk=False).ratio()
+    return SequenceMatcher(None, *texts, autojunk=False).ratio()
 
 
 def _cue(start: float, end: float, lines: list[TextLine]) -> Cue:
