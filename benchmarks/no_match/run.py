@@ -5,8 +5,8 @@
 QUERIES have answers in the library: what `moviola search --queries` reads, or a CSV file with a column
 `query`. Those without are `benchmarks/no_match/queries.txt`, written apart from `unrelated_queries.txt`, with
 which answers are compared. With `--clips CLIPS`, QUERIES has columns `query,clips`, and CLIPS places these
-clips in files (as in `benchmarks/footage`); then each is also asked of the videos that do not show it. The level
-is the share of unrelated queries that must lead less far.
+clips in files (as in `benchmarks/footage`); then each is also asked of the videos that do not show it. The
+level is the share of unrelated queries that must lead less far.
 """
 
 from __future__ import annotations

@@ -399,7 +399,7 @@ class Catalogue:
     def match_cues(
         self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
     ) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first; of all videos or some, by row number."""
+        """Cues that hold any of the words (stemmed), best BM25 first; of some videos by row number."""
         if not words:
             return []
         within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
