@@ -399,7 +399,7 @@ class Catalogue:
     def match_cues(
         self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
     ) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first; of some videos by row number."""
+        """Cues with any of the words (stemmed), best BM25 first; of some videos (row numbers) or all."""
         if not words:
             return []
         within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
@@ -410,10 +410,7 @@ class Catalogue:
             "ORDER BY bm25(cues), video, number LIMIT ?",
             (expression, *chosen, limit),
         )
-        return [
-            CueRow(video, n, self._cue(start, stop, text), score)
-            for video, n, start, stop, text, score in rows
-        ]
+        return [CueRow(video, n, self._cue(*cue), score) for video, n, *cue, score in rows]
 
     def cues_with(self, word: str) -> int:
         """In how many cues a word (stemmed) stands."""
