@@ -356,10 +356,7 @@ class Catalogue:
             "ORDER BY bm25(cues), video, number LIMIT ?",
             (expression, *chosen, limit),
         )
-        return [
-            CueRow(video, n, self._cue(start, stop, text), score)
-            for video, n, start, stop, text, score in rows
-        ]
+        return [CueRow(video, n, self._cue(*cue), score) for video, n, *cue, score in rows]
 
     def cues_with(self, word: str) -> int:
         """In how many cues a word (stemmed) stands."""
