@@ -2,10 +2,10 @@
 
     python examples/photo_film.py FOLDER
 
-The photographs come with scikit-image, inside its wheel: nothing is fetched. A virtual camera pans and zooms over
-them; shots are cut or dissolve into each other, and title cards stand between. ``photo-film.json`` beside the film
-is what anything that looks at it can be held against: which shot lasts from when to when, what it shows, and which
-lines of text stand in it. Same versions of the libraries, same bytes.
+The photographs come with scikit-image, inside its wheel: nothing is fetched. A camera pans and zooms over
+them, shots are cut or dissolve into each other, and title cards stand between. ``photo-film.json`` beside the
+film says what is true: which shot lasts from when to when, what it shows, and which lines of text are in it.
+Same versions of the libraries, same bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from PIL import Image, ImageDraw, ImageFont
 from moviola.errors import MissingDependency
 from moviola.files.writing import write_json
 from moviola.media import write_video
+from moviola.types import Span
 
 NAME = "photo-film"
 RATE = 15
@@ -60,8 +61,8 @@ PHOTOGRAPHS = (
 class View:
     """Where the camera looks.
 
-    ``zoom`` 1 is the largest part of the photograph that fills the film's picture; ``x`` and ``y`` from 0 (left,
-    top) to 1 say where that part, or the smaller one of a larger zoom, lies.
+    ``zoom`` 1 is the largest part of the photograph that fills the film's picture, more is a smaller part;
+    ``x`` and ``y`` say where that lies, from 0 (left, top) to 1.
     """
 
     x: float = 0.5
@@ -91,7 +92,7 @@ FILM = (
     Shot(5, "brick.png", View(0, 0, 1.5), View(1, 0.3, 1.5), dissolve=1),
     Shot(4, "chelsea.png", View(0.9, 0.5, 1.6), View(0.2, 0.5, 1.6)),
     Shot(3, text=("To the stars", "and back again"), dissolve=1),
-    Shot(7, "astronaut.png", View(0.5, 1, 1.0), View(0.5, 0, 1.0)),
+    Shot(7, "astronaut.png", View(0.5, 0.6, 1.0), View(0.5, 0, 1.3)),
     Shot(6, "rocket.jpg", View(0.5, 1, 1.0), View(0.5, 0.6, 2.0), dissolve=1.2),
     Shot(6, "hubble_deep_field.jpg", View(0, 0, 1.2), View(0.6, 0.8, 1.8)),
     Shot(4, "rocket.jpg", View(0, 0.5, 1.8), View(1, 0.5, 1.8)),
@@ -123,6 +124,11 @@ class Label:
     photograph: str
     shows: str
     text: tuple[str, ...]
+
+    @property
+    def span(self) -> Span:
+        """From the shot's first frame to the next one's."""
+        return Span(self.start, self.end)
 
 
 def make_film(
