@@ -1,4 +1,4 @@
-"""The demo's film of photographs: cut where its labels say, the same each time, made of a package's pictures."""
+"""The film of photographs: exact times, the same frames each time, labels that say what is shown."""
 
 from __future__ import annotations
 
