@@ -30,7 +30,7 @@ from rich.table import Table
 from safetensors.numpy import save_file
 from threadpoolctl import threadpool_info
 
-from moviola.encoders import ClipEncoder, load_encoder, threads
+from moviola.encoders import FrameTextEncoder, load_encoder, threads
 from moviola.encoders.checkpoints import DEMO_FOLDER
 
 TEXT = "a person in a red coat opens the door and picks up the key"
@@ -52,7 +52,7 @@ def main() -> None:
     report({"alone": alone, f"beside {options.busy} busy": beside})
 
 
-def measured(encoder: ClipEncoder, count: int) -> dict[str, list[float]]:
+def measured(encoder: FrameTextEncoder, count: int) -> dict[str, list[float]]:
     """Seconds of each text with one thread and with all, in turns."""
     seconds: dict[str, list[float]] = {"one thread": [], "all threads": []}
     for number in range(count):

@@ -2,9 +2,9 @@
 
     python scripts/make_conse_classes.py [--wordnet FOLDER]
 
-Names, glosses and kinds come from WordNet 3.0, whose synsets ImageNet's classes are; the folder is that of its
-database files (Debian: the package wordnet-base). Without it the vectors are made anew from the table that is
-there. The table is in the order of the classifier's outputs, which is that of the ids.
+Names, glosses and kinds come from WordNet 3.0, whose synsets ImageNet's classes are; the folder is that of
+its database files (Debian: the package wordnet-base). Without it the vectors are made anew from the table
+that is there. The table is in the order of the classifier's outputs, which is that of the ids.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PERSON_SHARE = 0.4
 
 @dataclass(frozen=True)
 class Class:
-    """A class of ImageNet: WordNet's id, words separated by semicolons, gloss, and whether people have it on."""
+    """A class of ImageNet: WordNet's id, words with semicolons between, gloss, and whether people wear it."""
 
     wnid: str
     words: str
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet 3.0's data.noun")
     options = parser.parse_args()
     with TABLE.open(encoding="utf-8", newline="") as file:
-        classes = [Class(*row[:3], int(row[3])) for row in list(csv.reader(file))[1:]]
+        classes = [Class(row[0], row[1], row[2], int(row[3])) for row in list(csv.reader(file))[1:]]
     if options.wordnet:
         nouns = dict(read_nouns(options.wordnet / "data.noun"))
         classes = [described(row.wnid, nouns) for row in classes]
@@ -98,15 +98,15 @@ def above(synset: Synset, nouns: dict[str, Synset]) -> Iterator[Synset]:
 
 
 def vectors(classes: list[Class]) -> dict[str, NDArray[np.float32 | np.float16]]:
-    """``mean`` (384,) of all classes before centring, ``classes`` (1000, 384) and ``facts`` (F, 384), of length 1."""
+    """``mean`` (384,) of the classes before centring; ``classes`` (1000, 384), ``facts`` (F, 384), unit."""
     encode = load_sentence_encoder(device="cpu").encode_text
     captions, glosses = (
         encode(list(phrases)) for phrases in zip(*(row.phrases for row in classes), strict=True)
     )
     own = unit(captions + glosses)
-    person = np.array([row.person for row in classes])[:, None]
-    own = unit(own + PERSON_SHARE * person * encode([PERSON]))
-    mean = own.mean(0)
+    person = np.array([row.person for row in classes], np.float32)[:, None]
+    own = unit(own + np.float32(PERSON_SHARE) * person * encode([PERSON]))
+    mean = np.asarray(own.mean(0), np.float32)
     facts = encode([fact.phrase for fact in FACTS])
     return {
         "mean": mean,

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = [
-    path for folder in ("benchmarks", "examples", "scripts") for path in sorted((ROOT / folder).glob("*.py"))
+    path for folder in ("benchmarks", "examples", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 
 

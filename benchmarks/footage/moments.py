@@ -3,7 +3,7 @@
     python benchmarks/footage/moments.py [--videos FOLDER] [--encoder conse-lite0] [--films 8] [--seed 1]
 
 Rows: coarse proposals; the curve of similarities, which knows of no shots; shots that score the mean of their
-best one, two, three and all clips. All on one library of the films of ``make_films.py``, whose queries and
+best one, two, three and all clips. All on one library of the films of ``query_films.py``, whose queries and
 judgements are those of ``report.py``.
 """
 
@@ -13,7 +13,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from make_films import make_films, read_queries
+from query_films import make_films, read_queries
 from report import MEASURES, VIDEOS, Films, gains
 from rich.console import Console
 from rich.table import Table

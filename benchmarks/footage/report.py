@@ -3,9 +3,8 @@
     python benchmarks/footage/report.py [--videos FOLDER] [--encoders conse-lite0 ...] [--films 8] [--seed 1]
 
 Rows: random answers; each encoder's coarse proposals and refined moments, without training. Columns: the mean
-reciprocal rank of the first right file over all files of the folder, with each half of the queries by itself (one
-to choose settings on, the other to see whether the choice holds); nDCG@10 at three overlaps over the shots of the
-films; and the encoder's CPU milliseconds a frame.
+reciprocal rank of the first right file over all files of the folder, also of each half of the queries; how
+often it comes first; nDCG@10 at three overlaps over the shots of the films; CPU milliseconds a frame.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from make_films import Query, Shot, make_films, read_clips, read_queries
+from query_films import Query, Shot, make_films, read_clips, read_queries
 from rich.console import Console
 from rich.table import Table
 
@@ -86,7 +85,7 @@ def rows_of(
 
 
 def random_row(videos: Path, films: Films, queries: Sequence[Query]) -> list[str]:
-    """Files in random order, and random spans of the films of a shot's length; the mean of 100 draws of files."""
+    """Files in random order, the mean of 100 draws; and random spans of the films of a shot's length."""
     random = np.random.default_rng(0)
     names = sorted({clip.file for clip in read_clips().values() if (videos / clip.file).is_file()})
     draws = []

@@ -14,6 +14,7 @@ from PIL import Image
 
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchResult, Text
+from moviola.types import Moment
 
 Run = Callable[..., Any]
 
@@ -98,12 +99,16 @@ def test_moments_pictures_and_sequences_find(
         best = json.loads(moviola("search", *words, "-l", library, "--json").out)[0]
         assert best["video_id"] == "street" and best["start"] <= 5 < best["end"]
         assert best["confident"] is True
-    words = ["--like", "street@1", "--then", "anything", "--video", "street", "-l", library]
-    moment = json.loads(moviola("search", *words, "--json").out)[0]
-    assert [step["video_id"] for step in moment["steps"]] == ["street", "street"]
-    assert moment["steps"][0]["end"] <= moment["steps"][1]["end"] == moment["end"]
-    shown = moviola("search", *words, "--all").out.splitlines()
-    assert shown[1].split()[:2] == ["1", "street"] and shown[2].split()[1] == "–"
+
+
+def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Moment("street", 1.0, 4.0, 0.8, 1), Moment("street", 6.0, 9.5, 0.5, 1))
+    whole = Moment("street", 1.0, 9.5, 0.4, 1, steps=steps)
+    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult([whole]))
+    (moment,) = json.loads(moviola("search", "a", "--then", "b", "-l", library, "--json").out)
+    assert [(step["start"], step["end"]) for step in moment["steps"]] == [(1.0, 4.0), (6.0, 9.5)]
+    shown = moviola("search", "a", "--then", "b", "-l", library).out.splitlines()
+    assert "0:00:01.0 – 0:00:04.0" in shown[1] and "0:00:06.0 – 0:00:09.5" in shown[2]
 
 
 # ---- no match ----------------------------------------------------------------------------------------------

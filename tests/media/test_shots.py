@@ -215,7 +215,7 @@ def test_suspected_stretches_are_apart_and_cover_every_change(levels: list[int],
     stretches = suspected(samples, rate)
     assert all(0 <= start < end for start, end in stretches)
     assert all(before[1] < after[0] for before, after in pairwise(stretches))
-    for place in np.flatnonzero(np.abs(np.diff(np.array(levels))) >= 12 * max(1, rate)).tolist():
+    for place in np.flatnonzero(np.abs(np.diff(np.array(levels))) >= 14 * max(1, rate)).tolist():
         if rate <= 1:
             assert any(start <= place / rate and (place + 1) / rate <= end for start, end in stretches)
 

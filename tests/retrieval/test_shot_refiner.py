@@ -107,9 +107,9 @@ def refined(
 def test_a_shot_is_a_moment_and_scores_its_best_clips() -> None:
     curve = [0.0, 0.0, 0.9, 0.8, 0.1, 0.1, 0.7, 0.0, 0.0, 0.0]
     features = videos(curve, starts={0: [0, 1.5, 7.2]})
-    assert refined(features, (0, 1.5, 7.2)) == [(1.5, 7.2, 0.8)]
+    assert refined(features, (0, 1.5, 7.2), best=3) == [(1.5, 7.2, 0.8)]
     assert refined(features, (0, 1.5, 7.2), best=1) == [(1.5, 7.2, 0.9)]
-    assert refined(features, (0, 2.0, 4.0)) == [(1.5, 7.2, 0.8)]
+    assert refined(features, (0, 2.0, 4.0), best=3) == [(1.5, 7.2, 0.8)]
 
 
 def test_a_shot_between_two_clips_scores_as_the_one_beside_it() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -133,7 +132,7 @@ def test_videos_are_chosen_before_the_search(library: Library) -> None:
 
 def test_file_dates_and_folders(library: Library, films: Path) -> None:
     for name in ("film0", "film1", "film2"):
-        assert library.catalogue.video(name).mtime_ns == os.stat(films / f"{name}.mp4").st_mtime_ns
+        assert library.catalogue.video(name).mtime_ns == (films / f"{name}.mp4").stat().st_mtime_ns
     assert library.search(QUERY, filter=Filter(folder=str(films)))
     future = datetime(2200, 1, 1, tzinfo=UTC)
     assert library.search(QUERY, filter=Filter(modified=(future, None))) == []

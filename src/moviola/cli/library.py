@@ -43,8 +43,8 @@ def index_(
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="Visual encoder of a new library: a name that `moviola models list` shows, a hub id, a folder, "
-            "or none; by default the best on this machine."
+            help="Visual encoder of a new library: one of `moviola models list`, a hub id, a folder, none; "
+            "by default the best on this machine."
         ),
     ] = None,
     sentences: Annotated[

@@ -1,9 +1,10 @@
 """ConSE: a classifier of pictures joined to an encoder of sentences, for machines that reach no model hub.
 
-Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a frame's vector is the
-mean of the sentence vectors of the classes, weighted by their probability; a query's vector is its own sentence
-vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite knows them, the sentences are MiniLM's, both
-centred by the mean of all classes. What was tried, and what came of it, is in ``conse_classes/README.md``.
+Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a frame's vector is
+the mean of the sentence vectors of the classes, weighted by their probability; a query's vector is its own
+sentence vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite knows them, the sentences are
+MiniLM's, both centred by the mean of all classes. ``conse_classes/README.md`` tells what was tried, and what
+came of it.
 
 The vectors of the classes are made by ``scripts/make_conse_classes.py`` from WordNet.
 """
@@ -43,7 +44,7 @@ TEMPERATURE = 2.0
 
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
-"""Tuned on films that ``benchmarks/footage/make_films.py`` cuts with seed 0, measured with seed 1."""
+"""Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _contrast(images: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _is_colourless(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether nearly all pixels are grey, in a picture of some contrast: a road is grey without being an old film."""
+    """Whether nearly all pixels are grey and differ: a road is grey without being an old film."""
     few = images[:, ::4, ::4].astype(np.int16)
     grey = (few.max(-1) - few.min(-1) < 16).mean((1, 2)) > 0.97
     colourless: NDArray[np.bool_] = grey & (_contrast(images) > 26)
@@ -252,4 +253,3 @@ def weights_of(name: str) -> Path | None:
 def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)
-

@@ -1,4 +1,4 @@
-"""What every encoder of frames and texts offers; ``tests/encoders/test_contract.py`` holds all families to it."""
+"""What every encoder of frames and texts offers; ``tests/encoders/test_contract.py`` holds all to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FrameTextEncoder", "check_frames"]
 
 
 class FrameTextEncoder(Protocol):
-    """A frozen encoder that puts frames and texts into one space, where the cosine says how well they match."""
+    """A frozen encoder of frames and texts into one space, where the cosine says how well they match."""
 
     @property
     def id(self) -> str:

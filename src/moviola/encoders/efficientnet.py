@@ -2,8 +2,8 @@
 
 The networks of Tan and Le 2019 (*EfficientNet: rethinking model scaling for convolutional neural networks*)
 without squeeze-and-excitation and with ReLU6 in place of swish, with a stem and a head that are not scaled.
-Weights come as Python packages, trained in TensorFlow: padding is TensorFlow's "same", which for a stride of 2
-puts the odd pixel behind.
+Weights come as Python packages, trained in TensorFlow: padding is TensorFlow's "same", which for a stride of
+2 puts the odd pixel behind.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ _PICKLED = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index
 class ModelInfo:
     """A model that can be loaded without a download.
 
-    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text) or ``"sentences"``; ``source`` is ``"built-in"``, ``"package"``
-    or ``"hub cache"``; ``size`` is in bytes on disk.
+    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text) or ``"sentences"``; ``source`` is
+    ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
     """
 
     name: str

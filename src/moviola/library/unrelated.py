@@ -17,7 +17,7 @@ from moviola.files.writing import atomic_write
 from moviola.library.indexes import index_recipe
 from moviola.library.store import LibraryStore
 from moviola.library.view import Viewer
-from moviola.retrieval import Retrieval, Unrelated, unrelated_queries
+from moviola.retrieval import NEAREST, Retrieval, Unrelated, unrelated_queries
 
 __all__ = ["publish_unrelated", "read_unrelated"]
 
@@ -72,4 +72,4 @@ def _path(store: LibraryStore) -> Path:
 
 def _recipe(store: LibraryStore) -> str:
     texts = zlib.crc32("\n".join(unrelated_queries()).encode())
-    return f"{store.settings.encoder_revision} {index_recipe(store, 'segments')} {texts}"
+    return f"{NEAREST} {store.settings.encoder_revision} {index_recipe(store, 'segments')} {texts}"

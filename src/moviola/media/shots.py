@@ -22,10 +22,11 @@ __all__ = ["find_transitions", "shrunk", "suspected"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
-# looked at again. Features of an encoder were tried for this and are worse: for every cut to be among them
-# ConSE's ask for 62 % of the other seconds too, the demo's for 49 %, these fields for 20 %.
+# looked at again: field by field, and of all fields' values in order, which things that move do not change.
+# Features of an encoder were tried for this and are worse: for every cut to be among them ConSE's ask for 62
+# % of the other seconds too, the demo's for 49 %, these fields for 20 %.
 _FIELDS = 16
-_DIFFERENT = 12.0
+_DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 # Seconds before and after a suspected stretch that are looked at, for what is usual there.
 _MARGIN = 0.3
 # Seconds that are looked at in one piece, and how far two pieces of one stretch overlap.
@@ -66,7 +67,9 @@ def suspected(samples: NDArray[np.uint8], rate: float) -> list[tuple[float, floa
         return []
     lag = min(lag, len(samples) - 1)
     values = samples.astype(np.float32)
+    colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
     different = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
+    different &= np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS
     stretches: list[tuple[float, float]] = []
     for place in np.flatnonzero(different).tolist():
         start, end = max(0.0, place / rate - _MARGIN), (place + lag) / rate + _MARGIN

@@ -35,7 +35,7 @@ LONGEST_DISSOLVE = 2.2
 _FINE_STEP, _FINE_FACTOR = 14.0, 2.5
 _COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
 _COARSE = (3, 4)
-_AROUND = 0.4
+_AROUND = 0.5
 # A picture that was only moved by so many rows and columns, to less than half of the step, is a jerk of the
 # camera; in films of few pictures a second every pan is made of them.
 _MOVED = (3, 5)

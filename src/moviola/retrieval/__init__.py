@@ -14,14 +14,14 @@ benchmark all call it.
 from __future__ import annotations
 
 from moviola.retrieval.calibration import Calibration, Chance
-from moviola.retrieval.confidence import Unrelated, level_of, unrelated_queries
+from moviola.retrieval.confidence import NEAREST, Unrelated, level_of, unrelated_queries
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
 from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner, load_refiner, refiner_of
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
 
 __all__ = [
-    "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments", "Proposals",
-    "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1", "Unrelated", "level_of",
-    "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index", "unrelated_queries",
+    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments",
+    "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1", "Unrelated",
+    "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index", "unrelated_queries",
 ]  # fmt: skip

@@ -45,8 +45,12 @@ class SearchResult(list[Moment]):
     Attributes:
         confident: whether the library seems to have an answer at all; None where that is not known, see
             :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
+        lead: of a text, how far its best segment leads unrelated queries, in their standard deviations; None
+            where that is not known.
     """
 
-    def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
+    def __init__(
+        self, moments: Iterable[Moment] = (), *, confident: bool | None = None, lead: float | None = None
+    ) -> None:
         super().__init__(moments)
-        self.confident = confident
+        self.confident, self.lead = confident, lead

@@ -144,7 +144,7 @@ class WeightedSum(SearchQuery):
     """Moments that match all terms, each by its weight.
 
     Only the ratios of weights matter, and two terms of equal weight count alike, whatever their kinds: see
-    :meth:`moviola.retrieval.Retrieval.weighted`.
+    :meth:`moviola.search.finder.Finder.features`.
 
     Attributes:
         terms: with weights above 0; no term twice, in an order of their own.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Literal
 
 from moviola.errors import InvalidValue, LibraryError
 from moviola.library import LibraryStore, View, Viewer, read_unrelated
-from moviola.retrieval import SEGMENTS, Refiner, Retrieval, Unrelated, level_of
+from moviola.retrieval import NEAREST, SEGMENTS, Hits, Refiner, Retrieval, Unrelated, level_of
 from moviola.search.cues import CueSearch
 from moviola.search.filters import Filter
 from moviola.search.finder import Finder
@@ -29,6 +29,14 @@ EVERYTHING = Filter()
 _DEEPEST = 64 * SEGMENTS
 # What is said answers a query confidently from this score on: most of its words, or clearly its meaning.
 _SAID_CONFIDENTLY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Whether a query has an answer, see :class:`moviola.search.found.SearchResult`."""
+
+    confident: bool | None
+    lead: float | None = None
 
 
 class Searcher:
@@ -76,10 +84,10 @@ class Searcher:
         plain = self._texts(finder, [query.text for query in asked if isinstance(query, Text)], rows)
         answers = []
         for query in asked:
-            found, confident = next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
+            found, judged = next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
             found = self._deepened(finder, query, rows, found, top_k)
             moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
-            answers.append(SearchResult(moments, confident=confident))
+            answers.append(SearchResult(moments, confident=judged.confident, lead=judged.lead))
             if progress:
                 progress(len(answers))
         return answers
@@ -103,37 +111,54 @@ class Searcher:
 
     def _texts(
         self, finder: Finder, texts: Sequence[str], rows: set[int] | None
-    ) -> Iterator[tuple[list[Found], bool | None]]:
+    ) -> Iterator[tuple[list[Found], _Judged]]:
         """Candidates for each text, and whether they are an answer; encoded and searched all at once."""
-        retrieval, leads = finder.texts, None
+        retrieval = finder.texts
         seen: list[list[Found]] = [[] for _ in texts]
+        leads: Sequence[float | None] = [None] * len(texts)
         if texts and retrieval is not None and len(retrieval.index):
             queries = finder.text_features([""] * len(texts), texts)
             hits = retrieval.hits(queries, within=finder.scope(rows))
             moments = retrieval.moments(queries, retrieval.merged(hits))
             seen = [finder.found(moments, query) for query in range(len(texts))]
-            if (unrelated := self._unrelated_in(finder.view)) is not None:
-                leads = unrelated.confident(unrelated.leads_of(retrieval, hits), self._level)
-        for place, text in enumerate(texts):
+            leads = self._leads(finder, hits)
+        for text, shown, lead in zip(texts, seen, leads, strict=True):
             said = finder.said(Text(text), rows)
-            shown = None if leads is None else bool(leads[place])
-            yield finder.there(fused(seen[place], said)), _confident(finder, shown, said)
+            yield finder.there(fused(shown, said)), self._judged(finder, lead, said)
 
     def _composed(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None
-    ) -> tuple[list[Found], bool | None]:
+    ) -> tuple[list[Found], _Judged]:
         """The same of a query that is no text: it has an answer if each of its texts has one."""
         found = finder.find(query, rows, SEGMENTS)
-        each = [self._answered(finder, text, rows) for text in texts_of(query)]
-        return found, False if False in each else None if None in each else True
+        each = [self._of_text(finder, text, rows).confident for text in texts_of(query)]
+        return found, _Judged(False if False in each else None if None in each else True)
 
-    def _answered(self, finder: Finder, text: Text, rows: set[int] | None) -> bool | None:
-        retrieval, unrelated = finder.texts, self._unrelated_in(finder.view)
-        shown = None
-        if retrieval is not None and unrelated is not None:
-            hits = retrieval.hits(finder.features(text), within=finder.scope(rows), segments=1)
-            shown = bool(unrelated.confident(unrelated.leads_of(retrieval, hits), self._level)[0])
-        return _confident(finder, shown, finder.said(text, rows))
+    def _of_text(self, finder: Finder, text: Text, rows: set[int] | None) -> _Judged:
+        lead = None
+        if (retrieval := finder.texts) is not None:
+            hits = retrieval.hits(finder.features(text), within=finder.scope(rows), segments=NEAREST)
+            (lead,) = self._leads(finder, hits)
+        return self._judged(finder, lead, finder.said(text, rows))
+
+    def _leads(self, finder: Finder, hits: Hits) -> Sequence[float | None]:
+        unrelated, retrieval = self._unrelated_in(finder.view), finder.texts
+        if unrelated is None or retrieval is None:
+            return [None] * len(hits.score)
+        leads: list[float | None] = unrelated.leads_of(retrieval, hits).tolist()
+        return leads
+
+    def _judged(self, finder: Finder, lead: float | None, said: Sequence[Found]) -> _Judged:
+        """Whether a text has an answer, by what is shown and said."""
+        if any(found.score >= _SAID_CONFIDENTLY for found in said):
+            return _Judged(True, lead)
+        if finder.texts is None:
+            return _Judged(False)
+        unrelated = self._unrelated_in(finder.view)
+        if unrelated is None or lead is None:
+            return _Judged(None)
+        level = level_of(self._store.settings.encoder)
+        return _Judged(bool(unrelated.confident([lead], level)[0]), lead)
 
     def _deepened(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None, found: list[Found], top_k: int
@@ -166,10 +191,6 @@ class Searcher:
             self._retrievals[refine] = view, refiner, texts, vectors
             return texts, vectors
 
-    @property
-    def _level(self) -> float:
-        return level_of(self._store.settings.encoder)
-
     def _unrelated_in(self, view: View) -> Unrelated | None:
         with self._lock:
             if self._unrelated is None or self._unrelated[0] is not view:
@@ -183,10 +204,3 @@ def _checked(query: Query | SearchQuery) -> SearchQuery:
     if not query.text.strip():
         raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
     return Text(query.text)
-
-
-def _confident(finder: Finder, shown: bool | None, said: Sequence[Found]) -> bool | None:
-    """Whether a text has an answer, by what is shown (None: not known) and said."""
-    if any(found.score >= _SAID_CONFIDENTLY for found in said):
-        return True
-    return False if finder.texts is None else shown

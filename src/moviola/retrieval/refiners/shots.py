@@ -32,7 +32,7 @@ class ShotRefiner:
     """
 
     curve: CurveRefiner = field(default_factory=CurveRefiner)
-    best: int = 3
+    best: int = 2
     longest_shot: float = 20.0
 
     @property

@@ -1,10 +1,10 @@
-"""Films cut from real clips, whose cuts and contents are known to the frame.
+"""Films cut from real clips whose contents are known, for queries; ``cut_films.py`` makes those for shots.
 
-    python benchmarks/footage/make_films.py FOLDER --videos CLIPS [--films 8] [--seed 0]
+    python benchmarks/footage/query_films.py FOLDER --videos CLIPS [--films 8] [--seed 0]
 
-Same clips, options and versions of the libraries, same films. ``shots.csv`` beside them says what is shown when;
-``clips.csv`` here says which pieces of which files are used, ``queries.csv`` which clips answer a query. A shot
-that is longer than its clip runs there and back, so that nothing jumps inside a shot.
+Same clips, options and versions of the libraries, same films. ``shots.csv`` beside them says what is shown
+when; ``clips.csv`` here says which pieces of which files are used, ``queries.csv`` which clips answer what.
+A shot that is longer than its clip runs there and back, so that nothing jumps inside a shot.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def make_films(folder: Path, videos: Path, films: int, seed: int) -> list[Shot]:
     clips = [clip for clip in read_clips().values() if (videos / clip.file).is_file()]
     shots = planned(clips, films, seed)
     pictures: dict[str, list[Pictures]] = {}
-    for file in dict.fromkeys(clip.file for clip in clips):
-        pictures |= read_pictures(videos / file, [clip for clip in clips if clip.file == file])
+    for name in dict.fromkeys(clip.file for clip in clips):
+        pictures |= read_pictures(videos / name, [clip for clip in clips if clip.file == name])
     folder.mkdir(parents=True)
     for film in dict.fromkeys(shot.film for shot in shots):
         own = [shot for shot in shots if shot.film == film]
@@ -117,8 +117,7 @@ def planned(clips: Sequence[Clip], films: int, seed: int) -> list[Shot]:
 
 
 def read_pictures(path: Path, clips: Sequence[Clip]) -> dict[str, list[Pictures]]:
-    """The pictures of some clips of a file at the films' rate, with black around them where the aspect asks for
-    it."""
+    """Pictures of some clips of a file at the films' rate, with black bars where the aspect asks for them."""
     info = probe(path)
     scale = min(WIDTH / info.width, HEIGHT / info.height)
     size = FrameSize(max(1, round(info.height * scale)), max(1, round(info.width * scale)), "stretch")
