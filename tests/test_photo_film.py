@@ -1,4 +1,4 @@
-"""The demo's film of photographs: cut where its labels say, the same each time, made of a package's pictures."""
+"""The demo's film of photographs: cut where its labels say, always the same, of pictures from a package."""
 
 from __future__ import annotations
 
