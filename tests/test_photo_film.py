@@ -1,4 +1,4 @@
-"""The demo's film of photographs: cut where its labels say, always the same, of pictures from a package."""
+"""The film of photographs: exact times, the same frames each time, labels that say what is shown."""
 
 from __future__ import annotations
 
