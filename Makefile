@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PHOTOS := demo-photographs
 WORLD  := demo-world
 LIB    := demo-library
 
@@ -21,9 +22,9 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # ---- for people ---------------------------------------------------------------------------------------
-# A library of generated MP4 films, indexed and searched, with the true relevance beside each answer.
+# A film of photographs and generated films of robots, indexed and searched, with the truth beside each answer.
 demo: $(READY)
-	@$(BIN)/python examples/demo.py $(WORLD) $(LIB)
+	@$(BIN)/python examples/demo.py $(PHOTOS) $(WORLD) $(LIB)
 
 # ---- for whoever changes the code ---------------------------------------------------------------------
 # Everything that CI checks: format, lint, types, architecture, all tests, and what computes on other kernels.
@@ -72,4 +73,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/text_threads.py
 
 clean:
-	rm -rf $(WORLD) $(LIB) demo-results.png site
+	rm -rf $(PHOTOS) $(WORLD) $(LIB) demo-photographs.png demo-results.png site

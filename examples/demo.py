@@ -1,7 +1,8 @@
-"""``make demo``: make films, index them, search them with and without trained models, and say what is true.
+"""``make demo``: make films, index them, search them, and say what is true.
 
-Everything here is what a user would type, except the judgements: gridhouse knows what happens in its films,
-so each answer can be set against the truth.
+First a film of photographs, with the encoder that any folder of films gets; then robots, with and without
+trained models. Everything here is what a user would type, except the judgements: it is known what happens in
+these films, so each answer can be set against the truth.
 """
 
 from __future__ import annotations
@@ -20,13 +21,26 @@ from rich.table import Table
 from moviola import Library
 from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
+from moviola.encoders import best_encoder
 from moviola.export import clock, export_sheet
+from moviola.library.settings import SETTINGS_FILE
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Span
+from photo_film import NAME, Label, make_film
 
-VIDEOS = 24
 console = Console(highlight=False, soft_wrap=True)
+# What is asked of the film of photographs, and on which of them the answer is.
+PHOTO_QUERIES = {
+    "a cat": "chelsea.png",
+    "a cup of coffee": "coffee.png",
+    "an astronaut": "astronaut.png",
+    "a rocket": "rocket.jpg",
+    "a man with a camera": "camera.png",
+    "stars and galaxies": "hubble_deep_field.jpg",
+}
+PHOTO_SHEET = Path("demo-photographs.png")
+VIDEOS = 24
 # Of the demo's world; encoder and models were trained on others (see scripts/train_demo_*.py).
 SEED = 7
 QUERIES = 6
@@ -39,10 +53,96 @@ VERBS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("world", type=Path, help="where the films go")
+    parser.add_argument("photographs", type=Path, help="where the film of photographs and its library go")
+    parser.add_argument("world", type=Path, help="where the films of robots go")
     parser.add_argument("library", type=Path, help="where their library goes")
     options = parser.parse_args()
-    world, folder = options.world, options.library
+    command = Path(os.path.relpath(sys.executable)).with_name("moviola")
+    console.print("[bold]Real pictures[/]: photographs under a moving camera\n")
+    photographs(options.photographs)
+    console.print("\n[bold]Robots[/]: what training brings\n")
+    robots(options.world, options.library)
+    console.print(f"\nThe same as pictures: {PHOTO_SHEET}, {SHEET}")
+    console.print(f'Try your own query: {command} search "a robot opens a door" --library {options.library}')
+    console.print("[bold]Your own films[/] (nothing to download; run it again when there are more):")
+    console.print(f"   {command} index ~/Videos")
+    console.print(f'   {command} search "a cat on a sofa"')
+
+
+def photographs(folder: Path) -> None:
+    """Make, index and search the film of photographs."""
+    films, place = folder / "films", folder / "library"
+    console.print(f"[bold]1. A film[/] -> {films}/{NAME}.mp4")
+    labels = make_film(films)
+    console.print(f"[bold]2. moviola index[/] {films} --library {place}")
+    started = time.perf_counter()
+    encoder = None if (place / SETTINGS_FILE).is_file() else best_encoder().name
+    with Library(place, encoder=encoder) as library:
+        library.index(films)
+        seconds = time.perf_counter() - started
+        console.print(
+            f"   {labels[-1].end:.0f} s of film in {seconds:.0f} s, with {library.settings.encoder}"
+        )
+        console.print(f"[bold]3. moviola show[/] {NAME} --library {place}")
+        print_shots(library, labels)
+        console.print(f'[bold]4. moviola search[/] "…" --library {place}')
+        search_photographs(library, labels)
+
+
+def print_shots(library: Library, labels: list[Label]) -> None:
+    """Print the shots of the film beside those that were found, the nearest within half a second."""
+    found = library.catalogue.shots(library.catalogue.video(NAME).row)
+    table = photo_table("begins at", "with", "found at", "as", "shows")
+    for label in labels:
+        middle = label.start + label.dissolve / 2
+        true = "start" if label.start == 0 else "dissolve" if label.dissolve else "cut"
+        near = min(found, key=lambda shot: abs(shot.start - middle))
+        close = abs(near.start - middle) <= 0.5
+        answer = (f"{near.start:.1f} s", near.opening) if close else ("missed", "")
+        table.add_row(f"{middle:.1f} s", true, *answer, described(label))
+    console.print(table)
+    console.print(f"   {len(labels)} shots in the film, {len(found)} found")
+
+
+def photo_table(*columns: str) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    return table
+
+
+def described(label: Label) -> str:
+    return label.shows or f"title card “{label.text[0]}”"
+
+
+def search_photographs(library: Library, labels: list[Label]) -> None:
+    """Print the first answer to each query, what the film shows there, and where the right answer is.
+
+    Found means: the answer and a shot of the photograph overlap with an IoU of at least 0.5.
+    """
+    shown: list[Moment] = []
+    notes: list[str] = []
+    table = photo_table("query", "answer", "which shows", "truth", "found", "sure")
+    for query, photograph in PHOTO_QUERIES.items():
+        moments = library.search(query, top_k=5)
+        true = [label.span for label in labels if label.photograph == photograph]
+        right = [any(moment.span.iou(span) >= 0.5 for span in true) for moment in moments]
+        found = "no" if True not in right else "yes" if right[0] else f"rank {right.index(True) + 1}"
+        first = moments[0]
+        there = max(labels, key=lambda label: label.span.intersection(first.span))
+        truth = ", ".join(f"{span.start:g}–{span.end:g}" for span in true)
+        sure = {True: "yes", False: "no", None: ""}[moments.confident]
+        table.add_row(query, f"{first.start:.1f}–{first.end:.1f}", described(there), truth, found, sure)
+        shown += moments
+        notes += [("right" if hit else "wrong") + f": “{query}”" for hit in right]
+    console.print(table)
+    console.print("   (seconds; sure: whether search itself thinks that the film has an answer)")
+    sources = {row.video_id: row.path for row in library.catalogue.videos()}
+    export_sheet(shown, sources, PHOTO_SHEET, title="moviola demo: the first five of each query", notes=notes)
+
+
+def robots(world: Path, folder: Path) -> None:
+    """Make, index and search films of robots, without and with trained models."""
     console.print(f"[bold]1. {VIDEOS} films[/] -> {world}/videos")
     gridhouse.build(world, videos=VIDEOS, seed=SEED, workers=os.cpu_count() or 1, write_video=write_video)
     console.print(f"[bold]2. moviola index[/] {world}/videos --library {folder} --encoder demo")
@@ -58,9 +158,6 @@ def main() -> None:
         figures |= answer_all(library, world, "trained")
         print_figures(figures, len(read_queries(world / "test.json")))
         search(library, world)
-    console.print(f"\nThe same as pictures: {SHEET}")
-    command = Path(os.path.relpath(sys.executable)).with_name("moviola")
-    console.print(f'Try your own: {command} search "a robot opens a door" --library {folder}')
 
 
 def answer_all(library: Library, world: Path, models: str) -> dict[str, list[float]]:

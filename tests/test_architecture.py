@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -85,25 +85,6 @@ LONGEST = 500
 LONGER: dict[str, str] = {}
 """Modules of more lines, and why they are not two."""
 
-# ---- what the source does not keep yet: entries are only ever taken out ------------------------------------
-
-KNOWN_IMPORTS: set[str] = set()
-"""Wrong arrows."""
-KNOWN_CYCLES = {("moviola.library.indexes", "moviola.library.store")}
-"""Imports, (from, to), that close a cycle."""
-KNOWN_LONG: set[str] = set()
-"""Modules that become shorter."""
-KNOWN_DOCSTRINGS: set[str] = set()
-"""Modules with docstrings that only point elsewhere."""
-
-
-def settled(wrong: Iterable[str], known: set[str]) -> None:
-    """Fail on what is wrong and not known, and on what is known and no longer wrong."""
-    found = set(wrong)
-    assert not found - known, "\n".join(sorted(found - known))
-    assert not known - found, "mended; take it out of this file:\n" + "\n".join(sorted(known - found))
-
-
 # ---- reading the source ------------------------------------------------------------------------------------
 
 
@@ -159,7 +140,7 @@ def test_rooms_import_only_what_the_design_allows() -> None:
                     wrong.add(f"{path.relative_to(PACKAGE)} imports {target}")
             elif first in HOME and room not in HOME[first]:
                 wrong.add(f"{path.relative_to(PACKAGE)} imports {first}")
-    settled(wrong, KNOWN_IMPORTS)
+    assert not wrong, "\n".join(sorted(wrong))
 
 
 def test_the_table_of_rooms_says_the_same() -> None:
@@ -179,9 +160,6 @@ def test_the_table_of_rooms_says_the_same() -> None:
 def test_no_cycles_between_modules() -> None:
     """Imports form no cycle, late ones counted: a late import hides a cycle, it does not undo it."""
     graph = {name_of(path): set(imports_of(path)) & NAMES - {name_of(path)} for path in MODULES}
-    for module, target in KNOWN_CYCLES:
-        assert target in graph[module], f"mended; take it out of this file: {module} imports {target}"
-        graph[module].remove(target)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -197,7 +175,7 @@ def test_no_module_outgrows_its_name() -> None:
     }
     long = {name for name, count in lines.items() if count > LONGEST}
     assert set(LONGER) <= long, f"short enough now; take them out of LONGER: {set(LONGER) - long}"
-    settled(long - set(LONGER), KNOWN_LONG)
+    assert not long - set(LONGER), "\n".join(sorted(long - set(LONGER)))
 
 
 def public_names(path: Path) -> list[str]:
@@ -246,7 +224,7 @@ def test_docstrings_say_what_they_document() -> None:
                 text = " ".join((ast.get_docstring(node) or "").split())
                 if POINTERS.fullmatch(text):
                     wrong.add(str(path.relative_to(PACKAGE)))
-    settled(wrong, KNOWN_DOCSTRINGS)
+    assert not wrong, "\n".join(sorted(wrong))
 
 
 ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:work|home|root|Users|mnt)/\w|\b[A-Z]:\\\\?Users\b")

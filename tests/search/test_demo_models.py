@@ -135,14 +135,16 @@ def test_the_demo_runs_twice_and_shows_what_training_brings(
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
     monkeypatch.setattr(demo, "VIDEOS", 12)
-    monkeypatch.setattr(sys, "argv", ["demo.py", "world", "library"])
+    monkeypatch.setattr(sys, "argv", ["demo.py", "photographs", "world", "library"])
     monkeypatch.chdir(tmp_path)
     shown = []
     for _ in range(2):
         demo.main()
         shown.append(capsys.readouterr().out)
         assert "moviola library use" in shown[-1] and "--stage1 demo --refiner demo" in shown[-1]
-        Path("demo-results.png").unlink()
+        assert "index ~/Videos" in shown[-1]
+        for sheet in ("demo-results.png", "demo-photographs.png"):
+            Path(sheet).unlink()
     first, second = (
         [line.split() for line in text.splitlines() if line.strip().startswith(("coarse, ", "refined, "))]
         for text in shown

@@ -20,6 +20,7 @@ from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
 from moviola.library.cue_details import details_of, recognised_cue
 from moviola.library.database import REMEDY, Database, named
+from moviola.library.schema import ADDED, COLUMNS, SCHEMA, VIDEO_TYPES
 from moviola.types import CUE_KINDS, Cue, CueKind
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
@@ -27,77 +28,6 @@ __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow",
 CATALOGUE_FILE = "catalogue.sqlite"
 
 State = Literal["ready", "partial", "refused"]
-
-# Came later: a library that was built before has them from its next change on.
-_ADDED = {
-    "shots": """
-CREATE TABLE IF NOT EXISTS shots (
-    video INTEGER NOT NULL, number INTEGER NOT NULL, start REAL NOT NULL, opening TEXT NOT NULL,
-    PRIMARY KEY (video, number)
-) WITHOUT ROWID
-""",
-    "readings": """
-CREATE TABLE IF NOT EXISTS readings (
-    video INTEGER NOT NULL, kind TEXT NOT NULL, reader TEXT NOT NULL, revision TEXT NOT NULL,
-    language TEXT NOT NULL,
-    PRIMARY KEY (video, kind)
-) WITHOUT ROWID
-""",
-    # Of cues that were recognised; a cue without a row here is a subtitle.
-    "recognised": """
-CREATE TABLE IF NOT EXISTS recognised (
-    video INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, details TEXT NOT NULL,
-    PRIMARY KEY (video, number)
-) WITHOUT ROWID
-""",
-}
-
-_SCHEMA = f"""
-{";".join(_ADDED.values())};
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
-INSERT OR IGNORE INTO meta VALUES ('generation', 0);
-CREATE TABLE IF NOT EXISTS feature_ends (
-    kind TEXT PRIMARY KEY, shard INTEGER NOT NULL, rows INTEGER NOT NULL
-);
-INSERT OR IGNORE INTO feature_ends VALUES ('frames', 0, 0), ('cues', 0, 0);
-CREATE TABLE IF NOT EXISTS videos (
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
-    video_id TEXT NOT NULL UNIQUE,
-    path TEXT NOT NULL UNIQUE,
-    size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
-    hash TEXT NOT NULL,
-    sidecars TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('ready', 'partial', 'refused')),
-    error TEXT NOT NULL DEFAULT '',
-    duration REAL NOT NULL DEFAULT 0,
-    width INTEGER NOT NULL DEFAULT 0,
-    height INTEGER NOT NULL DEFAULT 0,
-    codec TEXT NOT NULL DEFAULT '',
-    frame_shard INTEGER, frame_offset INTEGER, frame_count INTEGER, frame_crc INTEGER,
-    cue_shard INTEGER, cue_offset INTEGER, cue_count INTEGER, cue_crc INTEGER
-);
-CREATE INDEX IF NOT EXISTS videos_by_hash ON videos (hash);
-CREATE VIRTUAL TABLE IF NOT EXISTS cues USING fts5 (
-    text, video UNINDEXED, number UNINDEXED, start UNINDEXED, stop UNINDEXED,
-    tokenize = "porter unicode61 remove_diacritics 2"
-);
-CREATE TABLE IF NOT EXISTS jobs (
-    job INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL, total INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
-    state TEXT NOT NULL DEFAULT 'running', started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, ended TEXT
-);
-"""
-
-# What is read of each table.
-_COLUMNS = {
-    "meta": "key, value",
-    "feature_ends": "kind, shard, rows",
-    "videos": "row, video_id, path, size, mtime_ns, hash, sidecars, state, error, duration, width, height,"
-    " codec, frame_shard, frame_offset, frame_count, frame_crc, cue_shard, cue_offset, cue_count, cue_crc",
-    "cues": "text, video, number, start, stop",
-    "jobs": "job, kind, total, done, state, started, ended",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +122,11 @@ class Catalogue(Database):
         path = folder / CATALOGUE_FILE
         with named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(_SCHEMA)
+            db.executescript(SCHEMA)
 
     def _require_schema(self) -> None:
         """Refuse a file that lacks a table, a column or a counter."""
-        for table, columns in _COLUMNS.items():
+        for table, columns in COLUMNS.items():
             self._rows(f"SELECT {columns} FROM {table} LIMIT 0")
         counters = {key for (key,) in self._rows("SELECT key FROM meta")}
         kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
@@ -208,7 +138,7 @@ class Catalogue(Database):
         """All changes inside happen, or none; ends by moving the generation on."""
         self._rows("BEGIN IMMEDIATE")
         try:
-            for table in _ADDED.values():
+            for table in ADDED.values():
                 self._rows(table)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -294,7 +224,7 @@ class Catalogue(Database):
 
     def drop(self, row: int) -> None:
         """Forget a video and all that is known of it."""
-        for table in ("cues", *_ADDED):
+        for table in ("cues", *ADDED):
             self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
@@ -450,7 +380,7 @@ class Catalogue(Database):
     def _video(self, row: Sequence[Any]) -> VideoRow:
         """A row of ``videos`` as a value; SQLite itself does not mind what type a damaged column has."""
         extents = [row[13:17], row[17:21]]
-        sound = all(type(value) is kind for value, kind in zip(row, _TYPES, strict=False)) and all(
+        sound = all(type(value) is kind for value, kind in zip(row, VIDEO_TYPES, strict=False)) and all(
             set(map(type, extent)) == {type(None)} or all(type(n) is int and n >= 0 for n in extent)
             for extent in extents
         )
@@ -459,10 +389,7 @@ class Catalogue(Database):
         return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
 
 
-_SELECT = f"SELECT {_COLUMNS['videos']} FROM videos"
-
-# What the columns before the extents hold.
-_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
+_SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
 
 
 # Members of a JSON list that is a parameter, and the kind of a row of ``cues``.

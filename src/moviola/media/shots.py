@@ -25,8 +25,8 @@ __all__ = ["find_transitions", "shrunk", "suspected"]
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
 # looked at again: field by field, and of all fields' values in order, which things that move do not change.
-# Features of an encoder were tried for this and are worse: for every cut to be among them ConSE's ask for 62
-# % of the other seconds too, the demo's for 49 %, these fields for 20 %.
+# Features of an encoder were tried for this and are worse: for every cut to be among them ConSE's ask for
+# 62 % of the other seconds too, the demo's for 49 %, these fields for 20 %.
 _FIELDS = 16
 _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 # Seconds before and after a suspected stretch that are looked at, for what is usual there.

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from av.video.frame import VideoFrame
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
 from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
 from moviola.media.frames import sample_frames
-from moviola.media.picture import WidthScaler, pixel_aspect
+from moviola.media.picture import InputScaler, WidthScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
@@ -47,11 +50,11 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
 
 
 def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
-    """A picture in a file as an encoder sees it; of a video or an animation the first frame.
+    """A picture in a file as an encoder sees it, turned as its EXIF says; of a video the first frame.
 
     Args:
-        path: a JPEG, PNG, WebP or any other file that libav decodes.
-        size: what it is fitted to, exactly as frames of videos are.
+        path: a file that Pillow reads, or a video.
+        size: what it is fitted to, by the scaler of frames of videos.
 
     Returns:
         (height, width, 3) uint8 RGB.
@@ -60,8 +63,18 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
         UnreadableMedia: no such file, or no picture that decodes.
         NoVideoStream: there is no picture in it.
     """
-    with sample_frames(path, size=size) as frames:
-        return next(frames).image
+    try:
+        with Image.open(path) as image:
+            upright = ImageOps.exif_transpose(image).convert("RGB")
+    except OSError:  # a video, or nothing that can be read, of which libav says why
+        with sample_frames(path, size=size) as frames:
+            return next(frames).image
+    except Image.DecompressionBombError as error:
+        raise UnreadableMedia(path, f"{error}; make it smaller") from error
+    try:
+        return InputScaler(size, Fraction(1))(VideoFrame.from_ndarray(np.asarray(upright), format="rgb24"))
+    except DAMAGE as error:
+        raise UnreadableMedia(path, str(error)) from error
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import QueryFeatures
+from moviola.features import Integers, QueryFeatures
 from moviola.retrieval.pipeline import Retrieval
 from moviola.retrieval.proposals import Hits
 
@@ -83,16 +83,18 @@ class Unrelated:
 
     def leads_of(self, retrieval: Retrieval, hits: Hits) -> NDArray[np.float64]:
         """(Q,) float64, the leads of queries with their first :data:`NEAREST` hits; -inf without a hit."""
+        if not hits.score.shape[1]:
+            return np.full(len(hits.score), -np.inf)
         columns = (hits.video, hits.position, hits.score)
-        rows = zip(*(column[:, :NEAREST].tolist() for column in columns), strict=True)
-        return np.array([
-            max((self._ahead(retrieval, *hit) for hit in zip(*row, strict=True)), default=-np.inf)
-            for row in rows
-        ])  # fmt: skip
+        rows = zip(*(column[:, :NEAREST] for column in columns), strict=True)
+        return np.array([self._lead(retrieval, *row) for row in rows])
 
-    def _ahead(self, retrieval: Retrieval, video: int, position: int, score: float) -> float:
-        others = self.vectors @ retrieval.segment_vector(video, position)
-        return float((score - others.mean()) / max(others.std(), 1e-6))
+    def _lead(
+        self, retrieval: Retrieval, video: Integers, position: Integers, score: NDArray[np.float32]
+    ) -> float:
+        others = self.vectors @ retrieval.segment_vectors(video, position).T
+        ahead = (score - others.mean(axis=0)) / np.maximum(others.std(axis=0), 1e-6)
+        return float(ahead.max())
 
     def confident(self, leads: Sequence[float] | NDArray[np.float64], level: float) -> NDArray[np.bool_]:
         """(Q,) bool, whether such leads are those of queries with an answer."""

@@ -144,12 +144,16 @@ class Retrieval:
         known = queries.segment_vectors
         return self.stage1.queries(queries) if known is None else known
 
-    def segment_vector(self, video: int, position: int) -> NDArray[np.float32]:
-        """(d,) float32, L2-normalised: a segment as the index has it, by the place of its video."""
-        first = position * self.segment_clips
-        clips = self.features.read(video, first, first + self.segment_clips)
-        vector: NDArray[np.float32] = self.stage1.segments(clips, self.segment_clips)[0]
-        return vector
+    def segment_vectors(self, video: Integers, position: Integers) -> NDArray[np.float32]:
+        """(n, d) float32, L2-normalised: segments as the index has them, by the places of their videos."""
+        length = self.segment_clips
+        clips = [
+            self.features.read(place, at * length, (at + 1) * length)
+            for place, at in zip(video.tolist(), position.tolist(), strict=True)
+        ]
+        if all(len(own) == length for own in clips):
+            return self.stage1.segments(np.concatenate(clips), length)
+        return np.concatenate([self.stage1.segments(own, length) for own in clips])
 
     def _ids_of(self, within: Scope) -> Integers:
         ids = self.index.ids()

@@ -10,10 +10,11 @@
   for each text by its share of the weight.
 - A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are looked for
   in the videos of all steps' nearest segments.
-- What is *excluded* divides the odds of a moment, p / (1 - p), by exp(2 z), with z how many standard
-  deviations above chance, if any, the best segment of the moment stands for it, and multiplies them by
-  (1 - q)^2, with q the score of what is said then. Nothing rises by it, and what is no more there than
-  anywhere changes nothing.
+- What is *excluded* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is how many
+  standard deviations above chance the best segment of the moment stands for it, and m the median of that over
+  all candidates, at least 0 and at most 1, since what is asked often goes with what is excluded. What is said
+  then, with score q, multiplies the odds by (1 - q)^2. Nothing rises by an exclusion.
+  `benchmarks/exclusions.py` compares that with the answer as it is.
 """
 
 from __future__ import annotations
@@ -252,7 +253,10 @@ class Finder:
         start, end = spans.reshape(-1, 2).T
         vector = retrieval.vectors(self.features(excluded))[0]
         factors = np.ones(len(found))
-        factors[shown] = np.exp(-2 * np.maximum(retrieval.standing(vector, places[shown], start, end), 0))
+        if len(shown):
+            standing = retrieval.standing(vector, places[shown], start, end)
+            usual = np.clip(np.median(standing), 0, 1)
+            factors[shown] = np.exp(-np.maximum(standing - usual, 0))
         return factors
 
 
