@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from moviola.cli import main
+from moviola.cli.app import console
 from moviola.media import write_video
 
 
@@ -29,6 +31,8 @@ def moviola(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
     def run(*words: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["moviola", *map(str, words)])
+        # A console keeps the width that it had when it was made, which pytest's workers are given.
+        monkeypatch.setattr(console, "width", int(os.environ.get("COLUMNS", "80")))
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()

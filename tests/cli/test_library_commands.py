@@ -221,7 +221,8 @@ def test_a_damaged_library_is_one_line(moviola: Run, library: Path, tmp_path: Pa
     answer = moviola(command, *words, "-l", lib)
     told = answer.out if command == "doctor" else answer.err
     assert answer.code == (3 if command == "doctor" else 1)
-    assert "catalogue.sqlite: damaged catalogue" in " ".join(told.split())
+    # A table may break a long path anywhere.
+    assert "catalogue.sqlite:damagedcatalogue" in "".join(told.split())
 
 
 def test_list_and_show(moviola: Run, library: Path) -> None:
