@@ -107,7 +107,7 @@ def shades(path: Path, *values: int, seconds: float = 6.0) -> Path:
 
 def test_unchanged_pictures_are_read_once(tmp_path: Path) -> None:
     path, reader, seconds = shades(tmp_path / "a.mp4", 20, 200), CountingReader(), []
-    cues = read_text(path, [Span(0, 12)], reader, seconds.append)
+    cues = read_text(path, [Span(0, 6), Span(6, 12)], reader, seconds.append)
     assert [(cue.start, cue.end, cue.text) for cue in cues] == [(0, 6, "dark"), (6, 12, "bright")]
     assert reader.pictures == 2
     assert seconds == pytest.approx([2, 4, 6, 8, 10, 12])

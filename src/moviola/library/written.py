@@ -21,7 +21,7 @@ from moviola.types import Box, Cue, Span
 
 __all__ = ["EVERY", "Look", "looks", "read_text", "written_cues"]
 
-EVERY = 2.0
+EVERY = 2.5
 """Seconds of a shot for which one still stands at most; title cards are rarely shorter."""
 
 # Blocks of so many pixels whose means, of 255, differ by less everywhere: nothing was written or wiped out.

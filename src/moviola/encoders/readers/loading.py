@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import cache
 
 from moviola.encoders.readers.contract import SpeechReader, TextReader
 from moviola.errors import InvalidValue, MissingDependency
@@ -67,7 +68,9 @@ def _require(extra: str, what: str) -> None:
         raise MissingDependency(f"reading {what} needs packages of its own; pip install 'moviola[{extra}]'")
 
 
+@cache
 def _rapidocr() -> TextReader:
+    """One for the process: it keeps nothing of what it has read, and takes half a second to load."""
     from moviola.encoders.readers.rapid import RapidOcrReader
 
     return RapidOcrReader()
