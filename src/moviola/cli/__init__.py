@@ -16,7 +16,6 @@ for _group in (
     "library",
     "search",
     "answers",
-    "transcript",
     "doctor",
     "gridhouse",
     "measures",

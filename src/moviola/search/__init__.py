@@ -22,9 +22,9 @@ from moviola.search.queries import (
     WeightedSum,
     Without,
 )
-from moviola.search.searcher import KINDS, Evidence, Searcher
+from moviola.search.searcher import Evidence, Searcher
 
 __all__ = [
-    "KINDS", "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery",
-    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
+    "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery", "SearchResult",
+    "Searcher", "Steps", "Text", "WeightedSum", "Without",
 ]  # fmt: skip
