@@ -109,10 +109,3 @@ def test_the_best_hits_merge_with_each_other_alone(found: list[Place], apart: in
 def test_from_20000_segments_on_all_200_merge_as_in_the_paper() -> None:
     assert merged_apart(20_000) == 200
     assert merged_apart(1_000) == merged_apart(2_000) == 20
-
-
-@given(places, st.integers(0, 9))
-def test_the_first_proposals_are_the_best(found: list[Place], count: int) -> None:
-    proposals, best = proposed(found), proposed(found).first(count)
-    np.testing.assert_array_equal(best.rank, proposals.rank[:count])
-    assert best.offsets.tolist() == [0, min(count, len(proposals.video))]

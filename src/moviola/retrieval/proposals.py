@@ -77,14 +77,6 @@ class Proposals:
         columns = (self.video, self.start, self.end, self.score, self.rank)
         return Proposals(np.array([0, count]), *(column[rows] for column in columns))  # type: ignore[arg-type]
 
-    def first(self, count: int) -> Proposals:
-        """At most so many proposals of each query, the best ones."""
-        place = np.arange(len(self.video)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        keep = place < count
-        offsets = np.concatenate([[0], np.cumsum(np.minimum(np.diff(self.offsets), count))])
-        columns = (self.video, self.start, self.end, self.score, self.rank)
-        return Proposals(offsets, *(column[keep] for column in columns))  # type: ignore[arg-type]
-
     @classmethod
     def of_columns(
         cls,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, Refined
+from moviola.retrieval.refiners.untrained import UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
 __all__ = ["CurveRefiner", "cosines", "query_vector"]
@@ -20,7 +21,7 @@ Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class CurveRefiner:
+class CurveRefiner(UntrainedRefiner):
     """The span that holds most of the similarity above a threshold.
 
     With s the smoothed similarity of each clip to the query, low its ``floor`` quantile in the window and
@@ -45,35 +46,8 @@ class CurveRefiner:
     coarse_share: float = 0.5
 
     @property
-    def needs_tokens(self) -> bool:
-        """False: the query's vector is enough."""
-        return False
-
-    @property
-    def in_encoder_space(self) -> bool:
-        """True: scores are cosines."""
-        return True
-
-    @property
     def longest_shot(self) -> None:
         """None: the curve alone decides."""
-
-    @property
-    def calibration(self) -> None:
-        """None: nothing was trained, so nothing was measured."""
-        return None
-
-    @property
-    def suppress_above(self) -> float:
-        """1: every refined proposal stays."""
-        return 1.0
-
-    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """The cosines themselves, (n,)."""
-        return np.asarray(score, dtype=np.float64)
-
-    def prepare(self, features: VideoFeatures, video: int) -> None:
-        """Nothing can be known of a video before the query."""
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +12,13 @@ from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import Refined
 from moviola.retrieval.refiners.curve import CurveRefiner, cosines, query_vector
+from moviola.retrieval.refiners.untrained import UntrainedRefiner
 
 __all__ = ["ShotRefiner"]
 
 
 @dataclass(frozen=True, slots=True)
-class ShotRefiner:
+class ShotRefiner(UntrainedRefiner):
     """Whole shots where a video has several, the curve of similarities where it has one or they are long.
 
     An editor has put the bounds where what is seen changes, which no curve of similarities tells as well. A
@@ -34,33 +34,6 @@ class ShotRefiner:
     curve: CurveRefiner = field(default_factory=CurveRefiner)
     best: int = 2
     longest_shot: float = 20.0
-
-    @property
-    def needs_tokens(self) -> bool:
-        """False: the query's vector is enough."""
-        return False
-
-    @property
-    def in_encoder_space(self) -> bool:
-        """True: scores are cosines."""
-        return True
-
-    @property
-    def calibration(self) -> None:
-        """None: nothing was trained, so nothing was measured."""
-        return None
-
-    @property
-    def suppress_above(self) -> float:
-        """1: shots do not overlap."""
-        return 1.0
-
-    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """The cosines themselves, (n,)."""
-        return np.asarray(score, dtype=np.float64)
-
-    def prepare(self, features: VideoFeatures, video: int) -> None:
-        """Shots are found while a video is indexed; nothing else can be known before the query."""
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
