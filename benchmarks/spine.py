@@ -79,7 +79,7 @@ def report(world: World, scratch: Path) -> None:
         seconds[name] = (time.perf_counter() - started) / len(world.queries)
 
     with Library(scratch / "demo", encoder="demo", sentence_encoder="none") as library:
-        library.index(world.folder / "videos")
+        library.index(world.folder / "videos", ocr=False)
         record("random", lambda: at_random(world, library))
         record("coarse proposals", lambda: searched(world, library, refine=False))
         for padding in PADDINGS:
@@ -94,7 +94,7 @@ def report(world: World, scratch: Path) -> None:
     with Library(
         scratch / "random", encoder=str(untrained(scratch / "model")), sentence_encoder="none"
     ) as library:
-        library.index(world.folder / "videos")
+        library.index(world.folder / "videos", ocr=False)
         record("untrained encoder, refined", lambda: searched(world, library, refine=True))
 
     values = {name: means(answers, world.qrels) for name, answers in rows.items()}

@@ -60,6 +60,9 @@ HOME: dict[str, set[str]] = {
     "transformers": {"encoders"},
     "tokenizers": {"encoders"},
     "onnxruntime": {"encoders"},
+    "rapidocr": {"encoders"},
+    "pocketsphinx": {"encoders"},
+    "faster_whisper": {"encoders"},
     "huggingface_hub": {"encoders"},
     "faiss": {"index", "datasets"},  # datasets: exact nearest captions, which need no index
     "pymilvus": {"index"},

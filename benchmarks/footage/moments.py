@@ -48,7 +48,7 @@ def main() -> None:
         with LibraryStore(
             Path(scratch) / "library", encoder=options.encoder, sentence_encoder="none"
         ) as store:
-            Indexer(store).index(folder)
+            Indexer(store).index(folder, ocr=False)
             asked = [Query(query.text, query.text) for query in queries]
             for name, refiner in systems.items():
                 searcher = Searcher(store)

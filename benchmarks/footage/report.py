@@ -73,8 +73,8 @@ def rows_of(
         Library(scratch / "files", encoder=name, sentence_encoder="none") as files,
         Library(scratch / "films", encoder=name, sentence_encoder="none") as cut,
     ):
-        files.index(videos)
-        cut.index(films.folder)
+        files.index(videos, ocr=False)
+        cut.index(films.folder, ocr=False)
         for refine in (False, True):
             found = files.search_many(asked, top_k=len(files), per_video=1, by="visual", refine=refine)
             ranks = reciprocal_ranks(queries, found)

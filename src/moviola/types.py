@@ -15,7 +15,24 @@ from typing import Literal
 
 from moviola.errors import InvalidValue
 
-__all__ = ["Cue", "FrameSize", "Moment", "Query", "Span", "Video"]
+__all__ = [
+    "CUE_KINDS",
+    "Box",
+    "Cue",
+    "CueKind",
+    "FrameSize",
+    "Moment",
+    "Query",
+    "Span",
+    "Video",
+    "Word",
+]
+
+CueKind = Literal["subtitle", "speech", "text"]
+"""Where the words of a cue come from: a subtitle file or stream, recognised speech, text in the picture."""
+
+CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
+"""All of them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,10 +97,10 @@ class Query:
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
-    ``source`` says which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``;
-    ``snippet`` is the subtitle text when that is why, else empty. ``steps`` are the moments of the steps of a
-    query "this, then that", in order, ranked as the whole is, which runs from the start of the first to the
-    end of the last; of other queries there are none.
+    ``source`` says which evidence found it: ``"visual"``, a kind of cue, or ``"both"`` for several;
+    ``snippet`` is what is said or written when that is why, else empty, and ``snippet_kind`` says which.
+    ``steps`` are the moments of the steps of a query "this, then that", in order, ranked as the whole is,
+    which runs from the start of the first to the end of the last; of other queries there are none.
     """
 
     video_id: str
@@ -94,6 +111,7 @@ class Moment:
     source: str = "visual"
     snippet: str = ""
     steps: tuple[Moment, ...] = ()
+    snippet_kind: CueKind | Literal[""] = ""
 
     @property
     def span(self) -> Span:
@@ -102,12 +120,42 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
-    """One subtitle: what is said or shown as text from ``start`` to ``end`` seconds, ``end > start``."""
+class Word:
+    """A word that was said from ``start`` to ``end`` seconds."""
 
     start: float
     end: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a picture: its sides as fractions of the picture's width and height, from the top left."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What is said, or shown as text, from ``start`` to ``end`` seconds, ``end > start``.
+
+    Attributes:
+        kind: where the words come from.
+        confidence: how sure the reader is, in [0, 1]; None where nobody had to recognise anything.
+        box: where the text stands in the picture; None for what is said.
+        words: when each word is said; empty where that is not known.
+    """
+
+    start: float
+    end: float
+    text: str
+    kind: CueKind = "subtitle"
+    confidence: float | None = None
+    box: Box | None = None
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,3 +129,26 @@ def test_pull_command(hub: list[list[str]]) -> None:
     done = CliRunner().invoke(app, ["models", "pull", NAME, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["name"] == NAME
+
+
+def test_a_whisper_model_is_pulled_and_listed(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "whisper"
+    source.mkdir()
+    (source / "config.json").write_text(json.dumps({"suppress_ids": [], "alignment_heads": [[0, 0]]}))
+    for name in ("tokenizer.json", "vocabulary.txt", "model.bin", "README.md"):
+        (source / name).write_text("{}")
+    monkeypatch.setattr(
+        huggingface_hub,
+        "snapshot_download",
+        lambda name, *, allow_patterns: str(put_in_cache(cache, source, allow_patterns)),
+    )
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    found = pull_model(NAME)
+    assert sorted(path.name for path in found.iterdir()) == [
+        "config.json", "model.bin", "tokenizer.json", "vocabulary.txt",
+    ]  # fmt: skip
+    assert [(model.name, model.kind) for model in available_models() if model.source == "hub cache"] == [
+        (NAME, "speech")
+    ]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import InvalidValue
-from moviola.media import frame_at, probe, sample_frames
+from moviola.media import frame_at, probe, sample_frames, sample_stills
 from moviola.types import FrameSize
 
 SMALL = FrameSize(48, 64, fit="stretch")
@@ -295,3 +295,23 @@ def test_sampled_pictures_are_let_go_without_the_garbage_collector(films: Any) -
     finally:
         gc.enable()
     assert alive < 30  # of 125
+
+
+def test_stills_at_chosen_times(films: Any) -> None:
+    path, film = films.make("steady", size=(640, 360))
+    times = [0.1, 0.5, 2.34, 4.99, 60.0]
+    with sample_stills(path, times, longest_side=320) as stream:
+        stills = list(stream)
+    assert [still.time for still in stills] == times
+    shown = [max(t for t in film.times if t <= time + 1e-9) for time in times]
+    assert [still.shown_since for still in stills] == pytest.approx([float(t) for t in shown], abs=1e-4)
+    assert {still.image.shape for still in stills} == {(180, 320, 3)}
+    with sample_stills(path, [1.0], longest_side=2000) as stream:
+        assert next(stream).image.shape == (360, 640, 3)
+
+
+@pytest.mark.parametrize("times", [[], [1.0, 1.0], [2.0, 1.0], [-1.0], [float("nan")]])
+def test_stills_need_times_that_rise(films: Any, times: list[float]) -> None:
+    path, _ = films.make("steady", size=(640, 360))
+    with pytest.raises(InvalidValue):
+        sample_stills(path, times, longest_side=320)

@@ -40,3 +40,18 @@ scores = st.floats(0, 1)
 def test_added_evidence_never_lowers_a_score(seen: float, heard: float) -> None:
     (moment,) = fused([found(1, 0, 2, seen)], [found(1, 1, 3, heard, "subtitle")])
     assert max(seen, heard) - 1e-12 <= moment.score <= 1
+
+
+def test_words_of_two_kinds_support_each_other() -> None:
+    written = Found(1, Span(0, 10), 0.6, "text", "THE HARBOUR", snippet_kind="text")
+    spoken = Found(1, Span(4, 6), 0.8, "speech", "the harbour", snippet_kind="speech")
+    (both,) = fused([written], [spoken])
+    assert (both.source, both.snippet, both.snippet_kind) == ("both", "the harbour", "speech")
+    assert both.span == Span(4, 6) and both.score == pytest.approx(0.92)
+    (seen,) = fused([Found(1, Span(3, 9), 0.95, "visual", match=2.0)], [both])
+    assert (seen.span, seen.snippet, seen.snippet_kind, seen.match) == (
+        Span(3, 9),
+        "the harbour",
+        "speech",
+        2.0,
+    )

@@ -70,7 +70,7 @@ def prepare(
         build(films, videos=videos, seed=seed, workers=workers, write_video=write_video)
         tell("encoding their frames")
         with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
-            library.index(films / "videos")
+            library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             tell("exporting features")
             texts = [text for name in _PAIRS for _, _, text, _ in ranked_rows(world.pairs(name))]
             export_features(library.store, texts, folder / "features")

@@ -20,7 +20,7 @@ from moviola.cli.app import (
 )
 
 if TYPE_CHECKING:
-    from moviola.library import IngestProgress, IngestReport
+    from moviola.library import IngestProgress, IngestReport, Reading
 
 LibraryOption = Annotated[
     Path, typer.Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
@@ -60,13 +60,33 @@ def index_(
     prune: Annotated[
         bool, typer.Option(help="Take out videos whose file is gone from these folders.")
     ] = False,
+    ocr: Annotated[
+        bool | None,
+        typer.Option(
+            "--ocr/--no-ocr",
+            help="Read text in pictures; by default if 'moviola[ocr]' is installed.",
+            show_default=False,
+        ),
+    ] = None,
+    speech: Annotated[
+        str | None,
+        typer.Option(
+            help="Who writes down what is said in videos without subtitles: pocketsphinx (English, offline), "
+            "a Whisper model such as Systran/faster-whisper-small, a folder; by default nobody."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, fp16, bf16 or auto.")] = "auto",
     json: JsonOption = False,
 ) -> None:
     """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
 
+    Pictures come first, then the text in them, then speech: each a step that can be left out now and made up
+    for later.
+
     Example: `moviola index ~/Videos`
+
+    With speech: `moviola index ~/Videos --speech pocketsphinx`
 
     From Python: `moviola.Library.index`.
     """
@@ -82,7 +102,7 @@ def index_(
         precision=precision,
     ) as lib:
         with _IndexProgress() as progress:
-            report = lib.index(*sources, prune=prune, progress=progress)
+            report = lib.index(*sources, prune=prune, ocr=ocr, speech=speech, progress=progress)
         count = len(lib)
     if json:
         from dataclasses import asdict
@@ -90,7 +110,7 @@ def index_(
         emit_json(asdict(report))
     else:
         _print_report(report, library, count)
-    if report.refused or report.partial or report.subtitle_problems:
+    if report.refused or report.partial or report.subtitle_problems or report.reading_problems:
         leave_partial()
 
 
@@ -136,7 +156,7 @@ class _IndexProgress:
             self._task,
             total=step.total,
             completed=step.done,
-            description=step.video_id,
+            description=step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}",
             rate=f"{rate:.0f}x real time",
         )
 
@@ -156,12 +176,18 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         ("refused", report.refused),
         ("partial", report.partial),
         ("subtitles", report.subtitle_problems),
+        ("not read", report.reading_problems),
     ):
         for video_id, reason in reasons.items():
             note(f"{what}: {video_id}: {reason}")
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
         note(f"ignored: {len(report.ignored)} files that are no videos by their suffix ({', '.join(kinds)})")
+    for kind, ids in report.read.items():
+        if ids:
+            console.print(f"{kind} read in {len(ids)} videos")
+    for kind, remedy in report.not_read.items():
+        note(f"{kind}: not read; {remedy}")
     for video_id in report.missing:
         note(f"missing: {video_id}: its file is gone; --prune takes it out of the library")
 
@@ -206,10 +232,12 @@ def show(
     """
     from moviola.export import clock
     from moviola.search import Library
+    from moviola.types import CUE_KINDS
 
     with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video)
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
+        readings = lib.catalogue.readings(row.row)
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
@@ -222,6 +250,8 @@ def show(
             "size": row.size,
             "frames": row.frames.count if row.frames else 0,
             "cues": len(cues),
+            "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
+            "readers": {kind: _reader(reading) for kind, reading in readings.items()},
             "shots": [
                 {"start": shot.start, "end": end, "opening": shot.opening}
                 for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
@@ -231,10 +261,22 @@ def show(
         emit_json(about)
         return
     about |= {"duration": clock(row.duration), "shots": len(shots) or "not looked for"}
+    about |= {key: _listed(about[key]) for key in ("kinds", "readers")}
     for key, value in about.items():
         console.print(f"{key:>9}  {value}")
     for number, shot in enumerate(shots, start=1):
         console.print(f"{number:>9}  {clock(shot.start)}  {shot.opening}")
+
+
+def _listed(values: object) -> str:
+    """What a person reads of a mapping: its entries that say something."""
+    assert isinstance(values, dict)
+    return ", ".join(f"{key} {value}" for key, value in values.items() if value) or "none"
+
+
+def _reader(reading: Reading) -> str:
+    heard = f", heard {reading.language}" if reading.language else ""
+    return f"{reading.reader} {reading.revision}{heard}"
 
 
 @app.command()

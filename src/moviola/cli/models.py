@@ -46,7 +46,7 @@ def list_models(as_json: JsonOption = False) -> None:
 def pull(
     name: Annotated[str, typer.Argument(help="Hub id, organisation/model.")], as_json: JsonOption = False
 ) -> None:
-    """Fetch a CLIP, SigLIP, SigLIP 2 or sentence model from the hub, only the files that are needed.
+    """Fetch a CLIP, SigLIP, SigLIP 2, sentence or Whisper model from the hub, only the files needed.
 
     Nothing is fetched while HF_HUB_OFFLINE is set.
 

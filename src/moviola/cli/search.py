@@ -77,7 +77,11 @@ def search(
         ),
     ] = 0.0,
     by: Annotated[
-        Literal["both", "visual", "subtitles"], typer.Option(help="Which evidence to use.")
+        Literal["both", "visual", "subtitles", "speech", "said", "text"],
+        typer.Option(
+            help="Which evidence to use: all; pictures; subtitles; recognised speech; both of these; text in "
+            "pictures."
+        ),
     ] = "both",
     coarse: Annotated[
         bool, typer.Option("--coarse", help="Proposals as they are, without refinement.")
@@ -208,15 +212,23 @@ def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> Non
             _times(m),
             f"{m.score:.3f}",
             files[m.video_id],
-            m.snippet.replace("\n", " "),
+            _words(m),
         ]
         for m in moments
     ]
     if any(moment.snippet for moment in moments):
-        table.add_column("said", overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
+        written = any(moment.snippet_kind == "text" for moment in moments)
+        title = "said or written" if written else "said"
+        table.add_column(title, overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
     else:
         rows = [row[:-1] for row in rows]
     show_table(table, rows)
+
+
+def _words(moment: Moment) -> str:
+    """What is said or written, with its kind unless that is a subtitle."""
+    words = moment.snippet.replace("\n", " ")
+    return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
 
 
 def _times(moment: Moment) -> str:

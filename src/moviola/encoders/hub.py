@@ -17,6 +17,7 @@ from moviola.encoders.checkpoints import (
 )
 from moviola.encoders.clip import FAMILIES, family_of
 from moviola.encoders.conse import NETWORKS, weights_of
+from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentences import MINILM, packaged_folder, read_chain
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 
@@ -31,6 +32,7 @@ FILES = (
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.*",
+    "vocabulary.*",
     "merges.txt",
     "*.model",
     "modules.json",
@@ -40,15 +42,16 @@ FILES = (
 """What a checkpoint needs besides its weights."""
 
 _SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
-_PICKLED = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json")
+# `model.bin` is how CTranslate2 stores a Whisper model; it holds numbers alone.
+_OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json", "model.bin")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A model that can be loaded without a download.
 
-    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text) or ``"sentences"``; ``source`` is
-    ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
+    ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
+    is ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
     """
 
     name: str
@@ -75,6 +78,8 @@ def available_models() -> list[ModelInfo]:
             models.append(ModelInfo(name, "sentences", "hub cache", _size(folder), str(folder)))
         elif _model_type(folder) in FAMILIES:
             models.append(ModelInfo(name, "clip", "hub cache", _size(folder), str(folder)))
+        elif is_whisper(Checkpoint(name, folder, folder.name)):
+            models.append(ModelInfo(name, "speech", "hub cache", _size(folder), str(folder)))
     return models
 
 
@@ -104,7 +109,7 @@ def pull_model(name: str) -> Path:
         _refuse_unusable(Path(hub.snapshot_download(name, allow_patterns=list(FILES))), name)
         folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
         if not any(folder.glob("model*.safetensors")):
-            folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_PICKLED]))
+            folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_OTHERS]))
     except (hub.errors.RepositoryNotFoundError, hub.errors.GatedRepoError) as error:
         raise MissingModel(
             f"{name}: the hub has no such public model; check the spelling ({error})"
@@ -115,7 +120,7 @@ def pull_model(name: str) -> Path:
             f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"
         ) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
-        raise MissingModel(f"{name}: the hub has no PyTorch weights for it; take another model")
+        raise MissingModel(f"{name}: the hub has no weights for it that can be read here; take another model")
     return folder
 
 
@@ -124,7 +129,7 @@ def _refuse_unusable(folder: Path, name: str) -> None:
     checkpoint = Checkpoint(name, folder, folder.name)
     if (folder / "modules.json").is_file():
         read_chain(checkpoint)
-    else:
+    elif not is_whisper(checkpoint):
         family_of(checkpoint)
 
 

@@ -1,4 +1,6 @@
-"""How many threads the BLAS of NumPy may use while a text is encoded: one.
+"""How many threads compute.
+
+The BLAS of NumPy uses one while a text is encoded.
 
 A text tower is a chain of small matrix products. On all cores it is somewhat faster than on one as long as
 nothing else runs; beside other work it is many times slower, because the threads of each product spin while
@@ -7,17 +9,26 @@ takes, whatever else runs.
 
 The number is one of the whole process, so it is lowered when the first text is begun and put back when the
 last one is done, whichever threads of the program these belong to.
+
+Runtimes that have threads of their own (ONNX Runtime, CTranslate2) get :func:`compute_threads`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-__all__ = ["one_blas_thread"]
+__all__ = ["compute_threads", "one_blas_thread"]
+
+
+def compute_threads() -> int:
+    """Threads for a runtime that has its own: ``OMP_NUM_THREADS``, as torch has it, else one per core."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdecimal() and int(wanted) else os.cpu_count() or 1
 
 
 class _Limit:

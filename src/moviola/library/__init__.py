@@ -7,9 +7,10 @@ its features can be trained on.
 
 from __future__ import annotations
 
-from moviola.library.catalogue import Catalogue, CueRow, Job, ShotRow, VideoRow
+from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
-from moviola.library.indexer import Indexer, IngestProgress, IngestReport
+from moviola.library.indexer import Indexer
+from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.source import LibrarySource, export_features, open_features
 from moviola.library.store import LibraryStore
@@ -17,7 +18,25 @@ from moviola.library.unrelated import read_unrelated
 from moviola.library.view import View, Viewer
 
 __all__ = [
-    "Catalogue", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job", "LibrarySource",
-    "LibraryStore", "Problem", "Settings", "ShotRow", "VideoRow", "View", "Viewer", "compact",
-    "export_features", "open_features", "read_unrelated", "repair", "verify",
+    "Catalogue",
+    "CueRow",
+    "Indexer",
+    "IngestProgress",
+    "IngestReport",
+    "Job",
+    "LibrarySource",
+    "LibraryStore",
+    "Problem",
+    "Reading",
+    "Settings",
+    "ShotRow",
+    "VideoRow",
+    "View",
+    "Viewer",
+    "compact",
+    "export_features",
+    "open_features",
+    "read_unrelated",
+    "repair",
+    "verify",
 ]  # fmt: skip

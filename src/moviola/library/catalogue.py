@@ -10,26 +10,24 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-import threading
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
-from weakref import WeakSet
 
-from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
+from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
-from moviola.library.schema import COLUMNS, SCHEMA, SHOTS, VIDEO_TYPES
-from moviola.types import Cue
+from moviola.library.cue_details import details_of, recognised_cue
+from moviola.library.database import REMEDY, Database, named
+from moviola.library.schema import ADDED, COLUMNS, SCHEMA, VIDEO_TYPES
+from moviola.types import CUE_KINDS, Cue, CueKind
 
-__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "ShotRow", "VideoRow"]
+__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
 
 State = Literal["ready", "partial", "refused"]
-
-_REMEDY = "restore a copy or index into a new library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,10 @@ class VideoRow:
 
 @dataclass(frozen=True, slots=True)
 class CueRow:
-    """A cue that matched: the video's row number, the cue's number in the video, its text and BM25 (> 0)."""
+    """A cue that matched: the video's row number, the cue's number in the video, and BM25 (> 0)."""
 
     video: int
     number: int
-    cue: Cue
     score: float
 
 
@@ -75,6 +72,22 @@ class ShotRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A reader has been through a video.
+
+    Attributes:
+        kind: of the cues that it makes.
+        reader, revision: its name, and what changes with its weights.
+        language: that it heard; empty where it heard none.
+    """
+
+    kind: CueKind
+    reader: str
+    revision: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """The newest long piece of work: what, how far, and whether it ended (``running`` may mean killed)."""
 
@@ -85,15 +98,7 @@ class Job:
     started: str
 
 
-class _Connection(sqlite3.Connection):
-    """Closes itself when its thread ends; weak references let :meth:`Catalogue.close` reach all of them."""
-
-    def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it was never opened
-            self.close()
-
-
-class Catalogue:
+class Catalogue(Database):
     """The catalogue of a library that exists, for any number of threads: each has a connection of its own.
 
     Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
@@ -108,65 +113,16 @@ class Catalogue:
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.path = folder / CATALOGUE_FILE
-        if not self.path.is_file():
-            raise LibraryError(f"{self.path}: missing; {_REMEDY}")
-        self._read_only, self._closed = read_only, False
-        self._own = threading.local()
-        self._open: WeakSet[_Connection] = WeakSet()
-        self._opening = threading.Lock()
+        super().__init__(folder / CATALOGUE_FILE, read_only=read_only)
         self._require_schema()
 
     @classmethod
     def create(cls, folder: Path) -> None:
         """Make an empty catalogue; one that is there already, whole or unfinished, keeps its content."""
         path = folder / CATALOGUE_FILE
-        with _named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.executescript(SCHEMA)
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        """The connection of this thread."""
-        db: _Connection | None = getattr(self._own, "db", None)
-        if db is None:
-            with self._opening:
-                if self._closed:
-                    raise LibraryError(f"{self.path}: this library was closed; open it again")
-                db = self._own.db = self._connect()
-                self._open.add(db)
-        return db
-
-    def _connect(self) -> _Connection:
-        if not self._read_only:
-            db = self._connection("rw")
-            db.execute("PRAGMA synchronous = FULL")
-            return db
-        db = self._connection("ro")
-        try:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError as error:
-            db.close()
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-                raise
-            return self._connect_standing_still()
-        return db
-
-    def _connect_standing_still(self) -> _Connection:
-        """On a read-only file system WAL works only for a file that is declared to stand still."""
-        journal = self.path.with_name(self.path.name + "-wal")
-        if journal.exists() and journal.stat().st_size:
-            raise LibraryError(
-                f"{self.path}: changes wait in {journal.name}; open the library once where it can be written"
-            )
-        return self._connection("ro&immutable=1")
-
-    def _connection(self, mode: str) -> _Connection:
-        uri = f"{self.path.resolve().as_uri()}?mode={mode}"
-        # Used by one thread, but closed by whichever closes the library.
-        return sqlite3.connect(
-            uri, uri=True, isolation_level=None, check_same_thread=False, factory=_Connection
-        )
 
     def _require_schema(self) -> None:
         """Refuse a file that lacks a table, a column or a counter."""
@@ -175,32 +131,15 @@ class Catalogue:
         counters = {key for (key,) in self._rows("SELECT key FROM meta")}
         kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
         if "generation" not in counters or not kinds >= {"frames", "cues"}:
-            raise LibraryError(f"{self.path}: damaged catalogue (a counter is missing); {_REMEDY}")
-
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement; what it gives, as a whole, so that no cursor stays open."""
-        with _named(self.path):
-            return self._db.execute(statement, values).fetchall()
-
-    def _insert(self, statement: str, values: Sequence[Any]) -> int:
-        """Insert one row; gives its number."""
-        with _named(self.path):
-            return int(self._db.execute(statement, values).lastrowid or 0)
-
-    def close(self) -> None:
-        """Close the connections of all threads; the object cannot be used afterwards."""
-        with self._opening:
-            self._closed = True
-            for db in list(self._open):
-                db.close()
-        self._own = threading.local()
+            raise LibraryError(f"{self.path}: damaged catalogue (a counter is missing); {REMEDY}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All changes inside happen, or none; ends by moving the generation on."""
         self._rows("BEGIN IMMEDIATE")
         try:
-            self._rows(SHOTS)
+            for table in ADDED.values():
+                self._rows(table)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
             self._rows("COMMIT")
@@ -209,27 +148,10 @@ class Catalogue:
                 self._rows("ROLLBACK")
             raise
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All reads of this thread inside see one state of the catalogue, whatever a writer does."""
-        self._rows("BEGIN")
-        try:
-            yield
-        finally:
-            self._rows("COMMIT")
-
     @property
     def generation(self) -> int:
         """Moves on with every change; a reader that sees another number than before looks again."""
         return int(self._rows("SELECT value FROM meta WHERE key = 'generation'")[0][0])
-
-    def integrity_problem(self) -> str:
-        """What SQLite's own check finds, or an empty string."""
-        try:
-            answer = str(self._db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            return str(error)
-        return "" if answer == "ok" else answer
 
     def videos(self) -> list[VideoRow]:
         """All videos, refused ones too, by video id."""
@@ -250,9 +172,17 @@ class Catalogue:
             raise NotFound(f"{video_id}: no such video in this library{hint}")
         return self._video(found[0])
 
-    def put(self, video: VideoRow, cues: Sequence[Cue], shots: Sequence[ShotRow] = ()) -> VideoRow:
-        """Store a video with its cues and shots in place of what stood under its id or path; gives the new
-        row.
+    def put(
+        self,
+        video: VideoRow,
+        cues: Sequence[Cue],
+        shots: Sequence[ShotRow] = (),
+        readings: Iterable[Reading] = (),
+    ) -> VideoRow:
+        """Store a video with all that is known of it in place of what stood under its id or path.
+
+        Returns:
+            the new row.
         """
         same = "SELECT row FROM videos WHERE video_id = ? OR path = ?"
         for (old,) in self._rows(same, (video.video_id, video.path)):
@@ -262,11 +192,8 @@ class Catalogue:
         row = self._insert(
             f"INSERT INTO videos ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
         )
-        with _named(self.path):
-            self._db.executemany(
-                "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
-                [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
-            )
+        self._put_cues(row, cues)
+        self.set_readings(row, readings)
         self.set_shots(row, shots)
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             if extent is not None:
@@ -296,72 +223,130 @@ class Catalogue:
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
     def drop(self, row: int) -> None:
-        """Forget a video, its cues and its shots."""
-        self._rows("DELETE FROM cues WHERE video = ?", (row,))
-        self._rows("DELETE FROM shots WHERE video = ?", (row,))
+        """Forget a video and all that is known of it."""
+        for table in ("cues", *ADDED):
+            self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
         rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
-        return [self._cue(*row) for row in rows]
+        details: dict[int, tuple[Any, Any]] = {}
+        if self._has("recognised"):
+            stored = self._rows("SELECT number, kind, details FROM recognised WHERE video = ?", (row,))
+            details = {number: (kind, text) for number, kind, text in stored}
+        return [self._cue(*cue, *details.get(number, ())) for number, cue in enumerate(rows)]
+
+    def _put_cues(self, row: int, cues: Sequence[Cue]) -> None:
+        self._insert_all(
+            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
+            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
+        )
+        self._insert_all(
+            "INSERT INTO recognised (video, number, kind, details) VALUES (?, ?, ?, ?)",
+            [
+                (row, number, cue.kind, details_of(cue))
+                for number, cue in enumerate(cues)
+                if cue.kind != "subtitle"
+            ],
+        )
+
+    def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
+        """Store which readers have been through a video; others that have stay."""
+        self._insert_all(
+            "INSERT OR REPLACE INTO readings (video, kind, reader, revision, language) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(row, *astuple(reading)) for reading in readings],
+        )
+
+    def readings(self, row: int) -> dict[CueKind, Reading]:
+        """Which readers have been through a video, by the kind of their cues."""
+        if not self._has("readings"):
+            return {}
+        found = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
+        return {kind: Reading(kind, *rest) for kind, *rest in found}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video in place of those it had."""
         self._rows("DELETE FROM shots WHERE video = ?", (row,))
-        with _named(self.path):
-            self._db.executemany(
-                "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
-                [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)],
-            )
+        self._insert_all(
+            "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
+            [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)],
+        )
 
     def shots(self, row: int) -> list[ShotRow]:
         """The shots of a video in order; none where nobody has looked for them."""
-        if not self._has_shots:
+        if not self._has("shots"):
             return []
         found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
         sound = (
             type(start) is float and 0 <= start < math.inf and type(name) is str for start, name in found
         )
         if not all(sound):
-            raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {_REMEDY}")
+            raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
         return [ShotRow(*shot) for shot in found]
 
     def videos_with_shots(self) -> set[int]:
         """Row numbers of the videos in which shots were looked for."""
-        return (
-            {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")} if self._has_shots else set()
+        if not self._has("shots"):
+            return set()
+        return {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")}
+
+    def _has(self, table: str) -> bool:
+        """Whether a later table is there: not in a library that was built before and is unchanged."""
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
+
+    def cue_counts(self) -> dict[CueKind, int]:
+        """Number of cues in the library by kind."""
+        counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
+        if self._has("recognised"):
+            counts |= dict(self._rows("SELECT kind, count(*) FROM recognised GROUP BY kind"))
+        total = int(self._rows("SELECT count(*) FROM cues")[0][0])
+        return counts | {"subtitle": total - sum(counts.values())}
+
+    def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
+        """Row numbers of videos and numbers of cues therein, of all cues of some kinds but subtitles."""
+        if not self._has("recognised"):
+            return []
+        return self._rows(
+            f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})", (json.dumps([*kinds]),)
         )
-
-    @property
-    def _has_shots(self) -> bool:
-        """Whether the table is there: not in a library that was built before and has not changed since."""
-        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'shots'"))
-
-    def cue_count(self) -> int:
-        """Number of cues in the library."""
-        return int(self._rows("SELECT count(*) FROM cues")[0][0])
 
     def match_cues(
-        self, words: Sequence[str], limit: int, videos: Collection[int] | None = None
+        self,
+        words: Sequence[str],
+        limit: int,
+        videos: Collection[int] | None = None,
+        kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[CueRow]:
-        """Cues with any of the words (stemmed), best BM25 first; of some videos (row numbers) or all."""
-        if not words:
+        """Cues that hold any of the words (stemmed), best BM25 first.
+
+        Args:
+            words: of the query.
+            limit: at most so many cues.
+            videos: row numbers of the videos to look into; None for all.
+            kinds: which cues to look at.
+        """
+        recognised = self._has("recognised")
+        if not words or not (recognised or "subtitle" in kinds):
             return []
-        within = "" if videos is None else " AND video IN (SELECT value FROM json_each(?))"
-        chosen = () if videos is None else (json.dumps(sorted(videos)),)
-        expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+        conditions, values = ["cues MATCH ?"], [_expression(words)]
+        if videos is not None:
+            conditions.append(f"video IN ({_MEMBERS})")
+            values.append(json.dumps(sorted(videos)))
+        if recognised and set(kinds) < set(CUE_KINDS):
+            conditions.append(f"{_KIND} IN ({_MEMBERS})")
+            values.append(json.dumps([*kinds]))
         rows = self._rows(
-            f"SELECT video, number, start, stop, text, -bm25(cues) FROM cues WHERE cues MATCH ?{within} "
+            f"SELECT video, number, -bm25(cues) FROM cues WHERE {' AND '.join(conditions)} "
             "ORDER BY bm25(cues), video, number LIMIT ?",
-            (expression, *chosen, limit),
+            (*values, limit),
         )
-        return [CueRow(video, n, self._cue(*cue), score) for video, n, *cue, score in rows]
+        return [CueRow(*row) for row in rows]
 
     def cues_with(self, word: str) -> int:
         """In how many cues a word (stemmed) stands."""
-        expression = '"' + word.replace('"', '""') + '"'
-        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (expression,))[0][0])
+        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression([word]),))[0][0])
 
     def begin_job(self, kind: str, total: int) -> int:
         """Note that long work begins; it stays ``running`` if the process is killed."""
@@ -380,10 +365,17 @@ class Catalogue:
         rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
         return Job(*rows[0]) if rows else None
 
-    def _cue(self, start: Any, stop: Any, text: Any) -> Cue:
-        if not (isinstance(start, float | int) and isinstance(stop, float | int) and isinstance(text, str)):
-            raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {_REMEDY}")
-        return Cue(start, stop, text)
+    def _cue(self, start: Any, stop: Any, text: Any, kind: Any = "subtitle", details: Any = None) -> Cue:
+        try:
+            if not (
+                isinstance(start, float | int) and isinstance(stop, float | int) and isinstance(text, str)
+            ):
+                raise TypeError(start)
+            if details is None:
+                return Cue(start, stop, text)
+            return recognised_cue(start, stop, text, kind, details)
+        except (ValueError, TypeError, KeyError) as error:
+            raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
 
     def _video(self, row: Sequence[Any]) -> VideoRow:
         """A row of ``videos`` as a value; SQLite itself does not mind what type a damaged column has."""
@@ -393,33 +385,24 @@ class Catalogue:
             for extent in extents
         )
         if not (sound and 0 <= row[9] < math.inf):
-            raise LibraryError(f"{self.path}: damaged catalogue (video {row[0]!r}); {_REMEDY}")
+            raise LibraryError(f"{self.path}: damaged catalogue (video {row[0]!r}); {REMEDY}")
         return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
 
 
 _SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
 
 
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Complaints of SQLite as errors that name the file and the remedy."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise InvalidValue(f"{error.object!r}: no Unicode text; give the file another name") from error
-    except sqlite3.ProgrammingError:
-        raise  # a defect of ours, not of the file
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text
-        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the number tells finer kinds apart
-        if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise LibraryLocked(f"{path}: another process is writing; try again when it has ended") from error
-        if kind == sqlite3.SQLITE_FULL:
-            raise LibraryError(f"{path}: the disk is full; free some space and try again") from error
-        if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-            raise LibraryError(
-                f"{path}: {error}; the library's folder must be readable, and writable to change anything"
-            ) from error
-        raise LibraryError(f"{path}: damaged catalogue ({error}); {_REMEDY}") from error
+# Members of a JSON list that is a parameter, and the kind of a row of ``cues``.
+_MEMBERS = "SELECT value FROM json_each(?)"
+_KIND = (
+    "coalesce((SELECT kind FROM recognised AS r WHERE r.video = cues.video AND r.number = cues.number), "
+    "'subtitle')"
+)
+
+
+def _expression(words: Sequence[str]) -> str:
+    """A full-text query for any of the words."""
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
 def _extent_columns(kind: str, extent: Extent | None) -> dict[str, int | None]:

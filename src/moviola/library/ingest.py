@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError, printable
+from moviola.library.ahead import ahead
 from moviola.library.catalogue import ShotRow
 from moviola.library.scan import FoundFile
 from moviola.media import (
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Encoded", "FrameEncoder", "Refused", "encode_videos", "find_shots", "read_cues"]
 
 _BATCH = 32
-# Decoded batches that may wait for the encoder: enough to keep it busy, a few MB of pictures.
-_AHEAD = 4
 
 
 class FrameEncoder(Protocol):
@@ -107,7 +104,7 @@ def encode_videos(
         for file in files:
             yield _probed(file)
         return
-    with closing(_ahead(_decode(files, encoder.frame_size, rate))) as steps:
+    with closing(ahead(_decode(files, encoder.frame_size, rate))) as steps:
         opened: _Opened | None = None
         batches: list[NDArray[np.float32]] = []
         for step in steps:
@@ -188,45 +185,6 @@ def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> lis
     with sample_frames(path, rate=rate, size=size) as stream:
         samples = np.concatenate([shrunk(images) for images in _batches(stream)])
     return _shots(path, samples, rate, duration)
-
-
-def _ahead(steps: Iterator[_Step]) -> Generator[_Step, None, None]:
-    """Run an iterator in a thread, a few steps ahead; closing this generator ends the thread."""
-    queue: Queue[_Step | BaseException | None] = Queue(_AHEAD)
-    stop = threading.Event()
-
-    def put(item: _Step | BaseException | None) -> None:
-        while not stop.is_set():
-            try:
-                queue.put(item, timeout=0.1)
-                return
-            except Full:
-                continue
-
-    def work() -> None:
-        try:
-            for step in steps:
-                put(step)
-                if stop.is_set():
-                    return
-            put(None)
-        except BaseException as error:  # handed to the reader, who raises it
-            put(error)
-
-    thread = threading.Thread(target=work, name="decode-ahead", daemon=True)
-    thread.start()
-    try:
-        while (item := queue.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stop.set()
-        while thread.is_alive():
-            try:
-                queue.get_nowait()
-            except Empty:
-                thread.join(timeout=0.05)
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:

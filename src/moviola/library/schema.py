@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "SCHEMA", "SHOTS", "VIDEO_TYPES"]
+__all__ = ["ADDED", "COLUMNS", "SCHEMA", "VIDEO_TYPES"]
 
-SHOTS = """
+ADDED = {
+    "shots": """
 CREATE TABLE IF NOT EXISTS shots (
     video INTEGER NOT NULL, number INTEGER NOT NULL, start REAL NOT NULL, opening TEXT NOT NULL,
     PRIMARY KEY (video, number)
 ) WITHOUT ROWID
-"""
-"""What came later: a library that was built before has it from its next change on."""
+""",
+    "readings": """
+CREATE TABLE IF NOT EXISTS readings (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, reader TEXT NOT NULL, revision TEXT NOT NULL,
+    language TEXT NOT NULL,
+    PRIMARY KEY (video, kind)
+) WITHOUT ROWID
+""",
+    # Of cues that were recognised; a cue without a row here is a subtitle.
+    "recognised": """
+CREATE TABLE IF NOT EXISTS recognised (
+    video INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, details TEXT NOT NULL,
+    PRIMARY KEY (video, number)
+) WITHOUT ROWID
+""",
+}
+"""Tables that came later: a library that was built before has them from its next change on."""
 
 SCHEMA = f"""
-{SHOTS};
+{";".join(ADDED.values())};
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 INSERT OR IGNORE INTO meta VALUES ('generation', 0);
 CREATE TABLE IF NOT EXISTS feature_ends (

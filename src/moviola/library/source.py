@@ -53,7 +53,7 @@ class LibrarySource:
         # Models come and go during training; what they make of videos is not for the library to keep.
         videos = self._store.searchable()
         features = self._store.features_of([videos[row] for row in sorted(videos)]).with_fresh_cache()
-        return features if self._store.catalogue.cue_count() else features.without_subtitles()
+        return features if self._store.has_said() else features.without_subtitles()
 
     @property
     def facts(self) -> SourceFacts:

@@ -170,6 +170,11 @@ class LibraryStore:
     def _shot_starts(self, row: int) -> NDArray[np.float64]:
         return np.array([shot.start for shot in self.catalogue.shots(row)], dtype=np.float64)
 
+    def has_said(self) -> bool:
+        """Whether there are cues of what is said: subtitles or recognised speech."""
+        counts = self.catalogue.cue_counts()
+        return counts["subtitle"] + counts["speech"] > 0
+
     def cue_vectors(self, video: VideoRow) -> NDArray[np.float32]:
         """Sentence embeddings of a video's cues, (n, d) float32, L2-normalised."""
         if video.cues is None:
@@ -179,8 +184,8 @@ class LibraryStore:
     def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
         """What is said during each frame of a video, (n, d) float16, one row per frame.
 
-        The mean of the normalised sentence vectors of the cues that touch the frame's time; zeros where
-        nobody speaks.
+        The mean of the normalised sentence vectors of the subtitles, or recognised speech, that touch the
+        frame's time; zeros where nobody speaks.
         """
         assert video.frames is not None
         rate = self.settings.frame_rate
@@ -188,6 +193,8 @@ class LibraryStore:
         spoken = np.zeros((len(total), 1), np.float32)
         cues = self.catalogue.cues(video.row) if video.cues is not None else []
         for cue, vector in zip(cues, self.cue_vectors(video), strict=True):
+            if cue.kind == "text":
+                continue
             first = int(cue.start * rate)
             during = slice(first, max(int(np.ceil(cue.end * rate)), first + 1))
             total[during] += vector

@@ -5,11 +5,19 @@ from __future__ import annotations
 from moviola.media.contact_sheet import SheetCell, contact_sheet
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
-from moviola.media.frames import FrameStream, SampledFrame, sample_frames
+from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import find_transitions, shrunk
+from moviola.media.sound import read_sound
 from moviola.media.stills import frame_at, read_picture
-from moviola.media.subtitles import SUBTITLE_SUFFIXES, Subtitles, embedded_subtitles, read_subtitles, sidecars
+from moviola.media.subtitles import (
+    SUBTITLE_SUFFIXES,
+    Subtitles,
+    embedded_subtitles,
+    read_subtitles,
+    sidecars,
+    write_subtitles,
+)
 from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
@@ -31,11 +39,14 @@ __all__ = [
     "frame_at",
     "probe",
     "read_picture",
+    "read_sound",
     "read_subtitles",
     "regular_file",
     "sample_frames",
+    "sample_stills",
     "shrunk",
     "sidecars",
     "walk_files",
+    "write_subtitles",
     "write_video",
 ]

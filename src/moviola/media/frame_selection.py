@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Self
 
 from av.packet import Packet
@@ -103,6 +104,19 @@ class Moments(Grid):
     """
 
     chosen: tuple[int, ...] = ()
+
+    @classmethod
+    def at(cls, times: Iterable[float]) -> Self:
+        """Moments in seconds from a stream's zero, to the nearest millisecond.
+
+        Raises:
+            InvalidValue: none; or a time is negative, not finite, or not after the one before.
+        """
+        step = Fraction(1, 1000)
+        chosen = tuple(round(Grid.single(time).first / step) for time in times)
+        if not chosen or any(later <= earlier for earlier, later in pairwise(chosen)):
+            raise InvalidValue(f"{len(chosen)} times: give one or more, each after the one before")
+        return cls(Fraction(0), step, len(chosen), chosen)
 
     def exact(self, k: int) -> Fraction:
         """Moment k in seconds from zero; past the last one, that."""

@@ -1,25 +1,30 @@
-"""Frames of a video at a fixed rate, fitted to an encoder's input size."""
+"""Frames of a video at a fixed rate, fitted to an encoder's input size; or at chosen times, to be read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
+from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
-from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
-from moviola.media.picture import InputScaler, pixel_aspect
+from moviola.media.frame_selection import CannotPrune, Grid, Moments, Picture, every_picture, needed_pictures
+from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames"]
+__all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sample_stills"]
+
+Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
 LONGEST_VIDEO = 48 * 3600
 """Seconds of the longest video that is sampled.
@@ -34,7 +39,7 @@ class SampledFrame:
     """The frame on screen at ``time``.
 
     Attributes:
-        time: seconds from the video's zero, ``k / rate``.
+        time: seconds from the video's zero.
         shown_since: presentation time stamp of the frame, seconds from the video's zero; at most ``time``,
             except where the file begins with pictures that do not decode.
         image: (height, width, 3) uint8 RGB; not to be written to, since it may be given out again.
@@ -67,19 +72,41 @@ def sample_frames(
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
-    return FrameStream(path, grid=Grid.regular(rate), size=size)
+    return FrameStream(path, grid=Grid.regular(rate), scaler=partial(InputScaler, size))
+
+
+def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
+    """The frame on screen at each of some moments, decoding only what these need; the last one where a time
+    is past the end.
+
+    Args:
+        path: a video file.
+        times: seconds from the video's zero, rising; at least one.
+        longest_side: pixels of the longer side of a still, which keeps the displayed aspect ratio; smaller
+            pictures are not enlarged.
+
+    Returns:
+        an iterator, to be used as a context manager, of one frame per time.
+
+    Raises:
+        UnreadableMedia, NoVideoStream: as of :func:`sample_frames`.
+        InvalidValue: times that do not rise, or none; a side below 1.
+    """
+    if longest_side < 1:
+        raise InvalidValue(f"longest side {longest_side}: give pixels, at least 1")
+    return FrameStream(path, grid=Moments.at(times), scaler=partial(SideScaler, longest_side))
 
 
 class FrameStream:
-    """Frames of a video at a fixed rate: an iterator and a context manager.
+    """Frames of a video at moments of its time: an iterator and a context manager.
 
     The attributes grow while frames are read and are exact after the last one.
     """
 
-    def __init__(self, path: Path, *, grid: Grid, size: FrameSize) -> None:
+    def __init__(self, path: Path, *, grid: Grid, scaler: Callable[[Fraction], Scaler]) -> None:
         self._path = Path(path)
         self._grid = grid
-        self._size = size
+        self._scaler = scaler
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -133,7 +160,7 @@ class FrameStream:
         return Source(*self._files.enter_context(open_video(self._path)))
 
     def _run(self) -> Iterator[SampledFrame]:
-        scale: InputScaler | None = None
+        scale: Scaler | None = None
         last: Picture | None = None
         for k, picture in self._pictures():
             time = self._grid.time(k)
@@ -142,7 +169,7 @@ class FrameStream:
                     self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"
                 )
             if last is None or picture.since != last.since:
-                scale = scale or InputScaler(self._size, pixel_aspect(self._source.stream))
+                scale = scale or self._scaler(pixel_aspect(self._source.stream))
                 try:
                     image = scale(picture.frame)
                 except DAMAGE as error:

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.types import FrameSize
 
-__all__ = ["DisplayScaler", "InputScaler", "Orientation", "WidthScaler", "displayed_size", "pixel_aspect"]
+__all__ = [
+    "DisplayScaler",
+    "InputScaler",
+    "Orientation",
+    "SideScaler",
+    "WidthScaler",
+    "displayed_size",
+    "pixel_aspect",
+]
 
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
@@ -164,6 +172,24 @@ class WidthScaler:
         shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
         height = max(1, round(self._width * shown_height / shown_width))
         return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
+
+
+class SideScaler:
+    """Scales pictures of a stream down to a longest displayed side; smaller ones keep their size."""
+
+    def __init__(self, longest: int, aspect: Fraction) -> None:
+        self._longest = longest
+        self._aspect = aspect
+        self._orientations = _Orientations()
+        self._scaler = _Scaler(Interpolation.BICUBIC)
+
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
+        orientation = self._orientations.of(frame)
+        sides = displayed_size(frame, orientation, self._aspect)
+        share = min(1.0, self._longest / max(sides))
+        width, height = (max(1, round(side * share)) for side in sides)
+        return np.ascontiguousarray(self._scaler.scale(frame, orientation, width, height))
 
 
 class DisplayScaler:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from moviola.media.frame_selection import Moments
 from moviola.media.frames import FrameStream
+from moviola.media.picture import InputScaler
 from moviola.media.transitions import LONGEST_DISSOLVE, Slope, Transition, joined_fades, transitions
 from moviola.types import FrameSize
 
@@ -122,7 +124,7 @@ def _pictures(
     times: list[float] = []
     images: list[NDArray[np.uint8]] = []
     piece = 0
-    with FrameStream(path, grid=moments, size=_TINY) as stream:
+    with FrameStream(path, grid=moments, scaler=partial(InputScaler, _TINY)) as stream:
         for frame in stream:
             while frame.time > ends[piece]:
                 yield np.array(times), np.stack(images)

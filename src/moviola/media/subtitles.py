@@ -13,12 +13,20 @@ from av.packet import Packet
 from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import InvalidValue, UnreadableMedia
+from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
 from moviola.types import Cue
 
-__all__ = ["SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitles", "sidecars"]
+__all__ = [
+    "SUBTITLE_SUFFIXES",
+    "Subtitles",
+    "embedded_subtitles",
+    "read_subtitles",
+    "sidecars",
+    "write_subtitles",
+]
 
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""
@@ -86,6 +94,27 @@ def read_subtitles(path: Path) -> Subtitles:
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
     return subtitles
+
+
+def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
+    """Write cues as a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
+
+    Args:
+        path: the file; it appears whole or not at all.
+        cues: in any order; times are rounded to what the format holds.
+
+    Raises:
+        InvalidValue: another suffix, or a place that cannot be written.
+    """
+    if path.suffix.lower() not in SUBTITLE_SUFFIXES:
+        raise InvalidValue(f"{path}: no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+    file = pysubs2.SSAFile()
+    for cue in sorted(cues, key=lambda cue: (cue.start, cue.end)):
+        event = pysubs2.SSAEvent(start=round(cue.start * 1000), end=round(cue.end * 1000))
+        event.plaintext = cue.text.replace("{", "(").replace("}", ")")  # braces would hold commands
+        file.append(event)
+    with draft_of(path) as draft:
+        draft.write_text(file.to_string(path.suffix.lower()[1:]), encoding="utf-8")
 
 
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:

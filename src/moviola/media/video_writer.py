@@ -1,4 +1,4 @@
-"""Writing frames as an H.264 MP4, the same bytes for the same frames."""
+"""Writing frames, sound and text as an MP4, the same bytes for the same frames."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import av
 import av.container
 import numpy as np
+from av.audio.frame import AudioFrame
 from av.subtitles.subtitle import SubtitleSet
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
@@ -44,6 +45,8 @@ def write_video(
     crf: int = 20,
     keyframe_every: float = 2.0,
     subtitles: Sequence[Cue] | None = None,
+    sound: NDArray[np.float32] | None = None,
+    sound_rate: int = 48_000,
 ) -> None:
     """Write frames as an MP4 that browsers play: H.264, 4:2:0, the index in front.
 
@@ -56,6 +59,8 @@ def write_video(
         crf: quality of x264, 0 (lossless) to 51; smaller is better and bigger.
         keyframe_every: seconds between two key frames, at most.
         subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
+        sound: samples (n,) in [-1, 1], mono, from the first frame on; None for a film without.
+        sound_rate: samples a second.
 
     Raises:
         InvalidValue: no frames, odd sides, frames of several sizes, a rate out of range, or a place that
@@ -82,6 +87,8 @@ def write_video(
         stream.codec_context.options = options
         if subtitles:
             _write_cues(container, subtitles)
+        if sound is not None:
+            _write_sound(container, sound, sound_rate)
         reformatter = VideoReformatter()
         for number, image in enumerate(chain([first], remaining)):
             if image.shape != first.shape or image.dtype != np.uint8:
@@ -112,3 +119,14 @@ def _write_cues(container: av.container.OutputContainer, cues: Sequence[Cue]) ->
         packet = track.codec_context.encode_subtitle(subtitle)
         packet.stream, packet.time_base = track, Fraction(1, 1000)
         container.mux(packet)
+
+
+def _write_sound(container: av.container.OutputContainer, samples: NDArray[np.float32], rate: int) -> None:
+    """A track of AAC."""
+    track = container.add_stream("aac", rate=rate, layout="mono")
+    for first in range(0, len(samples), rate):
+        piece = np.ascontiguousarray(samples[first : first + rate], dtype=np.float32)
+        frame = AudioFrame.from_ndarray(piece[np.newaxis], format="fltp", layout="mono")
+        frame.sample_rate, frame.pts, frame.time_base = rate, first, Fraction(1, rate)
+        container.mux(track.encode(frame))
+    container.mux(track.encode(None))

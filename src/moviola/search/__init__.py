@@ -22,9 +22,9 @@ from moviola.search.queries import (
     WeightedSum,
     Without,
 )
-from moviola.search.searcher import Evidence, Searcher
+from moviola.search.searcher import KINDS, Evidence, Searcher
 
 __all__ = [
-    "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery", "SearchResult",
-    "Searcher", "Steps", "Text", "WeightedSum", "Without",
+    "KINDS", "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery",
+    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
 ]  # fmt: skip

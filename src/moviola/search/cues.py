@@ -1,11 +1,12 @@
-"""Moments found by what is said: cues whose words match (BM25), or whose meaning is close."""
+"""Moments found by what is said or written: cues whose words match (BM25), or whose meaning is close."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
 from itertools import groupby
 from threading import Lock
 
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 from moviola.library import LibraryStore, VideoRow, View
 from moviola.retrieval import Chance
-from moviola.retrieval.segments import normalised, unpack_ids
+from moviola.retrieval.segments import normalised, segment_ids, unpack_ids
 from moviola.search.found import Found
-from moviola.types import Cue, Span
+from moviola.search.fusion import fused
+from moviola.types import CUE_KINDS, Cue, CueKind, Span
 
 __all__ = ["CueSearch"]
 
@@ -35,56 +37,78 @@ Evidence = Iterable[tuple[tuple[int, int], float]]
 
 
 class CueSearch:
-    """Search in the subtitles of a library. Safe for threads."""
+    """Search in the cues of a library: subtitles, speech, text in the picture. Safe for threads."""
 
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
         self._lock = Lock()
         self._background: tuple[int, NDArray[np.float32]] | None = None
 
-    def moments(self, view: View, text: str, rows: set[int] | None) -> list[Found]:
-        """Moments in which what is said matches a text, in no order.
+    def moments(
+        self, view: View, text: str, rows: set[int] | None, kinds: Collection[CueKind] = CUE_KINDS
+    ) -> list[Found]:
+        """Moments in which what is said or written matches a text, in no order.
+
+        Cues of one kind with short pauses between them are one moment; moments of several kinds at the same
+        time support each other.
 
         Args:
             view: of the library.
             text: the query.
             rows: row numbers of the videos to look into; None for all.
+            kinds: which cues to look at.
         """
         evidence: dict[tuple[int, int], float] = defaultdict(float)
-        for (row, number), score in (*self._by_words(text, rows), *self._by_meaning(view, text, rows)):
+        matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, text, rows, kinds))
+        for (row, number), score in matches:
             if score >= _CHANCE and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
-        found: list[Found] = []
-        for row, matches in groupby(sorted(evidence), key=lambda piece: piece[0]):
+        found: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
+        for row, places in groupby(sorted(evidence), key=lambda piece: piece[0]):
             cues = self._store.catalogue.cues(row)
-            found += _joined(row, [(cues[n], evidence[row, n]) for _, n in matches], view.videos[row])
-        return found
+            scored = [(cues[number], evidence[row, number]) for _, number in places]
+            for kind in found:
+                same = [match for match in scored if match[0].kind == kind]
+                found[kind] += _joined(row, same, view.videos[row])
+        return reduce(fused, found.values(), [])
 
-    def _by_words(self, text: str, rows: set[int] | None) -> Evidence:
+    def _by_words(self, text: str, rows: set[int] | None, kinds: Collection[CueKind]) -> Evidence:
         """Share of the query's weight (idf) that a cue covers; BM25 of an average cue with all words is 1."""
         catalogue = self._store.catalogue
         words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
-        total, weight = catalogue.cue_count(), 0.0
+        total, weight = sum(catalogue.cue_counts().values()), 0.0
         for word in words:
             holding = catalogue.cues_with(word)
             weight += max(math.log((total - holding + 0.5) / (holding + 0.5)), 1e-6)
-        for match in catalogue.match_cues(words, _CUES, rows):
+        for match in catalogue.match_cues(words, _CUES, rows, kinds):
             yield (match.video, match.number), _WORDS_CEILING * min(1.0, match.score / weight)
 
-    def _by_meaning(self, view: View, text: str, rows: set[int] | None) -> Evidence:
+    def _by_meaning(
+        self, view: View, text: str, rows: set[int] | None, kinds: Collection[CueKind]
+    ) -> Evidence:
         sentences = self._store.encoders.sentences
         if sentences is None or view.cues is None or len(view.cues) == 0:
             return
         query = normalised(sentences.encode_text([text]))
-        allowed = None
-        if rows is not None:
-            ids = view.cues.ids()
-            allowed = ids[np.isin(unpack_ids(ids)[0], list(rows))]
-        scores, pieces = view.cues.search(query, _CUES, allowed=allowed)
+        scores, pieces = view.cues.search(query, _CUES, allowed=self._allowed(view.cues.ids(), rows, kinds))
         chance = Chance.of(self._random_cues(view) @ query[0], len(view.cues))
         found, numbers = unpack_ids(pieces[0])
         columns = (found.tolist(), numbers.tolist(), chance.scores(scores[0]).tolist())
         yield from (((row, number), score) for row, number, score in zip(*columns, strict=True))
+
+    def _allowed(
+        self, ids: NDArray[np.int64], rows: set[int] | None, kinds: Collection[CueKind]
+    ) -> NDArray[np.int64] | None:
+        """Those ids of the index that are to be searched; None for all."""
+        wanted = np.ones(len(ids), bool)
+        if rows is not None:
+            wanted &= np.isin(unpack_ids(ids)[0], list(rows))
+        if others := set(CUE_KINDS) - set(kinds):
+            said = "subtitle" in kinds
+            pieces = self._store.catalogue.recognised_cues(others if said else set(kinds))
+            videos, numbers = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
+            wanted &= np.isin(ids, segment_ids(videos, numbers), invert=said)
+        return None if wanted.all() else ids[wanted]
 
     def _random_cues(self, view: View) -> NDArray[np.float32]:
         """Cues of some videos, (m, d): the same ones for every query on one state of a library."""
@@ -99,7 +123,7 @@ class CueSearch:
 
 
 def _joined(row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow) -> list[Found]:
-    """Matching cues of one video as moments: those with short pauses between them are one."""
+    """Matching cues of one kind in one video as moments: those with short pauses between are one."""
     groups: list[list[tuple[Cue, float]]] = []
     for cue, score in sorted(matches, key=lambda match: match[0].start):
         if cue.start >= video.duration:
@@ -112,5 +136,6 @@ def _joined(row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow) -> 
     for group in groups:
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
         best = max(group, key=lambda match: match[1])
-        found.append(Found(row, span, best[1], "subtitle", best[0].text))
+        cue = best[0]
+        found.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind))
     return found

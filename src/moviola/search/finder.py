@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -48,7 +48,7 @@ from moviola.search.queries import (
     Without,
 )
 from moviola.search.sequences import chains
-from moviola.types import Span
+from moviola.types import CueKind, Span
 
 __all__ = ["Finder"]
 
@@ -65,7 +65,8 @@ class Finder:
         view: its state.
         texts: the stages for texts; None: pictures are not looked at.
         vectors: the stages for what has no tokens; None likewise.
-        cues: what is said; None: not looked at.
+        cues: what is said and written.
+        kinds: which cues to look at; none of them where only pictures count.
         filter: where to look.
     """
 
@@ -73,7 +74,8 @@ class Finder:
     view: View
     texts: Retrieval | None
     vectors: Retrieval | None
-    cues: CueSearch | None
+    cues: CueSearch
+    kinds: Collection[CueKind]
     filter: Filter
 
     # -- where ---------------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ class Finder:
 
     def said(self, query: Simple, rows: set[int] | None) -> list[Found]:
         """Moments in which something of a query is said, by its share of the weight."""
-        if self.cues is None:
+        if not self.kinds:
             return []
         terms = query.terms if isinstance(query, WeightedSum) else ((query, 1.0),)
         total = sum(weight for _, weight in terms)
@@ -148,7 +150,7 @@ class Finder:
             replace(found, score=found.score * weight / total)
             for term, weight in terms
             if isinstance(term, Text)
-            for found in self.there(self.cues.moments(self.view, term.text, rows))
+            for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds))
         ]
 
     # -- one thing to look for -----------------------------------------------------------------------------

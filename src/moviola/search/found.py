@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from moviola.types import Moment, Span
+from moviola.types import CueKind, Moment, Span
 
 __all__ = ["Found", "SearchResult"]
 
@@ -18,10 +19,11 @@ class Found:
         row: row number of its video in the catalogue.
         span: its time.
         score: in [0, 1].
-        source: which evidence found it: ``"visual"``, ``"subtitle"`` or ``"both"``.
-        snippet: what is said, where that is why.
+        source: which evidence found it: ``"visual"``, the kind of a cue, or ``"both"`` for several.
+        snippet: what is said or written, where that is why.
         match: the matching score behind ``score``, which decides where that saturates.
         steps: those of a sequence, in order.
+        snippet_kind: of the cue that says it; empty without a snippet.
     """
 
     row: int
@@ -31,12 +33,13 @@ class Found:
     snippet: str = ""
     match: float = 0.0
     steps: tuple[Found, ...] = ()
+    snippet_kind: CueKind | Literal[""] = ""
 
     def moment(self, video_id: str, rank: int) -> Moment:
         """Ranked."""
         steps = tuple(step.moment(video_id, rank) for step in self.steps)
-        start, end = self.span.start, self.span.end
-        return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps)
+        start, end, kind = self.span.start, self.span.end, self.snippet_kind
+        return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps, kind)
 
 
 class SearchResult(list[Moment]):

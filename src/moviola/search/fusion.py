@@ -1,9 +1,10 @@
-"""Moments found by pictures and by what is said become one ranked answer."""
+"""Moments found by pictures, by what is said and by what is written become one ranked answer."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from moviola.search.found import Found
 from moviola.types import Moment
@@ -11,12 +12,16 @@ from moviola.types import Moment
 __all__ = ["fused", "ranked"]
 
 
-def fused(visual: Sequence[Found], said: Sequence[Found]) -> list[Found]:
-    """What is said during a moment that is seen adds to it; the stronger evidence keeps its span.
+def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
+    """What is said during a moment that is shown adds to it; the stronger evidence keeps its span.
 
-    Evidence of both kinds for the same moment combines as 1 - (1 - visual) (1 - said).
+    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said).
+
+    Args:
+        shown: found by pictures, or by cues of other kinds; of one kind, since these are not joined.
+        said: found by cues of one kind.
     """
-    moments = list(visual)
+    moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)
     for place, moment in enumerate(moments):
         by_row[moment.row].append(place)
@@ -28,10 +33,17 @@ def fused(visual: Sequence[Found], said: Sequence[Found]) -> list[Found]:
             moments.append(spoken)
             continue
         place = max(together, key=lambda place: moments[place].score)
-        shown = moments[place]
-        score = 1 - (1 - shown.score) * (1 - spoken.score)
-        span = shown.span if shown.score >= spoken.score else spoken.span
-        moments[place] = Found(spoken.row, span, score, "both", spoken.snippet, shown.match)
+        other = moments[place]
+        stronger = other if other.score >= spoken.score else spoken
+        quoted = stronger if stronger.snippet else spoken
+        moments[place] = replace(
+            other,
+            span=stronger.span,
+            score=1 - (1 - other.score) * (1 - spoken.score),
+            source="both",
+            snippet=quoted.snippet,
+            snippet_kind=quoted.snippet_kind,
+        )
     return moments
 
 

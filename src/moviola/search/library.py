@@ -128,10 +128,12 @@ class Library:
         self,
         *sources: str | PathLike[str],
         prune: bool = False,
+        ocr: bool | None = None,
+        speech: str | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
-        return self._indexer.index(*sources, prune=prune, progress=progress)
+        return self._indexer.index(*sources, prune=prune, ocr=ocr, speech=speech, progress=progress)
 
     def remove(self, video_ids: Iterable[str]) -> list[str]:
         """Take videos out, all or none; see :meth:`moviola.library.Indexer.remove`."""
@@ -200,7 +202,9 @@ class Library:
                 up to 12,800 segments are retrieved to find ``top_k``.
             min_score: leave out what scores less, in [0, 1]. With a calibrated refiner that is the least
                 probability of being right, otherwise see :mod:`moviola.retrieval.calibration`.
-            by: which evidence to use; ``"both"`` is what the library has.
+            by: which evidence to use; ``"both"`` is all that the library has, ``"visual"`` its pictures,
+                ``"subtitles"``, ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues,
+                ``"said"`` subtitles and speech.
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
         Returns:

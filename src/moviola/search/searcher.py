@@ -16,11 +16,29 @@ from moviola.search.finder import Finder
 from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import fused, ranked
 from moviola.search.queries import SearchQuery, Text, as_query, texts_of
-from moviola.types import Query
+from moviola.types import CUE_KINDS, CueKind, Query
 
 __all__ = ["Evidence", "Searcher"]
 
-Evidence = Literal["both", "visual", "subtitles"]
+Evidence = Literal["both", "visual", "subtitles", "speech", "said", "text"]
+
+KINDS: dict[Evidence, tuple[CueKind, ...]] = {
+    "both": CUE_KINDS,
+    "visual": (),
+    "subtitles": ("subtitle",),
+    "speech": ("speech",),
+    "said": ("subtitle", "speech"),
+    "text": ("text",),
+}
+"""Which cues each evidence looks at."""
+
+# What to do about a library that has no cue of the kinds asked for.
+_LACKING: dict[Evidence, str] = {
+    "subtitles": "holds no subtitles; search it by pictures",
+    "speech": "holds no recognised speech; `moviola index --speech NAME` reads it, or search by pictures",
+    "said": "holds no subtitles and no recognised speech; `moviola index --speech NAME` reads it",
+    "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
+}
 
 EVERYTHING = Filter()
 """Refuses nothing."""
@@ -95,19 +113,22 @@ class Searcher:
     # -- candidates ----------------------------------------------------------------------------------------
 
     def _finder(self, view: View, by: Evidence, refine: bool, filter: Filter) -> Finder:
-        visual, said = self._evidence(by)
+        visual, kinds = self._evidence(by)
         texts, vectors = self._stages(view, refine) if visual else (None, None)
-        return Finder(self._store, view, texts, vectors, self._cues if said else None, filter)
+        return Finder(self._store, view, texts, vectors, self._cues, kinds, filter)
 
-    def _evidence(self, by: Evidence) -> tuple[bool, bool]:
-        """Whether to use pictures and subtitles."""
-        store = self._store
-        has_visual, has_said = bool(store.settings.encoder), store.catalogue.cue_count() > 0
+    def _evidence(self, by: Evidence) -> tuple[bool, tuple[CueKind, ...]]:
+        """Whether to use pictures, and which cues."""
+        if by not in KINDS:
+            raise InvalidValue(f"by={by!r}: choose {', '.join(KINDS)}")
+        store, has_visual = self._store, bool(self._store.settings.encoder)
+        counts = store.catalogue.cue_counts()
+        kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-        if by == "subtitles" and not has_said:
-            raise LibraryError(f"{store.folder}: holds no subtitles; search it by pictures")
-        return has_visual and by != "subtitles", has_said and by != "visual"
+        if by in _LACKING and not kinds:
+            raise LibraryError(f"{store.folder}: {_LACKING[by]}")
+        return has_visual and by not in _LACKING, kinds
 
     def _texts(
         self, finder: Finder, texts: Sequence[str], rows: set[int] | None

@@ -1,0 +1,108 @@
+"""Speech by Whisper (Radford et al. 2022, *Robust speech recognition via large-scale weak supervision*).
+
+Models in the form of CTranslate2, run by ``faster-whisper``: a folder, or a hub id that was pulled before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from moviola.devices import available_device, require_device_name
+from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
+from moviola.encoders.readers.contract import Utterance, Voiced
+from moviola.encoders.threads import compute_threads
+from moviola.errors import InvalidValue
+from moviola.types import Word
+
+__all__ = ["WhisperReader", "is_whisper"]
+
+# From this probability on a language is taken to be that of the whole video.
+_SURE_OF_LANGUAGE = 0.8
+# Text that compresses better repeats itself: the model went round in circles (Radford et al., section 4.5).
+_REPETITIVE = 2.4
+
+
+class WhisperReader:
+    """Reads speech in the languages of its model, with the time of each word.
+
+    Args:
+        name: a folder with a model for CTranslate2, or such a hub id that was pulled or cached before.
+        device: ``"auto"`` (cuda, cpu), or one of them.
+
+    Attributes:
+        id: the hub id, or the folder's absolute path.
+        revision: the hub's commit, or a fingerprint of the folder.
+
+    Raises:
+        MissingModel: not on this machine; the message says how to get it.
+        InvalidValue: a model of another kind, or no such device.
+    """
+
+    def __init__(self, name: str, device: str) -> None:
+        require_device_name(device)
+        self._checkpoint = find_checkpoint(
+            name, builtin={}, instead="or use the offline one, 'pocketsphinx' (English)"
+        )
+        if not is_whisper(self._checkpoint):
+            raise InvalidValue(
+                f"{name}: no Whisper model for CTranslate2 with its tokenizer; take one such as "
+                "Systran/faster-whisper-small"
+            )
+        self._device = device
+        self.id, self.revision = self._checkpoint.id, self._checkpoint.revision
+
+    @cached_property
+    def _model(self) -> Any:
+        from faster_whisper import WhisperModel
+
+        device = available_device(self._device).split(":")[0]
+        gpu = device == "cuda"  # CTranslate2 knows no other
+        return WhisperModel(
+            str(self._checkpoint.folder),
+            device="cuda" if gpu else "cpu",
+            compute_type="float16" if gpu else "int8",
+            cpu_threads=compute_threads(),
+            local_files_only=True,
+        )
+
+    def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
+        """What is said; the language is the first one that the model is sure of."""
+        language: str | None = None
+        for stretch in speech:
+            segments, heard = self._model.transcribe(
+                stretch.samples,
+                language=language,
+                temperature=0.0,
+                word_timestamps=True,
+                condition_on_previous_text=False,
+            )
+            if heard.language_probability >= _SURE_OF_LANGUAGE:
+                language = heard.language
+            end = stretch.start + len(stretch.samples) / self._model.feature_extractor.sampling_rate
+            for segment in segments:
+                said = _utterance(segment, stretch.start, end, heard.language)
+                if said is not None:
+                    yield said
+
+
+def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utterance | None:
+    """A segment of a stretch on the time line of the video; None where it says nothing."""
+    start, end = float(offset + segment.start), float(min(offset + segment.end, latest))
+    text = segment.text.strip()
+    if not text or end <= start or segment.compression_ratio > _REPETITIVE:
+        return None
+    words = tuple(
+        Word(float(offset + word.start), float(offset + word.end), word.word.strip())
+        for word in segment.words or ()
+    )
+    return Utterance(start, end, text, words, min(1.0, math.exp(segment.avg_logprob)), language)
+
+
+def is_whisper(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint is a Whisper model for CTranslate2, as far as its small files tell."""
+    return (
+        "suppress_ids" in checkpoint.json("config.json") and (checkpoint.folder / "tokenizer.json").is_file()
+    )

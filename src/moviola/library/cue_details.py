@@ -1,0 +1,44 @@
+"""What a reader knows of a cue besides its time and text, as the catalogue stores it: one JSON object."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+
+from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word
+
+__all__ = ["details_of", "recognised_cue"]
+
+
+def details_of(cue: Cue) -> str:
+    """Confidence, box and words of a recognised cue."""
+    return json.dumps(
+        {
+            "confidence": cue.confidence,
+            "box": None if cue.box is None else astuple(cue.box),
+            "words": [astuple(word) for word in cue.words],
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+
+
+def recognised_cue(start: float, end: float, text: str, kind: CueKind, details: str) -> Cue:
+    """The cue that :func:`details_of` described.
+
+    Raises:
+        ValueError, TypeError, KeyError: the kind or the details are damaged.
+    """
+    if kind not in CUE_KINDS:
+        raise ValueError(kind)
+    known = json.loads(details)
+    confidence, box = known["confidence"], known["box"]
+    return Cue(
+        start,
+        end,
+        text,
+        kind,
+        None if confidence is None else float(confidence),
+        None if box is None else Box(*map(float, box)),
+        tuple(Word(float(begun), float(ended), str(word)) for begun, ended, word in known["words"]),
+    )

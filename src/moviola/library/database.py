@@ -1,0 +1,155 @@
+"""A SQLite file for any number of threads and processes: a connection a thread, errors that name the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked
+
+__all__ = ["REMEDY", "Database", "named"]
+
+REMEDY = "restore a copy or index into a new library"
+"""What helps against a damaged catalogue."""
+
+
+class _Connection(sqlite3.Connection):
+    """Closes itself when its thread ends; weak references let :meth:`Database.close` reach all of them."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it was never opened
+            self.close()
+
+
+class Database:
+    """A SQLite file that exists; each thread has a connection of its own.
+
+    Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
+    the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
+
+    Args:
+        path: the file.
+        read_only: never write; works on a read-only file system.
+
+    Raises:
+        LibraryError: the file is missing.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        if not self.path.is_file():
+            raise LibraryError(f"{self.path}: missing; {REMEDY}")
+        self._read_only, self._closed = read_only, False
+        self._own = threading.local()
+        self._open: WeakSet[_Connection] = WeakSet()
+        self._opening = threading.Lock()
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """The connection of this thread."""
+        db: _Connection | None = getattr(self._own, "db", None)
+        if db is None:
+            with self._opening:
+                if self._closed:
+                    raise LibraryError(f"{self.path}: this library was closed; open it again")
+                db = self._own.db = self._connect()
+                self._open.add(db)
+        return db
+
+    def _connect(self) -> _Connection:
+        if not self._read_only:
+            db = self._connection("rw")
+            db.execute("PRAGMA synchronous = FULL")
+            return db
+        db = self._connection("ro")
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            db.close()
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            return self._connect_standing_still()
+        return db
+
+    def _connect_standing_still(self) -> _Connection:
+        """On a read-only file system WAL works only for a file that is declared to stand still."""
+        journal = self.path.with_name(self.path.name + "-wal")
+        if journal.exists() and journal.stat().st_size:
+            raise LibraryError(
+                f"{self.path}: changes wait in {journal.name}; open the library once where it can be written"
+            )
+        return self._connection("ro&immutable=1")
+
+    def _connection(self, mode: str) -> _Connection:
+        uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+        # Used by one thread, but closed by whichever closes the library.
+        return sqlite3.connect(
+            uri, uri=True, isolation_level=None, check_same_thread=False, factory=_Connection
+        )
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; what it gives, as a whole, so that no cursor stays open."""
+        with named(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    def _insert(self, statement: str, values: Sequence[Any]) -> int:
+        """Insert one row; gives its number."""
+        with named(self.path):
+            return int(self._db.execute(statement, values).lastrowid or 0)
+
+    def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows."""
+        with named(self.path):
+            self._db.executemany(statement, values)
+
+    def close(self) -> None:
+        """Close the connections of all threads; the object cannot be used afterwards."""
+        with self._opening:
+            self._closed = True
+            for db in list(self._open):
+                db.close()
+        self._own = threading.local()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads of this thread inside see one state of the catalogue, whatever a writer does."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
+
+    def integrity_problem(self) -> str:
+        """What SQLite's own check finds, or an empty string."""
+        try:
+            answer = str(self._db.execute("PRAGMA integrity_check(1)").fetchone()[0])
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            return str(error)
+        return "" if answer == "ok" else answer
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Complaints of SQLite as errors that name the file and the remedy."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"{error.object!r}: no Unicode text; give the file another name") from error
+    except sqlite3.ProgrammingError:
+        raise  # a defect of ours, not of the file
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the number tells finer kinds apart
+        if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise LibraryLocked(f"{path}: another process is writing; try again when it has ended") from error
+        if kind == sqlite3.SQLITE_FULL:
+            raise LibraryError(f"{path}: the disk is full; free some space and try again") from error
+        if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+            raise LibraryError(
+                f"{path}: {error}; the library's folder must be readable, and writable to change anything"
+            ) from error
+        raise LibraryError(f"{path}: damaged catalogue ({error}); {REMEDY}") from error

@@ -1,0 +1,50 @@
+"""What indexing tells: where it stands, and what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from moviola.types import CueKind
+
+__all__ = ["IngestProgress", "IngestReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """Where a step of indexing stands: videos done of those that need work, the one in flight and its seconds
+    done. Steps follow each other: pictures, then text in them, then speech.
+    """
+
+    done: int
+    total: int
+    video_id: str
+    seconds: float
+    step: Literal["pictures"] | CueKind = "pictures"
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
+
+    ``missing`` are videos whose file is gone; they stay in unless pruning was asked for (``removed``).
+    ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
+    a library that was built before shots were looked for. ``read`` are videos that a reader went through, by
+    kind of cues, ``reading_problems`` those it could not; ``not_read`` says of a kind that nobody reads how
+    to have it read.
+    """
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, str] = field(default_factory=dict)
+    subtitle_problems: dict[str, str] = field(default_factory=dict)
+    shots_found: list[str] = field(default_factory=list)
+    read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
+    reading_problems: dict[str, str] = field(default_factory=dict)
+    not_read: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,55 @@
+"""What is said in a video, where no subtitles tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.readers import RATE, SpeechReader, voiced
+from moviola.library.ahead import ahead
+from moviola.media import read_sound
+from moviola.types import Cue
+
+__all__ = ["read_speech"]
+
+
+def read_speech(
+    path: Path, duration: float, reader: SpeechReader, on_seconds: Callable[[float], None]
+) -> tuple[list[Cue], str]:
+    """Cues of what is said in a video, and the language that is spoken most, empty if nobody speaks.
+
+    Args:
+        path: a video file.
+        duration: seconds of its pictures; what is heard after them is left out.
+        reader: who writes down what is said.
+        on_seconds: called with the second up to which the sound is read, as work goes on.
+
+    Raises:
+        MediaError: the file cannot be read any more.
+    """
+    cues: list[Cue] = []
+    languages: Counter[str] = Counter()
+    with closing(ahead(read_sound(path, rate=RATE))) as sound:
+        for said in reader.read(voiced(_told(sound, on_seconds))):
+            if said.start < duration:
+                end = min(said.end, duration)
+                cues.append(
+                    Cue(said.start, end, said.text, "speech", round(said.confidence, 4), words=said.words)
+                )
+                languages[said.language] += 1
+    return cues, max(languages, key=lambda name: languages[name], default="")
+
+
+def _told(
+    sound: Iterable[NDArray[np.float32]], on_seconds: Callable[[float], None]
+) -> Iterator[NDArray[np.float32]]:
+    heard = 0
+    for piece in sound:
+        yield piece
+        heard += len(piece)
+        on_seconds(heard / RATE)

@@ -1,0 +1,143 @@
+"""The sound of a video as samples on the time line of its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.stream import Disposition
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.frames import LONGEST_VIDEO
+
+__all__ = ["read_sound"]
+
+# Time stamps of sound are rounded to the stream's ticks, 1 ms in Matroska; what is further off is a gap, or
+# sound that was stored twice.
+_TOLERANCE = 0.02
+
+
+def read_sound(path: Path, *, rate: int = 16_000, seconds: float = 30.0) -> Iterator[NDArray[np.float32]]:
+    """The sound of a video from its zero on, mono, piece by piece.
+
+    Sample n of all pieces together is heard ``n / rate`` seconds after the first picture is shown: where
+    sound begins later, or is missing or damaged, there is silence. It ends with the sound.
+
+    Args:
+        path: a video file; of several sound streams, the default one or the first.
+        rate: samples a second, above 0.
+        seconds: length of a piece; the last one is shorter.
+
+    Yields:
+        (n,) float32 in [-1, 1]; nothing from a video without sound.
+
+    Raises:
+        UnreadableMedia, NoVideoStream: as of :func:`~moviola.media.probe`.
+        InvalidValue: a rate or a length that is not above 0.
+    """
+    size = int(rate * seconds)
+    if rate < 1 or size < 1:
+        raise InvalidValue(f"rate {rate}, seconds {seconds}: both must be above 0")
+    waiting: list[NDArray[np.float32]] = []
+    held = 0
+    with open_container(path) as container:
+        for samples in _placed(container, path, rate, size):
+            waiting.append(samples)
+            held += len(samples)
+            while held >= size:
+                whole = np.concatenate(waiting)
+                yield whole[:size]
+                waiting, held = [whole[size:]], held - size
+    if held:
+        yield np.concatenate(waiting)
+
+
+def _placed(container: InputContainer, path: Path, rate: int, most: int) -> Iterator[NDArray[np.float32]]:
+    """Samples without gaps from the zero of the pictures on, at most ``most`` of silence at a time."""
+    pictures, stream = video_stream(container, path), _sound_stream(container)
+    if stream is None:
+        return
+    assert pictures.time_base is not None
+    zero = float((pictures.start_time or 0) * pictures.time_base)
+    line = _TimeLine(rate)
+    expected: float | None = None  # seconds at which a frame continues the one before
+    for frame in _frames(container, stream):
+        pts, tick = frame.pts, frame.time_base
+        start = (expected or 0.0) if pts is None or tick is None else float(pts * tick) - zero
+        if start > LONGEST_VIDEO:
+            break  # a damaged time stamp
+        if expected is None or abs(start - expected) > _TOLERANCE:
+            yield from line.go_to(round(start * rate), most)
+        expected = start + frame.samples / frame.sample_rate
+        yield from line.add(frame)
+    yield from line.end()
+
+
+class _TimeLine:
+    """Puts frames of sound behind each other, at the wanted rate, with silence where there is a gap."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._given = self._surplus = 0
+        self._resampler: av.AudioResampler | None = None
+
+    def add(self, frame: AudioFrame) -> Iterator[NDArray[np.float32]]:
+        """A frame that follows the one before."""
+        if self._resampler is None:
+            self._resampler = av.AudioResampler(format="flt", layout="mono", rate=self._rate)
+        frame.pts = None  # the place is known here; the resampler would complain where times run back
+        yield from self._counted(self._resampler.resample(frame))
+
+    def end(self) -> Iterator[NDArray[np.float32]]:
+        """What the resampler still holds."""
+        if self._resampler is not None:
+            yield from self._counted(self._resampler.resample(None))
+            self._resampler = None
+
+    def go_to(self, sample: int, most: int) -> Iterator[NDArray[np.float32]]:
+        """Where the next frame begins: silence until there, or what was given already is left out."""
+        yield from self.end()
+        while self._given < sample:
+            silence = np.zeros(min(most, sample - self._given), np.float32)
+            self._given += len(silence)
+            yield silence
+        self._surplus = self._given - sample
+
+    def _counted(self, frames: list[AudioFrame]) -> Iterator[NDArray[np.float32]]:
+        for frame in frames:
+            samples = frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)[self._surplus :]
+            self._surplus = max(0, self._surplus - frame.samples)
+            self._given += len(samples)
+            if len(samples):
+                yield samples
+
+
+def _sound_stream(container: InputContainer) -> AudioStream | None:
+    usable = [s for s in container.streams.audio if s.codec_context is not None and s.time_base]
+    chosen = next((s for s in usable if s.disposition & Disposition.default), None)
+    return chosen or next(iter(usable), None)
+
+
+def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    """What decodes; damage is passed over."""
+    for other in container.streams:
+        if other is not stream:
+            other.discard = av.stream.Discard.all
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets)
+        except (StopIteration, *DAMAGE):
+            return
+        try:
+            frames = packet.decode()
+        except DAMAGE:
+            continue
+        yield from (frame for frame in frames if frame.samples and frame.sample_rate)

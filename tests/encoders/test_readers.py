@@ -1,0 +1,237 @@
+"""Readers of text and of speech: one conformance suite each, and what is particular to one of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.encoders.readers import (
+    OFFLINE_SPEECH,
+    SpeechReader,
+    TextReader,
+    Utterance,
+    Voiced,
+    installed,
+    load_speech_reader,
+    load_text_reader,
+    voiced,
+)
+from moviola.encoders.readers.whisper import WhisperReader
+from moviola.errors import InvalidValue, MissingDependency, MissingModel
+from speech_sample import RATE, sentences, speech, word_errors
+from tiny_whisper import make_whisper
+from title_cards import card
+
+# ---- text ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["rapidocr"])
+def text_reader(request: pytest.FixtureRequest) -> TextReader:
+    return load_text_reader(request.param)
+
+
+def test_lines_of_a_picture(text_reader: TextReader) -> None:
+    lines = text_reader.read(card("The Harbour at Dawn", "a film by Anna Larsson"))
+    assert [line.text for line in lines] == ["The Harbour at Dawn", "a film by Anna Larsson"]
+    assert all(0.5 < line.confidence <= 1 for line in lines)
+    upper, lower = (line.box for line in lines)
+    assert upper.left == pytest.approx(0.1, abs=0.03) and upper.right == pytest.approx(0.65, abs=0.1)
+    assert 0.2 < upper.top < upper.bottom < lower.top < lower.bottom < 0.7
+
+
+def test_small_text_in_a_wide_picture(text_reader: TextReader) -> None:
+    picture = card("Please mind the gap", size=(text_reader.longest_side, 540), pixels=15)
+    assert [line.text for line in text_reader.read(picture)] == ["Please mind the gap"]
+
+
+@pytest.mark.parametrize("size", [(640, 360), (360, 640), (16, 16), (1, 1)])
+def test_nothing_is_read_where_nothing_is_written(text_reader: TextReader, size: tuple[int, int]) -> None:
+    assert list(text_reader.read(card(size=size))) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((8, 8), np.uint8), np.zeros((8, 8, 4), np.uint8), np.zeros((8, 8, 3), np.float32)]
+)
+def test_what_is_no_picture_is_refused(text_reader: TextReader, wrong: NDArray[Any]) -> None:
+    with pytest.raises(InvalidValue, match=r"give \(height, width, 3\) uint8"):
+        text_reader.read(wrong)
+
+
+def test_a_text_reader_says_what_it_is(text_reader: TextReader) -> None:
+    assert text_reader.id == "rapidocr"
+    assert text_reader.revision and text_reader.longest_side >= 640
+
+
+# ---- where somebody speaks -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sound() -> NDArray[np.float32]:
+    return speech()
+
+
+@pytest.fixture(scope="module")
+def stretches(sound: NDArray[np.float32]) -> list[Voiced]:
+    return list(voiced([sound]))
+
+
+def test_each_sentence_is_a_stretch(stretches: list[Voiced], sound: NDArray[np.float32]) -> None:
+    assert len(stretches) == len(sentences())
+    for stretch, sentence in zip(stretches, sentences(), strict=True):
+        assert stretch.start == pytest.approx(sentence.start, abs=0.4)
+        assert stretch.start + len(stretch.samples) / RATE == pytest.approx(sentence.end, abs=0.4)
+        first = round(stretch.start * RATE)
+        np.testing.assert_array_equal(stretch.samples, sound[first : first + len(stretch.samples)])
+
+
+@pytest.mark.parametrize("seconds", [1.3, 4.0, 7.0])
+def test_stretches_do_not_depend_on_how_sound_is_cut(
+    sound: NDArray[np.float32], stretches: list[Voiced], seconds: float
+) -> None:
+    size = int(seconds * RATE)
+    found = list(voiced(sound[first : first + size] for first in range(0, len(sound), size)))
+    assert [piece.start for piece in found] == pytest.approx([piece.start for piece in stretches], abs=0.1)
+    ends = [[piece.start + len(piece.samples) / RATE for piece in group] for group in (found, stretches)]
+    assert ends[0] == pytest.approx(ends[1], abs=0.1)
+
+
+def test_silence_and_noise_are_no_speech() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.05, 10 * RATE).astype(np.float32)
+    tone = np.sin(np.arange(5 * RATE) * 2 * np.pi * 440 / RATE).astype(np.float32) * 0.3
+    assert list(voiced([np.zeros(60 * RATE, np.float32), noise, tone])) == []
+    assert list(voiced([])) == []
+
+
+def test_digital_silence_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faster_whisper.vad", None)  # importing it would fail
+    assert list(voiced(np.zeros(30 * RATE, np.float32) for _ in range(3))) == []
+
+
+# ---- speech --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_whisper(tmp_path_factory.mktemp("whisper") / "tiny")
+
+
+@pytest.fixture(scope="module", params=["pocketsphinx", "whisper"])
+def speech_reader(request: pytest.FixtureRequest) -> SpeechReader:
+    if request.param == "whisper":
+        return load_speech_reader(str(request.getfixturevalue("whisper")), device="cpu")
+    return load_speech_reader(request.param)
+
+
+def test_utterances_lie_in_what_was_heard(speech_reader: SpeechReader, stretches: list[Voiced]) -> None:
+    said = list(speech_reader.read(stretches))
+    assert said
+    for utterance in said:
+        assert isinstance(utterance, Utterance)
+        assert utterance.text.strip() == utterance.text != ""
+        assert 0 <= utterance.confidence <= 1
+        assert any(
+            stretch.start <= utterance.start < utterance.end <= stretch.start + len(stretch.samples) / RATE
+            for stretch in stretches
+        )
+        assert utterance.words
+        for word in utterance.words:
+            assert type(word.start) is type(word.end) is float
+            assert word.start <= word.end
+    starts = [utterance.start for utterance in said]
+    assert starts == sorted(starts)
+    assert {utterance.language for utterance in said} == {"en"}
+
+
+def test_the_same_is_heard_again(speech_reader: SpeechReader, stretches: list[Voiced]) -> None:
+    first, second = (list(speech_reader.read(stretches[:1])) for _ in range(2))
+    assert first == second
+
+
+def test_nothing_is_heard_where_nobody_speaks(speech_reader: SpeechReader) -> None:
+    assert list(speech_reader.read([])) == []
+
+
+def test_a_speech_reader_says_what_it_is(speech_reader: SpeechReader, whisper: Path) -> None:
+    assert speech_reader.id in (OFFLINE_SPEECH, str(whisper))
+    assert speech_reader.revision
+
+
+def test_the_offline_reader_understands_most_words(stretches: list[Voiced]) -> None:
+    heard = " ".join(said.text for said in load_speech_reader(OFFLINE_SPEECH).read(stretches))
+    said = " ".join(sentence.text for sentence in sentences())
+    assert word_errors(said, heard) <= len(said.split()) / 2
+
+
+def test_words_have_their_times(stretches: list[Voiced]) -> None:
+    (words,) = [
+        said.words for said in load_speech_reader(OFFLINE_SPEECH).read(stretches) if "football" in said.text
+    ]
+    times = [(word.start, word.end) for word in words]
+    assert all(start < end for start, end in times)
+    assert all(end <= later for (_, end), (later, _) in itertools.pairwise(times))
+    assert words[0].start == pytest.approx(sentences()[1].start, abs=0.3)
+
+
+def test_a_whisper_model_keeps_the_language_that_it_is_sure_of(
+    whisper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: Iterator[tuple[str, float]] = iter([("de", 0.5), ("fr", 0.9), ("en", 1.0)])
+    asked: list[str | None] = []
+
+    def transcribe(samples: NDArray[np.float32], **options: Any) -> tuple[Sequence[Any], Any]:
+        asked.append(options["language"])
+        language, probability = next(heard)
+        return [], SimpleNamespace(language=language, language_probability=probability)
+
+    reader = WhisperReader(str(whisper), "cpu")
+    monkeypatch.setattr(
+        reader,
+        "_model",
+        SimpleNamespace(transcribe=transcribe, feature_extractor=SimpleNamespace(sampling_rate=RATE)),
+    )
+    assert list(reader.read(Voiced(n, np.zeros(RATE, np.float32)) for n in range(3))) == []
+    assert asked == [None, None, "fr"]
+
+
+# ---- what is not there ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "load"),
+    [
+        ("rapidocr", "ocr", load_text_reader),
+        ("onnxruntime", "ocr", load_text_reader),
+        ("pocketsphinx", "speech", lambda: load_speech_reader(OFFLINE_SPEECH)),
+        ("faster_whisper", "speech", lambda: load_speech_reader("somebody/whisper")),
+    ],
+)
+def test_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, module: str, extra: str, load: Callable[[], object]
+) -> None:
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else there(name))
+    assert not installed(extra)
+    with pytest.raises(MissingDependency, match=rf"pip install 'moviola\[{extra}\]'"):
+        load()
+
+
+def test_other_readers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="text reader 'tesseract': there is rapidocr"):
+        load_text_reader("tesseract")
+    with pytest.raises(MissingModel, match="moviola models pull somebody/whisper"):
+        load_speech_reader("somebody/whisper")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.bin").write_bytes(b"")
+    with pytest.raises(InvalidValue, match="no Whisper model for CTranslate2"):
+        load_speech_reader(str(tmp_path))
+    with pytest.raises(InvalidValue, match="device 'tpu'"):
+        load_speech_reader(str(tmp_path), device="tpu")

@@ -1,0 +1,446 @@
+"""Text in pictures and speech as steps of indexing: what is read when, what is kept, what is found."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from moviola.cli import app
+from moviola.encoders.readers import TextLine
+from moviola.errors import InvalidValue, LibraryError, MissingDependency
+from moviola.library import IngestProgress, reading
+from moviola.library.catalogue import CATALOGUE_FILE
+from moviola.library.written import Look, looks, read_text, written_cues
+from moviola.media import write_video
+from moviola.search import Library
+from moviola.types import Box, Cue, Span, Word
+from speech_sample import RATE, speech
+from title_cards import card
+
+# ---- stills and what is written in them ----------------------------------------------------------------
+
+
+def line(text: str, top: float = 0.5, confidence: float = 0.9) -> TextLine:
+    return TextLine(text, Box(0.1, top, 0.6, top + 0.1), confidence)
+
+
+def read(*lines: Sequence[TextLine], every: float = 2.0) -> list[Cue]:
+    """Cues of stills that stand for ``every`` seconds each."""
+    stills = (Look((n + 0.5) * every, Span(n * every, (n + 1) * every)) for n in range(len(lines)))
+    return written_cues(zip(stills, lines, strict=True))
+
+
+def test_one_still_a_shot_and_several_of_a_long_one() -> None:
+    found = looks([Span(0, 1.5), Span(1.5, 6.5), Span(6.5, 6.501)], every=2)
+    assert [look.time for look in found] == pytest.approx([0.75, 2.3333, 4, 5.6667, 6.5005], abs=1e-3)
+    spans = [look.span for look in found]
+    assert spans[0] == Span(0, 1.5)
+    assert all(span.duration <= 2 for span in spans)
+    assert [span.end for span in spans[:-1]] == [span.start for span in spans[1:]]
+    assert looks([]) == []
+
+
+def test_a_line_that_stays_is_one_cue_read_as_surely_as_ever() -> None:
+    cues = read(
+        [], [line("TKE END", confidence=0.8)], [line("THE END", confidence=0.95)], [], [line("THE END")]
+    )
+    assert [(cue.start, cue.end, cue.text) for cue in cues] == [(2, 6, "THE END"), (8, 10, "THE END")]
+    assert cues[0].confidence == 0.95
+    assert {cue.kind for cue in cues} == {"text"}
+
+
+def test_lines_that_come_and_go_together_are_one_cue() -> None:
+    title = [line("by Anna Larsson", 0.6), line("The Harbour", 0.4)]
+    logo = line("Channel 5", 0.05)
+    cues = read([logo], [*title, logo], [logo])
+    assert [(cue.start, cue.end, cue.text) for cue in cues] == [
+        (0, 6, "Channel 5"),
+        (2, 4, "The Harbour\nby Anna Larsson"),
+    ]
+    assert cues[1].box == Box(0.1, 0.4, 0.6, 0.7)
+
+
+def test_a_running_clock_is_not_one_text() -> None:
+    assert [cue.text for cue in read([line("00:00:01")], [line("00:00:03")])] == ["00:00:01", "00:00:03"]
+
+
+def test_texts_that_are_surely_read_and_differ_are_two() -> None:
+    sure = [[line("Chapter One", confidence=0.99)], [line("Chapter Ome", confidence=0.99)]]
+    assert [cue.text for cue in read(*sure)] == ["Chapter One", "Chapter Ome"]
+    unsure = [sure[0], [line("Chapter Ome", confidence=0.9)]]
+    assert [cue.text for cue in read(*unsure)] == ["Chapter One"]
+
+
+def test_the_same_text_in_two_places_stays_two() -> None:
+    exits = [line("EXIT", 0.1), line("EXIT", 0.8)]
+    assert [cue.text for cue in read(exits, exits)] == ["EXIT\nEXIT"]
+
+
+class CountingReader:
+    """Reads the brightness of a picture, and counts how often."""
+
+    id, revision, longest_side = "counting", "1", 320
+
+    def __init__(self) -> None:
+        self.pictures = 0
+
+    def read(self, image: NDArray[np.uint8]) -> list[TextLine]:
+        self.pictures += 1
+        return [line("dark" if image.mean() < 128 else "bright")]
+
+
+def shades(path: Path, *values: int, seconds: float = 6.0) -> Path:
+    """A film of so many seconds of each shade."""
+    frames = (np.full((64, 96, 3), value, np.uint8) for value in values for _ in range(round(seconds * 5)))
+    write_video(path, frames, rate=5)
+    return path
+
+
+def test_unchanged_pictures_are_read_once(tmp_path: Path) -> None:
+    path, reader, seconds = shades(tmp_path / "a.mp4", 20, 200), CountingReader(), []
+    cues = read_text(path, [Span(0, 6), Span(6, 12)], reader, seconds.append)
+    assert [(cue.start, cue.end, cue.text) for cue in cues] == [(0, 6, "dark"), (6, 12, "bright")]
+    assert reader.pictures == 2
+    assert seconds == pytest.approx([2, 4, 6, 8, 10, 12])
+
+
+# ---- steps of indexing ---------------------------------------------------------------------------------
+
+
+class Readers:
+    """Readers that stand in for real ones: what they say, how often they were asked, when they are killed."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.speech: list[str] = []
+        self.names = {"text": "seer", "speech": "listener"}
+        self.killed_after: int | None = None
+        self.says = "hello"
+
+    def _count(self, kind: str) -> None:
+        calls: list[str] = getattr(self, kind)
+        if self.killed_after is not None and len(calls) >= self.killed_after:
+            raise KeyboardInterrupt
+        calls.append(kind)
+
+    def read_text(self, *_: Any) -> list[Cue]:
+        self._count("text")
+        return [Cue(1, 3, "THE HARBOUR", "text", 0.9, Box(0.1, 0.2, 0.3, 0.4))]
+
+    def read_speech(self, *_: Any) -> tuple[list[Cue], str]:
+        self._count("speech")
+        words = (Word(2.0, 2.5, self.says),)
+        return [Cue(2.0, 4.0, f"{self.says} umbrella", "speech", 0.5, words=words)], "en"
+
+
+class Named:
+    revision = "7"
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
+    made = Readers()
+    monkeypatch.setattr(reading, "read_text", made.read_text)
+    monkeypatch.setattr(reading, "read_speech", made.read_speech)
+    monkeypatch.setattr(reading, "load_text_reader", lambda: Named(made.names["text"]))
+    monkeypatch.setattr(reading, "load_speech_reader", lambda name, device: Named(name))
+    return made
+
+
+@pytest.fixture
+def words(tmp_path: Path, films: Path) -> Iterator[Library]:
+    """A library of the four films that has words alone, and sentences by meaning; nobody read yet."""
+    with Library(tmp_path / "words", encoder="none") as library:
+        library.index(films, ocr=False)
+        yield library
+
+
+def kinds(library: Library) -> dict[str, list[str]]:
+    return {
+        video.video_id: [cue.kind for cue in library.catalogue.cues(video.row)]
+        for video in library.catalogue.videos()
+    }
+
+
+def test_what_was_left_out_is_read_later_and_once(words: Library, films: Path, readers: Readers) -> None:
+    assert words.index(films, ocr=False).read == {"text": [], "speech": []}
+    rows = {video.video_id: video.row for video in words.catalogue.videos()}
+    report = words.index(films, speech="listener")
+    # d has subtitles, so nobody listens to it.
+    assert report.read == {"text": ["a", "b", "d", "deep/c"], "speech": ["a", "b", "deep/c"]}
+    assert kinds(words) == {
+        "a": ["text", "speech"],
+        "b": ["text", "speech"],
+        "d": ["subtitle", "subtitle", "text"],
+        "deep/c": ["text", "speech"],
+    }
+    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4}
+    assert all(video.row != rows[video.video_id] for video in words.catalogue.videos())
+    again = words.index(films, speech="listener")
+    assert again.read == {"text": [], "speech": []} and len(again.unchanged) == 4
+    assert len(readers.text) == 4 and len(readers.speech) == 3
+    assert words.verify() == []
+
+
+def test_what_a_reader_knows_is_kept(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films, speech="listener")
+    row = words.catalogue.video("a").row
+    assert words.catalogue.cues(row) == [
+        Cue(1, 3, "THE HARBOUR", "text", 0.9, Box(0.1, 0.2, 0.3, 0.4)),
+        Cue(2.0, 4.0, "hello umbrella", "speech", 0.5, words=(Word(2.0, 2.5, "hello"),)),
+    ]
+    found = words.catalogue.readings(row)
+    assert (found["text"].reader, found["text"].revision, found["text"].language) == ("seer", "7", "")
+    assert (found["speech"].reader, found["speech"].language) == ("listener", "en")
+
+
+def test_a_reader_that_is_named_reads_again_what_another_one_read(
+    words: Library, films: Path, readers: Readers
+) -> None:
+    words.index(films, speech="listener", ocr=False)
+    readers.says = "better"
+    assert words.index(films, speech="other", ocr=False).read["speech"] == ["a", "b", "deep/c"]
+    assert [cue.text for cue in words.catalogue.cues(words.catalogue.video("a").row)] == ["better umbrella"]
+    assert words.verify() == []
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_killed_in_the_middle_it_goes_on(words: Library, films: Path, readers: Readers, after: int) -> None:
+    readers.killed_after = after
+    with pytest.raises(KeyboardInterrupt):
+        words.index(films)
+    assert words.catalogue.cue_counts()["text"] == after
+    # What was read is whole; only the published index lags behind until indexing ends.
+    assert {problem.message.split(":")[0] for problem in words.verify()} <= {"index segments", "index cues"}
+    readers.killed_after = None
+    assert len(words.index(films).read["text"]) == 4 - after
+    assert len(readers.text) == 4
+    assert words.verify() == []
+
+
+def test_subtitles_take_the_place_of_speech(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films, speech="listener")
+    (films / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nThe real words.\n")
+    assert words.index(films, speech="listener").updated == ["a"]
+    assert kinds(words)["a"] == ["subtitle", "text"]
+    assert len(readers.speech) == 3
+    (films / "a.srt").unlink()
+    words.index(films, speech="listener")
+    assert kinds(words)["a"] == ["text", "speech"]
+    assert len(readers.speech) == 4 and len(readers.text) == 4
+    assert words.verify() == []
+
+
+def test_a_changed_film_is_read_again(
+    words: Library, films: Path, readers: Readers, film: Callable[..., Path]
+) -> None:
+    words.index(films)
+    film(films / "a.mp4", 7, seed=9)
+    assert words.index(films).read["text"] == ["a"]
+
+
+def test_progress_names_the_step(words: Library, films: Path, readers: Readers) -> None:
+    steps: list[IngestProgress] = []
+    words.index(films, speech="listener", progress=steps.append)
+    assert [(step.step, step.done, step.total) for step in steps] == [
+        *(("text", done, 4) for done in range(4)),
+        *(("speech", done, 3) for done in range(3)),
+    ]
+
+
+def test_a_file_that_is_gone_is_told_of(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "load_text_reader", CountingReader)
+    (films / "b.mp4").write_bytes(b"")
+    words.store.catalogue.moved(words.catalogue.video("b").row, str(films / "b.mp4"), 0, 0, "")
+    run = reading.ReadingRun(words.store, report := words.index(films / "a.mp4", ocr=False), lambda *_: None)
+    run.read({"a", "b"}, reading.Readers(CountingReader(), None))
+    assert report.read["text"] == ["a"]
+    assert report.reading_problems == {"b": "text: the file is empty (0 bytes)"}
+
+
+def test_who_is_not_there_is_said(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("moviola.library.reading", "moviola.library.indexer", "moviola.encoders.readers.loading"):
+        monkeypatch.setattr(f"{module}.installed", lambda extra: False)
+    report = words.index(films)
+    assert report.read["text"] == []
+    assert "pip install 'moviola[ocr]'" in report.not_read["text"]
+    with pytest.raises(MissingDependency, match=r"moviola\[ocr\]"):
+        words.index(films, ocr=True)
+    with pytest.raises(MissingDependency, match=r"moviola\[speech\]"):
+        words.index(films, speech="pocketsphinx")
+
+
+# ---- libraries that were built before ------------------------------------------------------------------
+
+
+def made_before(library: Path) -> None:
+    """Take the tables away that came later."""
+    with closing(sqlite3.connect(library / CATALOGUE_FILE)) as db:
+        for table in ("readings", "recognised"):
+            db.execute(f"DROP TABLE {table}")
+        db.commit()
+
+
+def test_a_library_built_before_opens_as_before(words: Library, films: Path, readers: Readers) -> None:
+    folder = words.folder
+    words.close()
+    made_before(folder)
+    for read_only in (True, False):
+        with Library(folder, read_only=read_only) as old:
+            assert old.catalogue.cue_counts() == {"subtitle": 2, "speech": 0, "text": 0}
+            assert old.catalogue.readings(1) == {}
+            (best,) = old.search("the lighthouse keeper", by="subtitles", top_k=1)
+            assert (best.video_id, best.source, best.snippet_kind) == ("d", "subtitle", "subtitle")
+            with pytest.raises(LibraryError, match="no text read in pictures"):
+                old.search("the lighthouse keeper", by="text")
+            assert old.verify() == []
+    with Library(folder, read_only=True) as reader, Library(folder) as old:
+        assert old.index(films).read["text"] == ["a", "b", "d", "deep/c"]
+        assert reader.catalogue.cue_counts()["text"] == 4  # opened before, sees what came since
+        assert reader.search("harbour", by="text")
+
+
+def test_damaged_details_are_named(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films)
+    words.close()
+    for damage in ("details = '{}'", "details = 'no json'", "kind = 'smell'"):
+        with closing(sqlite3.connect(words.folder / CATALOGUE_FILE)) as db:
+            db.execute(f"UPDATE recognised SET {damage}")
+            db.commit()
+        with (
+            Library(words.folder, read_only=True) as opened,
+            pytest.raises(LibraryError, match="damaged catalogue"),
+        ):
+            opened.catalogue.cues(opened.catalogue.video("a").row)
+
+
+# ---- looking after it, and searching -------------------------------------------------------------------
+
+
+def test_removing_and_compacting(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films, speech="listener")
+    row = words.catalogue.video("a").row
+    words.remove(["a"])
+    assert words.catalogue.readings(row) == {} and words.catalogue.cues(row) == []
+    assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 2, "text": 3}
+    assert words.compact() > 0
+    assert words.verify() == []
+    assert [moment.video_id for moment in words.search("harbour", by="text")] == ["b", "d", "deep/c"]
+
+
+def test_each_kind_is_searched_alone(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films, speech="listener")
+
+    def found(text: str, by: Any) -> set[tuple[str, str]]:
+        return {(moment.video_id, moment.snippet_kind) for moment in words.search(text, by=by)}
+
+    written = {(name, "text") for name in ("a", "b", "d", "deep/c")}
+    spoken = {(name, "speech") for name in ("a", "b", "deep/c")}
+    assert found("harbour", "text") == written
+    assert found("umbrella", "speech") == spoken
+    assert found("umbrella", "subtitles") == {("d", "subtitle")}
+    assert found("umbrella", "said") == spoken | {("d", "subtitle")}
+    assert {kind for _, kind in found("umbrella", "text")} <= {"text"}
+    with pytest.raises(InvalidValue, match="by='smell'"):
+        words.search("harbour", by="smell")  # type: ignore[arg-type]
+
+
+def test_a_kind_that_the_library_lacks_is_named(words: Library) -> None:
+    for by, said in (("speech", "no recognised speech"), ("text", "no text read in pictures")):
+        with pytest.raises(LibraryError, match=said):
+            words.search("harbour", by=by)  # type: ignore[arg-type]
+    assert words.search("lighthouse", by="said")
+
+
+def test_text_in_pictures_is_nothing_that_is_said(words: Library, films: Path, readers: Readers) -> None:
+    """Trained models read what is said during a frame; a title card is not."""
+    words.index(films)
+    with Library(words.folder.parent / "seen", encoder="demo") as seen:
+        seen.index(films, speech="listener")
+        rows = seen.store.features_of(list(seen.store.searchable().values()))
+        subtitles = rows.subtitles
+        assert subtitles is not None
+        spoken = np.flatnonzero(np.abs(subtitles.read(rows.row_of["a"])).sum(1))
+        assert spoken.tolist() == [2, 3]  # what is said lasts from 2 to 4, what is written from 1 to 3
+
+
+# ---- from a film to an answer --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of one film with a title card, then a wall, and three sentences that are said."""
+    folder = tmp_path_factory.mktemp("told")
+    sound = speech()
+    title = card("The Harbour at Dawn", size=(640, 360))
+    wall = card(size=(640, 360), shade=150)
+    seconds = len(sound) / RATE
+    frames = [title] * 20 + [wall] * round(seconds * 5 - 20)
+    (folder / "films").mkdir()
+    write_video(folder / "films" / "harbour.mp4", frames, rate=5, sound=sound, sound_rate=RATE)
+    with Library(folder / "library", encoder="none") as library:
+        report = library.index(folder / "films", ocr=True, speech="pocketsphinx")
+        assert report.read == {"text": ["harbour"], "speech": ["harbour"]}
+    return folder / "library"
+
+
+def moviola(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_what_is_written_is_found(told: Path) -> None:
+    (best,) = json.loads(moviola("search", "harbour", "--by", "text", "-l", str(told), "--json"))
+    assert (best["snippet"], best["snippet_kind"], best["source"]) == ("The Harbour at Dawn", "text", "text")
+    assert best["start"] == 0 and best["end"] == pytest.approx(4, abs=1)
+
+
+def test_what_is_said_is_found(told: Path) -> None:
+    found = json.loads(
+        moviola("search", "football in the garden", "--by", "speech", "-l", str(told), "--json")
+    )
+    assert "football" in found[0]["snippet"] and found[0]["snippet_kind"] == "speech"
+    assert found[0]["start"] == pytest.approx(6.1, abs=0.5)
+
+
+def test_by_meaning_too(told: Path) -> None:
+    found = json.loads(moviola("search", "kids kick a ball", "--by", "speech", "-l", str(told), "--json"))
+    assert found and "football" in found[0]["snippet"]
+
+
+def test_the_table_says_which_kind(told: Path) -> None:
+    lines = moviola("search", "harbour", "-l", str(told)).splitlines()
+    assert lines[0].split()[-3:] == ["said", "or", "written"]
+    assert "text: The Harbour at Da" in lines[1]
+
+
+def test_show_counts_by_kind(told: Path) -> None:
+    about = json.loads(moviola("show", "harbour", "-l", str(told), "--json"))
+    assert about["kinds"]["text"] == 1 and about["kinds"]["speech"] >= 3 and about["kinds"]["subtitle"] == 0
+    assert about["readers"]["speech"].startswith("pocketsphinx ")
+    assert about["readers"]["speech"].endswith(", heard en")
+    shown = moviola("show", "harbour", "-l", str(told))
+    assert "text 1" in shown and "text rapidocr" in shown
+
+
+def test_a_transcript_is_a_subtitle_file(told: Path, tmp_path: Path) -> None:
+    out = tmp_path / "harbour.srt"
+    assert "cues" in moviola("transcript", "harbour", "--out", str(out), "-l", str(told))
+    text = out.read_text(encoding="utf-8")
+    assert "football in the garden" in text and "Harbour" not in text and " --> " in text
+    assert "The Harbour at Dawn" in moviola("transcript", "harbour", "--of", "text", "-l", str(told))
+    cues = json.loads(moviola("transcript", "harbour", "--json", "-l", str(told)))
+    assert cues[0]["words"][0]["start"] == pytest.approx(1.5, abs=0.3)
