@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -29,12 +30,24 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films").resolve()
     generator = np.random.default_rng(0)
     (folder / "deep").mkdir()
-    for name, suffix in (("harbour", "mp4"), (ODD_NAME, "mp4"), ("market", "mkv")):
+    for name in ("harbour", ODD_NAME, "market"):
         walls = [np.full((72, 96, 3), generator.integers(0, 255, 3), np.uint8) for _ in range(4)]
-        write_video(folder / f"{name}.{suffix}", [wall for wall in walls for _ in range(15)], rate=5)
+        write_video(folder / f"{name}.mp4", [wall for wall in walls for _ in range(15)], rate=5)
+    to_matroska(folder / "market.mp4")
     (folder / "harbour.srt").write_text(SUBTITLES)
     (folder / "broken.mp4").write_bytes(b"nothing of a film")
     return folder
+
+
+def to_matroska(path: Path) -> None:
+    """Put the pictures of a film into a container that browsers don't play, in place of the film."""
+    with av.open(str(path)) as source, av.open(str(path.with_suffix(".mkv")), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    path.unlink()
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +61,9 @@ def original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(original: Path, tmp_path: Path) -> Path:
-    """A copy of the library."""
-    return Path(shutil.copytree(original, tmp_path / "library"))
+    """A copy of the library, without what servers have made."""
+    made = shutil.ignore_patterns("stills", "converted")
+    return Path(shutil.copytree(original, tmp_path / "library", ignore=made))
 
 
 def _serving(folder: Path, **options: Any) -> TestClient:
