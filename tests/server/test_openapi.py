@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -85,7 +87,8 @@ def test_no_request_gets_an_answer_that_is_not_documented(
 
 def statuses_of(operation: Any, client: TestClient) -> set[int]:
     """Ask for an operation in many ways, allowed and not, and check the answers; gives their statuses."""
-    from hypothesis import HealthCheck, given, settings, strategies
+    from hypothesis import HealthCheck, given, reject, settings, strategies
+    from hypothesis.errors import Unsatisfiable
     from schemathesis import GenerationMode
     from schemathesis.checks import not_a_server_error
     from schemathesis.specs.openapi import checks as openapi
@@ -97,19 +100,22 @@ def statuses_of(operation: Any, client: TestClient) -> set[int]:
     seen: set[int] = set()
 
     def ask(mode: Any) -> None:
-        @settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy(generation_mode=mode), real=strategies.booleans())
         def asked(case: Any, real: bool) -> None:
             if real:
                 name_what_is_there(case)
-            answer = client.request(**case.as_transport_kwargs(base_url="http://localhost"))
+            try:
+                answer = client.request(**case.as_transport_kwargs(base_url="http://localhost"))
+            except httpx2.InvalidURL:  # longer than clients send
+                reject()
             seen.add(answer.status_code)
             case.validate_response(answer, checks=checks)
 
         asked()
 
     ask(GenerationMode.POSITIVE)
-    if {"parameters", "requestBody"} & operation.definition.raw.keys():  # else there is nothing to get wrong
+    with suppress(Unsatisfiable):  # where there is nothing to get wrong
         ask(GenerationMode.NEGATIVE)
     return seen
 
