@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +40,7 @@ _SOUND = frozenset({"aac", "mp3"})
 _TICK = Fraction(1, 90_000)
 
 
-def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -> None:
+def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "key-frames", "encode"]) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
     The clip starts with the picture on screen at ``span.start``, at the time where that one begins, and ends
@@ -51,8 +52,9 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         out: the MP4; it appears whole or not at all.
         mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
             hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
-            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
-            codec.
+            MP3 sound. ``"key-frames"`` does the same, but shows what it has to hold: it starts with that key
+            frame, earlier than asked for. ``"encode"`` decodes and encodes (H.264, AAC), turned for display:
+            slower, for every codec.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
@@ -60,7 +62,8 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         MediaError: ``"copy"`` of what browsers don't play from an MP4.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
-    write = {"copy": _copy, "encode": _encode}[mode]
+    writers: dict[str, Callable[[_Excerpt, Path], None]]
+    writers = {"copy": _copy, "key-frames": partial(_copy, hide=False), "encode": _encode}
     attempt = 0
     while True:
         with open_container(path) as container:
@@ -72,7 +75,7 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        write(_Excerpt(Path(path), span, source, video, sound), draft)
+                        writers[mode](_Excerpt(Path(path), span, source, video, sound), draft)
                     return
                 except CannotPrune:
                     pass
@@ -97,16 +100,16 @@ class _Excerpt:
     @property
     def start(self) -> int:
         """The last tick that is not after the start of the span."""
-        return (self.source.zero or 0) + math.floor(Fraction(self.span.start) / self.source.tick)
+        return (self.source.zero or 0) + math.floor(_exact(self.span.start) / self.source.tick)
 
     @property
     def end(self) -> int:
         """The first tick that is not before the end of the span."""
-        return (self.source.zero or 0) + math.ceil(Fraction(self.span.end) / self.source.tick)
+        return (self.source.zero or 0) + math.ceil(_exact(self.span.end) / self.source.tick)
 
     def length(self, first: int) -> Fraction:
         """Seconds from a tick to the end of the span."""
-        return Fraction(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
+        return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
     def require_before(self, end: int) -> None:
         """The span must begin before the video ends."""
@@ -117,7 +120,13 @@ class _Excerpt:
             )
 
 
-def _copy(excerpt: _Excerpt, draft: Path) -> None:
+def _exact(seconds: float) -> Fraction:
+    """A time without the rounding of floating point, by which 0.3 s would fall into the picture before."""
+    return Fraction(seconds).limit_denominator(1_000_000)
+
+
+def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True) -> None:
+    """Copy packets; hide what comes before the start, or begin with it."""
     _require_playable(excerpt)
     source, video, sound = excerpt.source, excerpt.video, excerpt.sound
     packets = _packets(excerpt)
@@ -126,6 +135,7 @@ def _copy(excerpt: _Excerpt, draft: Path) -> None:
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
         held, first, floor = _run_up(excerpt, packets)
+        first = first if hide else floor
         zero, last = first * source.tick, first
         for packet in chain(held, packets):
             assert packet.pts is not None
