@@ -14,6 +14,9 @@ from moviola.errors import InvalidValue
 from moviola.export.chapters import write_film_chapters, write_video_chapters
 from moviola.export.clips import export_clips
 from moviola.export.edl import write_cuts, write_markers
+from moviola.export.fcpxml import write_fcpxml
+from moviola.export.film import CARD_SECONDS, parse_size, write_film
+from moviola.export.otio import write_otio
 from moviola.export.selection import Selection, one_line, selections
 from moviola.export.sheet import export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
@@ -37,6 +40,8 @@ class ExportOptions:
         start_timecode: of the timeline's first frame.
         mode: of clips: ``"exact"``, or ``"key-frames"``, which begin at the key frame before the start and
             are never encoded again.
+        titles: show a card with the title before each moment of the film.
+        size: of the film, ``"1280x720"``; None takes the largest video's.
         columns: pictures in a row of the sheet.
     """
 
@@ -45,6 +50,8 @@ class ExportOptions:
     drop_frame: bool | None = None
     start_timecode: str = "01:00:00:00"
     mode: Literal["exact", "key-frames"] = "exact"
+    titles: bool = False
+    size: str | None = None
     columns: int = 5
 
     def __post_init__(self) -> None:
@@ -86,6 +93,7 @@ class _Export:
             rate=None if options.rate is None else parse_rate(str(options.rate)),
             drop_frame=options.drop_frame,
             start=options.start_timecode,
+            lead=CARD_SECONDS if options.titles else 0.0,
         )
 
     def only_video(self, instead: str) -> None:
@@ -93,7 +101,7 @@ class _Export:
         videos = sorted({selection.moment.video_id for selection in self.chosen})
         if len(videos) > 1:
             raise InvalidValue(
-                f"{self.out}: moments of {len(videos)} videos ({', '.join(videos[:3])} …), with times of one; "
+                f"{self.out}: moments of {len(videos)} videos, with times of one ({videos[0]} and others); "
                 f"choose those of one, or the format {instead}"
             )
 
@@ -222,6 +230,22 @@ def _video_markers(export: _Export) -> Written:
     return Written((export.out,))
 
 
+def _otio(export: _Export) -> Written:
+    write_otio(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _fcpxml(export: _Export) -> Written:
+    write_fcpxml(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _film(export: _Export) -> Written:
+    size = export.options.size
+    write_film(export.timeline(), export.out, size=parse_size(size) if size else None)
+    return Written((export.out,))
+
+
 def _clips(export: _Export) -> Written:
     moments = [selection.moment for selection in export.chosen]
     files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
@@ -243,7 +267,7 @@ def _sheet(export: _Export) -> Written:
 
 
 _TIMELINE = frozenset({"title", "rate", "drop_frame", "start_timecode"})
-_TIMES = frozenset({"rate"})
+_FILM = frozenset({"rate", "titles"})
 _NOTHING: frozenset[str] = frozenset()
 
 FORMATS: dict[str, MomentFormat] = {
@@ -258,7 +282,10 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("vtt", "Chapters of one video (WebVTT)", ".vtt", "file", _NOTHING, _video_chapters),
         MomentFormat("vtt-videos", "Chapters, a file per video (WebVTT)", "", "folder", _NOTHING,
                      _chapters_by_video),
-        MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _TIMES, _film_chapters),
+        MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM, _film_chapters),
+        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _otio),
+        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _fcpxml),
+        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
         MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from moviola.types import Moment
 
-__all__ = ["Selection", "one_line", "selections"]
+__all__ = ["Selection", "clean_lines", "one_line", "selections"]
 
 # Control characters, the separators of lines and paragraphs, and halves of characters: no format of names
 # holds them, some would break a line.
@@ -46,3 +46,8 @@ def selections(moments: Iterable[Moment | Selection]) -> list[Selection]:
 def one_line(text: str) -> str:
     """A text without what breaks lines or cannot be written, runs of white space as one space."""
     return " ".join(_UNPRINTABLE.sub(" ", text).split())
+
+
+def clean_lines(text: str) -> str:
+    """A text of several lines, each as of :func:`one_line`; none at its ends are empty."""
+    return "\n".join(map(one_line, text.splitlines())).strip("\n")

@@ -50,7 +50,7 @@ def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
 
     Args:
         path: ``.csv`` with a header, ``.json`` with a list of objects, or ``.jsonl``. Of the fields only
-            ``video_id``, ``start`` and ``end`` (seconds) are needed; those that we do not write are passed over.
+            ``video_id``, ``start`` and ``end`` (seconds) are needed; others are passed over.
 
     Returns:
         the moments, ranked as they stand, and paths of videos by id as far as they are given.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,6 +90,13 @@ class Timeline:
     events: tuple[Event, ...]
 
     @property
+    def frame_size(self) -> tuple[int, int]:
+        """Width and height of the largest video in it, the first of several, as even numbers."""
+        infos = (event.video.info for event in self.events)
+        largest = max(infos, key=lambda info: info.width * info.height)
+        return max(2, largest.width // 2 * 2), max(2, largest.height // 2 * 2)
+
+    @property
     def duration(self) -> int:
         """Frames from the beginning to the end of the last event."""
         return self.events[-1].record[1] if self.events else 0
@@ -151,7 +159,8 @@ def lay_out(
     for number, (selection, video) in enumerate(zip(chosen, used, strict=True), start=1):
         first, end = _source_frames(selection, video)
         at += gap
-        after = at + max(1, round((end - first) * rate / video.timebase.rate))
+        # Whole frames of the timeline, so that none lies past the end of what was chosen.
+        after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))
         events.append(Event(number, selection, video, (first, end), (at, after)))
         at = after
     first_frame = timebase.frame_of(start.replace(";", ":"))
