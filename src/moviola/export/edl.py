@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from moviola.errors import InvalidValue
 from moviola.export.selection import one_line
 from moviola.export.timeline import Event, SourceVideo, Timeline
 from moviola.files.writing import write_text
@@ -21,13 +22,14 @@ __all__ = ["reel_names", "source_timecodes", "write_cuts", "write_markers"]
 _REEL = 8
 # Beside titles and markers, lines of other programs may hold so much; programs cut what is longer, or fail.
 _LINE = 120
+_MOST_EVENTS = 999
 
 
 def write_cuts(timeline: Timeline, out: Path) -> None:
     """Write the events as cuts of picture and sound.
 
     Raises:
-        InvalidValue: the file cannot be written.
+        InvalidValue: more than 999 events, or a file that cannot be written.
     """
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
@@ -56,7 +58,7 @@ def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> N
         of_video: the markers stand where the moments are in their video, not where the events are.
 
     Raises:
-        InvalidValue: the file cannot be written.
+        InvalidValue: more than 999 events, or a file that cannot be written.
     """
     lines = _head(timeline)
     for event in timeline.events:
@@ -122,6 +124,10 @@ def _record_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
 
 
 def _head(timeline: Timeline) -> list[str]:
+    if len(timeline.events) > _MOST_EVENTS:
+        raise InvalidValue(
+            f"{len(timeline.events)} moments: an EDL numbers at most {_MOST_EVENTS}; choose fewer, or write OTIO"
+        )
     counting = "DROP FRAME" if timeline.timebase.drop_frame else "NON-DROP FRAME"
     return [f"TITLE: {_text(timeline.title)}", f"FCM: {counting}", ""]
 

@@ -94,16 +94,17 @@ _OPTIONS = {"movflags": "+faststart"}
 
 
 def _chapters(parts: Sequence[Piece | Card], rate: Fraction) -> list[Any]:
-    """A chapter for each titled piece, in milliseconds."""
+    """A chapter for each titled piece and the cards before it, in milliseconds; MP4 has none with gaps."""
     made: list[Any] = []
-    at = 0
+    begun = at = 0
     for part in parts:
-        after = at + part.frames
-        if isinstance(part, Piece) and part.title:
-            start, end = (round(frame / rate * 1000) for frame in (at, after))
+        at += part.frames
+        if isinstance(part, Piece):
+            start, end = (round(frame / rate * 1000) for frame in (begun, at))
             about = {"start": start, "end": end, "time_base": Fraction(1, 1000)}
-            made.append({"id": len(made) + 1, **about, "metadata": {"title": part.title}})
-        at = after
+            if part.title:
+                made.append({"id": len(made) + 1, **about, "metadata": {"title": part.title}})
+            begun = at
     return made
 
 
