@@ -1,4 +1,4 @@
-"""Chapters for players in a browser: WebVTT (W3C), to be used as ``<track kind="chapters">``: titles, no notes."""
+"""Chapters for players in a browser: WebVTT (W3C), for ``<track kind="chapters">``; titles, no notes."""
 
 from __future__ import annotations
 

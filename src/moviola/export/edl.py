@@ -126,7 +126,7 @@ def _record_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
 def _head(timeline: Timeline) -> list[str]:
     if len(timeline.events) > _MOST_EVENTS:
         raise InvalidValue(
-            f"{len(timeline.events)} moments: an EDL numbers at most {_MOST_EVENTS}; choose fewer, or write OTIO"
+            f"{len(timeline.events)} moments: an EDL numbers at most {_MOST_EVENTS}; choose fewer, or OTIO"
         )
     counting = "DROP FRAME" if timeline.timebase.drop_frame else "NON-DROP FRAME"
     return [f"TITLE: {_text(timeline.title)}", f"FCM: {counting}", ""]
