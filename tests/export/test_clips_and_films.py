@@ -8,6 +8,8 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.video.reformatter import Colorspace, VideoReformatter
+from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MediaError
 from moviola.export import Selection, write_moments
@@ -159,6 +161,51 @@ def test_what_cannot_be_joined_is_named(tmp_path: Path, rates: dict[str, str]) -
     join([card, piece], out, rate=rate, size=(64, 48))
     assert probe(out).duration == pytest.approx(5 / 24)
     assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
+
+
+# ---- colours -----------------------------------------------------------------------------------------------
+
+GREEN = (30, 200, 60)
+
+
+def green_film(path: Path, height: int, coded: int | None) -> Path:
+    """A second of green, its colours coded as BT.709 and said to be, or as players guess for its size."""
+    matrix = Colorspace.ITU709 if coded or height >= 720 else Colorspace.ITU601
+    image = np.full((height, height * 4 // 3, 3), GREEN, np.uint8)
+    with av.open(str(path), "w") as target:
+        track = target.add_stream("libx264", rate=5)
+        track.width, track.height, track.pix_fmt = image.shape[1], height, "yuv420p"
+        if coded:
+            context = track.codec_context
+            context.colorspace = context.color_primaries = context.color_trc = coded
+        to_yuv = VideoReformatter()
+        for number in range(5):
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
+            frame = to_yuv.reformat(frame, format="yuv420p", dst_colorspace=matrix)
+            frame.pts, frame.time_base = number, Fraction(1, 5)
+            target.mux(track.encode(frame))
+        target.mux(track.encode(None))
+    return path
+
+
+def colour_in_a_browser(path: Path) -> NDArray[np.uint8]:
+    """Of the first picture, read as it says, else by its size."""
+    with av.open(str(path)) as container:
+        frame = next(container.decode(video=0))
+    guess = Colorspace.ITU709 if frame.height >= 720 else Colorspace.ITU601
+    shown = VideoReformatter().reformat(
+        frame, format="rgb24", src_colorspace=guess if frame.colorspace == 2 else None
+    )
+    return np.asarray(shown.to_ndarray()[frame.height // 2, frame.width // 2])
+
+
+@pytest.mark.parametrize(("height", "coded"), [(240, 1), (240, None), (720, 1), (720, None)])
+def test_colours_stay_what_they_are(tmp_path: Path, height: int, coded: int | None) -> None:
+    source = green_film(tmp_path / "a.mp4", height, coded)
+    cut(source, Span(0, 0.6), tmp_path / "clip.mp4", mode="encode")
+    write_moments(moments(("a", 0, 0.6)), {"a": source}, tmp_path / "film.mp4")
+    for made in (source, tmp_path / "clip.mp4", tmp_path / "film.mp4"):
+        assert np.abs(colour_in_a_browser(made).astype(int) - GREEN).max() < 8, made.name
 
 
 # ---- sound from a time on ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -82,6 +82,9 @@ def join(
         track = target.add_stream("libx264", rate=rate)
         track.width, track.height, track.pix_fmt = *size, "yuv420p"
         track.codec_context.options = {"crf": "20", "preset": "veryfast"}
+        context = track.codec_context
+        context.colorspace = context.color_primaries = context.color_trc = _BT709
+        context.color_range = ColorRange.MPEG
         streams: list[Iterator[Packet[Any]]] = [_encoded_pictures(parts, track, rate, size)]
         if sound:
             audio = target.add_stream("aac", rate=_SOUND_RATE, layout="stereo")
@@ -90,6 +93,7 @@ def join(
             target.mux(packet)
 
 
+_BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
 _OPTIONS = {"movflags": "+faststart"}
 
 
@@ -117,7 +121,10 @@ def _encoded_pictures(
         images = _still(part) if isinstance(part, Card) else _pictures(part, rate, size)
         for image in images:
             picture = to_yuv.reformat(
-                VideoFrame.from_ndarray(image, format="rgb24"), format="yuv420p", threads=1
+                VideoFrame.from_ndarray(image, format="rgb24"),
+                format="yuv420p",
+                dst_colorspace=Colorspace.ITU709,
+                threads=1,
             )
             picture.pts, picture.time_base = number, 1 / rate
             number += 1
