@@ -6,6 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from moviola.export import Selection, read_sources
+from moviola.export.timeline import SourceVideo
+from moviola.types import Moment
 from numbered import NTSC, NTSC_FAST, NTSC_FILM, numbered_film
 
 
@@ -33,3 +36,9 @@ def rates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         )
         for name, (rate, timecode) in films.items()
     }
+
+
+@pytest.fixture(scope="session")
+def videos(rates: dict[str, str]) -> dict[str, SourceVideo]:
+    """What an editing program sees of them."""
+    return read_sources([Selection(Moment(name, 0, 1, 0.5, 1)) for name in rates], rates)

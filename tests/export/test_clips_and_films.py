@@ -76,6 +76,13 @@ def test_a_clip_without_a_path_takes_no_other_with_it(tmp_path: Path, rates: dic
     }
 
 
+def test_clips_are_numbered_as_they_stand(tmp_path: Path, rates: dict[str, str]) -> None:
+    """Two searches have a first rank each."""
+    chosen = [Moment("24", 0.0, 0.5, 0.5, 1), Moment("24", 0.01, 0.52, 0.5, 1)]
+    written = write_moments(chosen, rates, tmp_path / "clips")
+    assert [path.name for path in written.files] == ["001_24_0.0-0.5.mp4", "002_24_0.0-0.5.mp4"]
+
+
 # ---- one film ----------------------------------------------------------------------------------------------
 
 

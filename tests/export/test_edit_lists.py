@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import FORMATS, Selection, Timebase, lay_out, read_sources, write_moments
 from moviola.export.edl import reel_names
+from moviola.export.timebase import parse_rate
 from moviola.export.timeline import SourceVideo
 from moviola.media import MediaInfo, probe
 from moviola.types import Moment
-from numbered import NTSC, NTSC_FAST, NTSC_FILM
+from numbered import NTSC, NTSC_FAST, NTSC_FILM, numbered_film
 
 EVENT = re.compile(r"(\d{3})  (.{8}) (\w+) +C +(\S+) (\S+) (\S+) (\S+)")
 ALL = ("film", "24", "25", "df", "ndf", "30", "50", "df60", "60", "odd")
@@ -118,16 +120,14 @@ def test_cuts_are_read_by_opentimelineio(tmp_path: Path, rates: dict[str, str], 
     st.sampled_from([None, *(["23.976", "24", "25", "29.97", "30", "50", "59.94", "60"])]),
 )
 def test_records_follow_each_other_without_gap(
-    rates: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
+    videos: dict[str, SourceVideo],
     spans: list[tuple[str, float, float]],
     rate: str | None,
 ) -> None:
     chosen = [
         Selection(m) for m in moments(*((video, start, start + length) for video, start, length in spans))
     ]
-    videos = _read_once(rates)
-    timeline = lay_out(chosen, videos, title="x", rate=None if rate is None else _rate(rate))
+    timeline = lay_out(chosen, videos, title="x", rate=None if rate is None else parse_rate(rate))
     ends = [0, *(event.record[1] for event in timeline.events)]
     assert [event.record[0] for event in timeline.events] == ends[:-1]
     assert timeline.duration == sum(event.duration for event in timeline.events)
@@ -138,21 +138,6 @@ def test_records_follow_each_other_without_gap(
         shown = timeline.timebase.seconds(event.duration)
         assert shown <= length or event.duration == 1
         assert length - shown < 1 / timeline.timebase.rate
-
-
-_READ: dict[str, SourceVideo] = {}
-
-
-def _read_once(rates: dict[str, str]) -> dict[str, SourceVideo]:
-    if not _READ:
-        _READ.update(read_sources([Selection(m) for m in moments(*((v, 0, 1) for v in rates))], rates))
-    return _READ
-
-
-def _rate(text: str) -> Fraction:
-    from moviola.export.timebase import parse_rate
-
-    return parse_rate(text)
 
 
 def test_mixed_rates_are_counted_at_the_rate_of_the_list(tmp_path: Path, rates: dict[str, str]) -> None:
@@ -205,8 +190,6 @@ def test_reels_are_eight_letters_and_differ(rates: dict[str, str]) -> None:
 
 
 def _renamed(info: MediaInfo, name: str) -> MediaInfo:
-    from dataclasses import replace
-
     return replace(info, path=Path(name))
 
 
@@ -252,7 +235,9 @@ def test_markers_for_resolve(tmp_path: Path, rates: dict[str, str]) -> None:
 # ---- OpenTimelineIO ----------------------------------------------------------------------------------------
 
 
-def test_otio_has_each_clip_at_its_own_rate(tmp_path: Path, rates: dict[str, str]) -> None:
+def test_otio_has_each_clip_at_its_own_rate(
+    tmp_path: Path, rates: dict[str, str], videos: dict[str, SourceVideo]
+) -> None:
     chosen = [
         Selection(m, f"no. {m.rank}", "so\nit is") for m in moments(*((video, 0.4, 1.2) for video in ALL))
     ]
@@ -260,7 +245,6 @@ def test_otio_has_each_clip_at_its_own_rate(tmp_path: Path, rates: dict[str, str
     read = otio.adapters.read_from_file(str(tmp_path / "cut.otio"))
     assert read.name == "All"
     pictures, sound = read.tracks
-    videos = _read_once(rates)
     for clip, selection in zip(pictures, chosen, strict=True):
         video = videos[selection.moment.video_id]
         first, end = video.timebase.frames(selection.moment.span)
@@ -353,6 +337,13 @@ def test_fcpxml_is_read_by_opentimelineio(tmp_path: Path, rates: dict[str, str])
     assert (timeline.name, [clip.name for clip in clips]) == ("Cut", ["24", "24"])
     assert [clip.source_range.start_time.value for clip in clips] == [6, 30]
     assert [clip.source_range.duration.value for clip in clips] == [18, 18]
+
+
+def test_otio_holds_any_words(tmp_path: Path, rates: dict[str, str]) -> None:
+    halved = Selection(replace(NASTY.moment, video_id="\udcff"), "\udcfe|\x00", "\ud800")
+    write_moments([NASTY, halved], {**rates, "\udcff": rates["24"]}, tmp_path / "cut.otio", title="\udcff")
+    read = otio.adapters.read_from_file(str(tmp_path / "cut.otio"))
+    assert (read.name, [clip.name[:7] for clip in read.tracks[0]]) == ("Moments", ["one two", "|"])
 
 
 def test_fcpxml_holds_any_words(tmp_path: Path, rates: dict[str, str]) -> None:
@@ -454,8 +445,6 @@ def test_wrong_calls_are_named(tmp_path: Path, rates: dict[str, str]) -> None:
 
 
 def test_a_timecode_that_its_rate_does_not_have_is_named(tmp_path: Path) -> None:
-    from numbered import numbered_film
-
     film = numbered_film(tmp_path / "a.mkv", 24, 1, timecode="01:00:00:29")
     with pytest.raises(MediaError, match=r"a\.mkv: its start timecode cannot be at 24 frames a second"):
         write_moments(moments(("a", 0, 1)), {"a": film}, tmp_path / "a.edl")

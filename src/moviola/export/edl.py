@@ -91,16 +91,11 @@ def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
 def source_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
     """Where an event begins and ends in its video, as the video counts where it has the timeline's rate."""
     video = event.video
-    timebase = video.timebase if _same_rate(event, timeline) else timeline.timebase
+    # Without a start timecode it has no way of counting of its own.
+    own = video.info.start_timecode is not None and video.timebase.rate == timeline.timebase.rate
+    timebase = video.timebase if own else timeline.timebase
     first, end = _source_frames(event, timeline)
     return timebase.timecode(first), timebase.timecode(end)
-
-
-def _same_rate(event: Event, timeline: Timeline) -> bool:
-    return event.video.timebase.rate == timeline.timebase.rate and (
-        event.video.info.start_timecode is not None
-        or event.video.timebase.drop_frame == timeline.timebase.drop_frame
-    )
 
 
 def _source_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
