@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MediaError
 from moviola.export import Selection, write_moments
-from moviola.media import Card, Piece, cut, join, probe, read_sound
+from moviola.media import Card, Piece, cut, frame_at, join, probe, read_sound
 from moviola.types import Moment, Span
 from numbered import NTSC, number_of, numbered_film, numbers_in, varying_film
 
@@ -104,6 +104,15 @@ def test_faster_slower_and_other_shapes(tmp_path: Path, rates: dict[str, str]) -
     assert len(wide) == 20 + 12 + 12 + 12
     # 96 x 160 between black bars; its bars of 9 pixels are 5 wide there.
     assert tall[32:44] == [int(30 * n / 25 + 1 / 16) for n in range(12)]
+
+
+def test_turned_videos_stand_upright(tmp_path: Path, footage: Path) -> None:
+    turned = footage / "decord_video_90.mov"
+    (film,) = write_moments(moments(("a", 0, 0.1)), {"a": turned}, tmp_path / "film.mp4").files
+    info = probe(film)
+    assert (info.width, info.height, info.rotation) == (320, 568, 0)
+    difference = np.abs(frame_at(film, 0.0, 320).astype(int) - frame_at(turned, 0.0, 320))
+    assert difference.mean() < 8
 
 
 def test_a_film_without_sound_has_no_track_of_it(tmp_path: Path, rates: dict[str, str]) -> None:
