@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.errors import InvalidValue, MediaError, NotFound
+from moviola.errors import InvalidValue, MediaError, MissingDependency, NotFound
 from moviola.export import FORMATS, Selection, Timebase, lay_out, read_sources, write_moments
 from moviola.export.edl import reel_names
 from moviola.export.timebase import parse_rate
@@ -178,12 +179,11 @@ def test_counting_can_be_chosen(tmp_path: Path, rates: dict[str, str]) -> None:
 def test_reels_are_eight_letters_and_differ(rates: dict[str, str]) -> None:
     info = probe(Path(rates["24"]))
     names = ["interview one.mp4", "interview two.mp4", "Ünï çödé.mp4", "日本.mp4", "日本語.mp4", "a.mp4"]
-    videos = [SourceVideo(name, _renamed(info, name), Timebase(Fraction(24)), 0) for name in names]
+    videos = [SourceVideo(name, _renamed(info, name), Timebase(Fraction(24))) for name in names]
     reels = reel_names(videos)
     assert list(reels.values()) == ["INTERVIE", "INTERVI2", "ND", "REEL", "REEL2", "A"]
     many = [
-        SourceVideo(f"v{n}", _renamed(info, "longest name.mp4"), Timebase(Fraction(24)), 0)
-        for n in range(120)
+        SourceVideo(f"v{n}", _renamed(info, "longest name.mp4"), Timebase(Fraction(24))) for n in range(120)
     ]
     assert len(set(reel_names(many).values())) == 120
     assert all(re.fullmatch("[A-Z0-9]{1,8}", reel) for reel in reel_names(many).values())
@@ -448,6 +448,19 @@ def test_a_timecode_that_its_rate_does_not_have_is_named(tmp_path: Path) -> None
     film = numbered_film(tmp_path / "a.mkv", 24, 1, timecode="01:00:00:29")
     with pytest.raises(MediaError, match=r"a\.mkv: its start timecode cannot be at 24 frames a second"):
         write_moments(moments(("a", 0, 1)), {"a": film}, tmp_path / "a.edl")
+
+
+@pytest.mark.parametrize("name", ["edl", "edl-markers", "otio", "fcpxml"])
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, rates: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("timecode", "timecode.timecode", "opentimelineio"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependency, match=r"pip install 'moviola\[editors\]'"):
+        write_moments(moments(("df", 0, 1)), rates, tmp_path / f"a.{name}", name)
+    assert not list(tmp_path.iterdir())
+    for other in ("film", "vtt-film", "vtt", "csv"):
+        assert write_moments(moments(("df", 0, 1)), rates, tmp_path / f"b.{other}", other).files
 
 
 def test_every_suffix_has_a_format() -> None:

@@ -83,8 +83,8 @@ class _Export:
     out: Path
     options: ExportOptions
 
-    def timeline(self) -> Timeline:
-        """The moments one after the other."""
+    def timeline(self, *, counted: bool = True) -> Timeline:
+        """The moments one after the other; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
             self.chosen,
@@ -92,7 +92,7 @@ class _Export:
             title=one_line(options.title) or "Moments",
             rate=None if options.rate is None else parse_rate(str(options.rate)),
             drop_frame=options.drop_frame,
-            start=options.start_timecode,
+            start=options.start_timecode if counted else None,
             lead=CARD_SECONDS if options.titles else 0.0,
         )
 
@@ -212,7 +212,7 @@ def _chapters_by_video(export: _Export) -> Written:
 
 
 def _film_chapters(export: _Export) -> Written:
-    write_film_chapters(export.timeline(), export.out)
+    write_film_chapters(export.timeline(counted=False), export.out)
     return Written((export.out,))
 
 
@@ -244,7 +244,7 @@ def _fcpxml(export: _Export) -> Written:
 
 def _film(export: _Export) -> Written:
     size = export.options.size
-    write_film(export.timeline(), export.out, size=parse_size(size) if size else None)
+    write_film(export.timeline(counted=False), export.out, size=parse_size(size) if size else None)
     return Written((export.out,))
 
 
