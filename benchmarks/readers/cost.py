@@ -88,7 +88,7 @@ def _pictures(videos: Path) -> Iterator[NDArray[np.uint8]]:
     for name, number in zip(cycle(CLIPS), range(1_000_000), strict=False):
         with av.open(str(videos / name)) as container:
             for frame in islice(container.decode(video=0), 26 * RATE):
-                yield frame.reformat(1280, 720, "rgb24").to_ndarray()
+                yield np.asarray(frame.reformat(1280, 720, "rgb24").to_ndarray(), dtype=np.uint8)
         title = Image.fromarray(card(TEXTS[number % len(TEXTS)], 40, "smooth", number)).resize((1280, 720))
         yield from (np.asarray(title) for _ in range(4 * RATE))
 
