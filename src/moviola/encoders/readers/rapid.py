@@ -52,7 +52,7 @@ class RapidOcrReader:
     def _engine(self) -> Any:
         from rapidocr import RapidOCR
 
-        threads = compute_threads()
+        threads = max(1, compute_threads() // 2)  # the rest decodes meanwhile
         return RapidOCR(
             params={
                 "Global.log_level": "error",
