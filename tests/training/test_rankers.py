@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.features import normalise_rows
+from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.spans import pool_clips
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
-from moviola.training.data import Split
+from moviola.training.data import Pairs, Split
 from moviola.training.judging import judge, judge_videos
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes import recipe
 from moviola.training.recipes.conquer import CONQUER
 from moviola.training.recipes.prem import PREM
 from moviola.training.recipes.reloclnet import RELOCLNET
-from moviola.training.recipes.xml import XML_RECIPE
+from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.tasks.candidates import hardest_videos
 from moviola.training.tasks.pairs import PairSampling, PairTask
@@ -167,6 +167,12 @@ def pair_task(split: Split, batch_size: int = 8, longest: int = 100) -> PairTask
     return PairTask(nn.Linear(1, 1), videos, split.queries, split.pairs, lambda *_: {}, dict, batch_size)
 
 
+def assert_whole_set(pairs: Pairs, queries: Integers, mask: Tensor, videos: Integers) -> None:
+    """A query is related to the videos of all its moments, whichever of them are in the batch."""
+    answers = {*zip(pairs.query.tolist(), pairs.video[pairs.moment].tolist(), strict=True)}
+    assert mask.tolist() == [[(q, v) in answers for v in videos.tolist()] for q in queries.tolist()]
+
+
 def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -> None:
     split = world.train
     task = pair_task(split)
@@ -182,7 +188,7 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
             assert torch.equal(own, torch.from_numpy(split.features.read(int(video))))
             start, end = pairs.labels[row].tolist()
             assert (start, end + 1) == (split.pairs.start[moment], split.pairs.end[moment])
-        assert pairs.positives.diagonal().all()
+        assert_whole_set(split.pairs, step.queries, pairs.positives, split.pairs.video[step.moments])
         seen += [(str(pairs.query[row].sum().item()), int(m)) for row, m in enumerate(step.moments)]
     assert len(seen) == len(set(seen)) == len(split.pairs)
 
@@ -272,6 +278,19 @@ def test_relevant_pairs_are_learned_from(world: Any, alike: str) -> None:
     assert not all(torch.equal(weights[key], other[key]) for key in weights)
     assert "loss/segment_relevant_over_negative" in given.fitted[0].history[0]
     assert "loss/relevant_span" not in plain.fitted[0].history[0]
+
+
+def test_a_known_answer_is_not_merely_relevant(world: Any) -> None:
+    split = world.train
+    step = pair_task(split, batch_size=len(split.pairs)).batch(np.arange(len(split.pairs)))
+    count = len(split.pairs.captions)
+    all_alike = relevant_pairs(np.ones((count, 1)), np.ones((count, 1)), np.arange(count + 1), 0.5)
+    found = _relevance(all_alike, split.pairs, step)["relevance"]
+    assert found is not None
+    answers = {*zip(split.pairs.query.tolist(), split.pairs.moment.tolist(), strict=True)}
+    known = torch.tensor([[(q, m) in answers for m in step.moments.tolist()] for q in step.queries.tolist()])
+    assert found.any()
+    assert not found[known].any()
 
 
 def test_moments_that_come_twice_in_a_batch_keep_their_relevant_pairs(world: Any, alike: str) -> None:
