@@ -365,21 +365,27 @@ def exam(
     answers: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance of the exam's pairs.")],
     json: JsonOption = False,
 ) -> None:
-    """Qualification exam: how far each rater is from the median of all, best first.
+    """Qualification exam: how far each rater is from the median of all, best first, and how raters agree.
+
+    Out of consensus is what lies more than one level from the median; kappa is Cohen's with the other raters.
 
     Example: `moviola dataset exam exam_ratings.csv`
 
-    From Python: `moviola.datasets.building.consensus.exam_scores`.
+    From Python: `moviola.datasets.building.consensus.exam`.
     """
-    from moviola.datasets.building.annotation_files import read_ratings
-    from moviola.datasets.building.consensus import exam_scores
+    from dataclasses import asdict
 
-    scores = exam_scores(read_ratings(answers))
+    from moviola.datasets.building.annotation_files import read_ratings
+    from moviola.datasets.building.consensus import exam
+
+    found = exam(read_ratings(answers))
     if json:
-        emit_json(scores)
-    else:
-        for worker, distance in scores.items():
-            console.print(f"{distance:6.3f}  {worker}")
+        emit_json(asdict(found))
+        return
+    console.print("distance  out of consensus  kappa  rater")
+    for worker, rater in found.raters.items():
+        console.print(f"{rater.distance:8.3f}  {rater.out_of_consensus:16.1%}  {rater.kappa:5.2f}  {worker}")
+    console.print(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
 
 
 @dataset.command()
