@@ -185,14 +185,18 @@ def imprecise(
     review: Annotated[
         Path | None, typer.Option(help="Failures as CSV to edit; read back. Default OUT.review.csv.")
     ] = None,
+    names: Annotated[
+        str, typer.Option(help="What looks for names that are left: spacy, or the rules' own lexicon.")
+    ] = "spacy",
+    threshold: Annotated[float, typer.Option(help="Least similarity of a caption and its rewrite.")] = 0.4,
     durations: DurationsOption = None,
     encoder: EncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Put general nouns for names into captions; run it again to go on, or after editing the review file.
 
-    Each rewrite must keep the meaning (sentence similarity at least 0.4) and hold no name. What failed is in
-    the review file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
+    Each rewrite must keep the meaning (sentence similarity) and hold no name. What failed is in the review
+    file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
 
     Example: `moviola dataset imprecise tvr_val_release.jsonl --kind tvr --types v --out imprecise.jsonl`
 
@@ -214,7 +218,8 @@ def imprecise(
         read_annotations(path, kind, durations), load_sentence_encoder(encoder),
         out.with_name(out.name + ".journal"), review,
         types=types.split(",") if types else (),
-        endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None, batch=batch,
+        endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
+        names=names, threshold=threshold, batch=batch,
     )  # fmt: skip
     write_tvr(made.moments, out)
     outcome = made.outcome
