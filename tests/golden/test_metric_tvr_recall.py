@@ -37,3 +37,11 @@ def test_every_value(fixture: dict[str, Any]) -> None:
                     assert shares(found[task][key]) == pytest.approx(shares(value), abs=0.1 + 1e-9)
                 else:
                     assert found[task][key] == pytest.approx(value, abs=atol + 1e-9), (name, task, key)
+
+
+def test_shares_of_the_types_have_two_decimals() -> None:
+    """Like all percentages of the evaluator: two in three queries are 66.67 %."""
+    kinds = ["v", "v", "t"]
+    truth = [{"desc_id": n, "vid_name": "a", "ts": [0, 1], "type": kind} for n, kind in enumerate(kinds)]
+    found = tvr_recall({"video2idx": {"a": 0}, "VR": []}, truth)
+    assert found["VR_by_type"]["desc_type_ratio"] == "v 66.67 t 33.33"

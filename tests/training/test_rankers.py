@@ -159,6 +159,18 @@ def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world:
     assert PREM.sized(sizes)["longest_span"] == max(1, round(36 / clip_seconds))
 
 
+@pytest.mark.parametrize(("name", "value"), [("clip_seconds", 3), ("visual_size", 7), ("query_size", 7)])
+def test_what_is_the_features_own_is_not_set_otherwise(name: str, value: int, world: Any) -> None:
+    with pytest.raises(InvalidValue, match=rf"model\.{name}={value}: the features have"):
+        train(XML_RECIPE, world.train, world.val, settings_of("xml", f"model.{name}={value}"))
+
+
+def test_subtitles_may_be_left_out(heard_world: Any) -> None:
+    settings = settings_of("xml", "model.subtitle_size=0", "loop.steps=1")
+    found: Any = train(XML_RECIPE, heard_world.train, heard_world.val, settings).model
+    assert found.config.subtitle_size == 0
+
+
 # ---- batches ---------------------------------------------------------------------------------------------
 
 

@@ -112,10 +112,14 @@ def stats(
 
 @dataset.command()
 def pseudo(
-    path: Annotated[Path, typer.Argument(help="Annotations whose captions serve as queries.")],
+    path: Annotated[Path, typer.Argument(help="Annotations: the pool of moments.")],
     out: Annotated[Path, typer.Option(help="Where the training set goes (TVR-Ranking JSON).")],
     kind: KindOption,
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments per query: N of the paper.")] = 40,
+    queries: Annotated[
+        Path | None,
+        typer.Option(help="Queries (JSON, or one per line); by default the pool's captions, each once."),
+    ] = None,
     held_out: Annotated[
         list[Path] | None, typer.Option(help="Pair files (val, test) whose queries are left out; repeatable.")
     ] = None,
@@ -123,7 +127,7 @@ def pseudo(
     encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
     json: JsonOption = False,
 ) -> None:
-    """A pseudo training set: every caption as a query with its most similar moments.
+    """A pseudo training set: every query with the moments whose captions are most similar to it.
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
 
@@ -137,7 +141,9 @@ def pseudo(
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
-    entries = pseudo_pairs(found, load_sentence_encoder(encoder), top, held_out=banned)
+    asked = None if queries is None else [query.text for query in read_queries(queries)]
+    embed = load_sentence_encoder(encoder)
+    entries = pseudo_pairs(found, embed, top, queries=asked, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     if json:

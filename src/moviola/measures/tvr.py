@@ -77,7 +77,7 @@ def tvr_recall(
                 part = _percent(hits, tops, kinds == name)
                 split.update({f"{name}-{key}": value for key, value in part.items()})
             split["desc_type_ratio"] = " ".join(
-                f"{name} {100 * np.mean(kinds == name):.1f}" for name in names
+                f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
             )
             found[f"{task}_by_type"] = split
     return found

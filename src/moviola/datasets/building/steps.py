@@ -124,20 +124,29 @@ def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, 
 
 
 def pseudo_pairs(
-    found: Annotations, encoder: TextEncoder, top: int, *, held_out: Iterable[str] = ()
+    found: Annotations,
+    encoder: TextEncoder,
+    top: int,
+    *,
+    queries: Sequence[str] | None = None,
+    held_out: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
-    """A pseudo training set (section 3.3): every caption as a query with its ``top`` most similar moments.
+    """A pseudo training set (section 3.3): every query with its ``top`` most similar moments.
 
     Args:
-        found: moments with imprecise captions.
+        found: the pool, moments with imprecise captions.
         encoder: gives the similarity of captions.
         top: moments per query, N of the paper, >= 1.
+        queries: texts; by default the captions of the pool.
         held_out: texts of val and test queries, which are left out.
 
     Returns:
         entries in TVR-Ranking's pair-file form.
     """
-    return pseudo_training_set(found, unit_rows(embed(found.captions, encoder)), top, held_out=held_out)
+    rows = unit_rows(embed([*found.captions, *(queries or ())], encoder))
+    pool, asked = rows[: len(found)], rows[len(found) :]
+    given = None if queries is None else (queries, asked)
+    return pseudo_training_set(found, pool, top, queries=given, held_out=held_out)
 
 
 def find_candidates(
