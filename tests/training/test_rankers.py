@@ -18,6 +18,8 @@ from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.spans import pool_clips
+from moviola.retrieval import TrainedStage1
+from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Split
 from moviola.training.judging import judge, judge_videos
@@ -26,6 +28,7 @@ from moviola.training.recipes import recipe
 from moviola.training.recipes.conquer import CONQUER
 from moviola.training.recipes.prem import PREM
 from moviola.training.recipes.reloclnet import RELOCLNET
+from moviola.training.recipes.spr_stage1 import SPR_STAGE1
 from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.tasks.candidates import hardest_videos
@@ -366,6 +369,55 @@ def test_prem_ranks_whole_videos(world: Any) -> None:
         assert all((m["start"], m["end"]) == (0.0, durations[m["video_id"]]) for m in moments)
     before = judge_videos(PREM.video_run(untrained("prem", val), val), val)
     assert judge_videos(run, val)["video nDCG@5"] > before["video nDCG@5"]
+
+
+def best_first(scores: Tensor | NDArray[np.float32], names: tuple[str, ...]) -> list[list[str]]:
+    """Videos of each query by a table of scores, equal ones in their order."""
+    return [
+        [names[video] for video in sorted(range(len(names)), key=lambda v, row=row: -row[v])]
+        for row in np.asarray(scores).tolist()
+    ]
+
+
+def ranked_names(run: Run) -> list[list[str]]:
+    return [[moment["video_id"] for moment in rows] for rows in run.rows().values()]
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet", "prem"])
+def test_videos_are_ranked_by_the_models_own_score_of_a_video(name: str, world: Any) -> None:
+    """Also those in which no moment is an answer."""
+    val, how = world.val, recipe(name)
+    model: Any = untrained(name, val, "model.top_videos=2")
+    with torch.inference_mode():
+        context = encoded_corpus(model, how.videos(model, val.features))  # type: ignore[attr-defined]
+        tokens, mask = token_batch(how.queries(model, val.queries), np.arange(len(val.queries)))  # type: ignore[attr-defined]
+        if name == "prem":
+            units = model.retriever.encode_query(tokens, mask)
+            scores = model.retriever.score(units, context.units, context.mask)
+        else:
+            scores = model.video_scores(model.encode_query(tokens, mask), context)
+    found = how.video_run(model, val)
+    assert ranked_names(found) == best_first(scores, val.features.video_ids)
+    durations = dict(zip(val.features.video_ids, val.features.durations, strict=True))
+    for rows in found.rows().values():
+        assert all((m["start"], m["end"]) == (0.0, durations[m["video_id"]]) for m in rows)
+    answered = {m["video_id"] for m in how.run(model, val).rows()[val.queries.query_ids[0]]}
+    assert len(answered) <= 2 < len(val.features)
+
+
+def test_conquer_ranks_no_videos_anew_and_stage_1_by_the_best_segment(world: Any) -> None:
+    val = with_first_stage(world.val)
+    found = CONQUER.video_run(untrained("conquer", val), val)
+    assert ranked_names(found) == best_first(val.first_stage, val.features.video_ids)
+    torch.manual_seed(0)
+    model = build("spr-stage1", {"hidden_size": val.features.visual.dim, "layers": 1, "heads": 2}).eval()
+    stage1 = TrainedStage1(model, "test")  # type: ignore[arg-type]
+    cosines = [
+        (stage1.queries(val.queries) @ stage1.segments(val.features.read(video), 4).T).max(axis=1)
+        for video in range(len(val.features))
+    ]
+    found = SPR_STAGE1.video_run(model, val)
+    assert ranked_names(found) == best_first(np.stack(cosines, axis=1), val.features.video_ids)
 
 
 @pytest.mark.parametrize("name", OVERRIDES)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from moviola.benchmark.bounds import upper_bounds
 from moviola.benchmark.findings import FINE, MAIN, OVER, Findings, MiddleClip
 from moviola.benchmark.plan import CONQUERS, LONG, SEEDED, STRATEGIES, jobs
-from moviola.benchmark.run import IN_VIDEO
 from moviola.measures import Results, Run, compare, read_run, temporal_nms
 from moviola.retrieval import MeanPooling, Stage1
 from moviola.training.experiment import AnsweringModel
 from moviola.training.judging import MEASURES, judge
+from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.tasks.segments import recall
 
 __all__ = ["NAMES", "TABLES", "Table"]
@@ -335,8 +335,9 @@ def _recall(found: Findings) -> Table:
     rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in (*BASELINES, *REFINERS)}
     text = (
         "The truth of a query are its moments of the highest grade; any of them counts (VCMR), as do their "
-        "videos (VR), which are in order of their best moment. SVMR searches the video of the first of them "
-        f"alone; SPR then takes proposals of its {IN_VIDEO} best segments."
+        "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER's first stage, and by SPR in "
+        "order of their best moment. SVMR searches the video of the first of them alone; SPR then takes "
+        f"proposals of its {SEGMENTS_IN_VIDEO} best segments."
     )
     return _jobs_table(
         found, "Recall of moments in the corpus and in one video, and of videos", rows, RECALLS, text

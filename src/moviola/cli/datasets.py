@@ -160,19 +160,25 @@ def convert(
     path: Annotated[Path, typer.Argument(help="An annotation file.")],
     out: Annotated[Path, typer.Option(help="Where TVR's jsonl goes.")],
     kind: KindOption,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="A pair file instead, each caption a query with its own moment alone."),
+    ] = False,
     durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Any data set's annotations in TVR's jsonl, the form that the other commands read as `--kind tvr`.
 
+    With --pairs they are what `moviola train` and `answer` read; `moviola evaluate --tvr` takes the jsonl.
+
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
 
-    From Python: `moviola.datasets.readers.read_annotations` and `write_tvr`.
+    From Python: `moviola.datasets.readers.read_annotations`, `write_tvr` and `write_own_pairs`.
     """
-    from moviola.datasets.readers import read_annotations, write_tvr
+    from moviola.datasets.readers import read_annotations, write_own_pairs, write_tvr
 
     found = read_annotations(path, kind, durations)
-    write_tvr(found, out)
+    (write_own_pairs if pairs else write_tvr)(found, out)
     if json:
         emit_json({"out": str(out), "moments": len(found), "flaws": found.flaw_counts})
     else:

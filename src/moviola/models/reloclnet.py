@@ -285,6 +285,23 @@ class ReLoCLNet(TwoStreams):
         ]
         return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: Context, *, keep: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
+
+        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        """
+        queries = self.encode_query(query, query_mask)
+        videos, length = context.mask.shape
+        each = len(context.clips) * videos * length
+        scores = [
+            self.video_scores(queries.select(chunk), context)
+            for chunk in torch.split(torch.arange(len(queries), device=query.device), rows_at_once(each))
+        ]
+        best, rows = top_scores(torch.cat(scores), keep or self.config.top_videos)
+        return rows, (self.config.alpha * best).exp()
+
     def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> tuple[Tensor, ...]:
         config = self.config
         score, video = top_scores(self.video_scores(queries, context), searched)

@@ -52,9 +52,7 @@ __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 class XMLConfig:
     """Everything that fixes an XML; the defaults are those of TVR-Ranking.
 
-    Maeoki et al.'s best (appendix A), both with ``visual_size=2050, subtitle_size=0``: for Charades-STA
-    ``max_clips=20, clip_seconds=3, shortest_span=1, longest_span=9`` and ``relevant_pairs``; for DiDeMo
-    ``max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5`` and ``relevant_pairs`` with segments.
+    Those of Charades-STA and DiDeMo are in :mod:`moviola.training.data_sets`.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
@@ -336,10 +334,15 @@ class XML(TwoStreams):
         queries = self.encode_query(query, query_mask)
         return self._rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
-    def rank_videos(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> tuple[Tensor, Tensor]:
-        """Videos (VR): rows (Q, T) int64 of the best ``top_videos``, and exp(alpha s) (Q, T), falling."""
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, keep: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
+
+        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        """
         scores = self._score_corpus(self.encode_query(query, query_mask), context)
-        best, rows = top_scores(scores, self.config.top_videos)
+        best, rows = top_scores(scores, keep or self.config.top_videos)
         return rows, (self.config.alpha * best).exp()
 
     def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:

@@ -19,6 +19,7 @@ from torch import nn
 from moviola.errors import InvalidValue
 from moviola.models.pretrained import build
 from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.corpus import whole_videos
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
 from moviola.training.judging import run_of
@@ -103,9 +104,17 @@ class Recipe(ABC):
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The model's answers to the queries of a split; it is in evaluation mode."""
 
+    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """Whole videos, best first (VR); by default in the order of their best moments."""
+        return whole_videos(self.moments(model, split, how), split.features.durations)
+
     def run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
         """:meth:`moments` with the model's own matching scores, as measures take them."""
         return run_of(self.moments(model, split, how or AnswerSettings()), split)
+
+    def video_run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
+        """:meth:`rank_videos` as measures take them."""
+        return run_of(self.rank_videos(model, split, how or AnswerSettings()), split)
 
 
 @dataclass(frozen=True)
