@@ -44,7 +44,7 @@ def require_same_sizes(folder: Path, about: Description, recipe: Recipe, facts: 
     theirs = {"clip_seconds": about.extra.get("clip_seconds", ours["clip_seconds"]), **about.config}
     if theirs.get("subtitle_size") == 0:  # it reads pictures alone, whatever else there is
         ours["subtitle_size"] = 0
-    for name in sorted(OF_FEATURES):
+    for name in OF_FEATURES:
         if name in ours and theirs.get(name, ours[name]) != ours[name]:
             raise EncoderMismatch(
                 f"{folder}: a model with {name} {theirs[name]}, but these features ask for {ours[name]}; "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
 
-OF_FEATURES = frozenset({"visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds"})
+OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
 """Settings of models that are the features' where a recipe derives them from these."""
 
 SEGMENT_CLIPS = 4
@@ -177,7 +177,7 @@ def train(
 def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the model; what is the features' may not be given otherwise."""
     sized = recipe.sized(sizes)
-    for name in given.keys() & sized.keys() & OF_FEATURES:
+    for name in (name for name in OF_FEATURES if name in given and name in sized):
         pictures_alone = name == "subtitle_size" and given[name] == 0
         if given[name] != sized[name] and not pictures_alone:
             raise InvalidValue(
