@@ -50,8 +50,17 @@ class Bench:
         return self.out / "results" / f"{name}.json"
 
     def result(self, name: str) -> dict[str, Any]:
-        """What a job found."""
+        """What a job found.
+
+        Raises:
+            InvalidValue: an earlier version wrote it, without figures on val.
+        """
         found: dict[str, Any] = read_json(self.result_file(name))
+        if not isinstance(found.get("val"), dict):
+            raise InvalidValue(
+                f"{self.result_file(name)}: has no figures on val, as an earlier version wrote it; remove it "
+                "and run the comparison again"
+            )
         return found
 
     def built_on(self, job: Job) -> Path | None:
@@ -145,6 +154,7 @@ def _figures(trained: TrainedModel) -> dict[str, Any]:
     fitted = trained.trained.fitted
     return {
         "selected": fitted[-1].best,
+        "converged": all(phase.best_step < phase.steps for phase in fitted),
         "steps": sum(phase.steps for phase in fitted),
         "seconds": sum(phase.seconds for phase in fitted),
         "parameters": sum(p.numel() for p in trained.trained.model.parameters()),
