@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable
 from io import BytesIO
@@ -13,12 +12,14 @@ import anyio
 import numpy as np
 import pytest
 from mcp import Client
+from mcp.server import MCPServer
 from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
 from PIL import Image
 
 from moviola.errors import InvalidValue
-from moviola.mcp import library_server
+from moviola.mcp import library_server, serve_http
 from moviola.mcp.pictures import LONGEST_SIDE, picture
+from moviola.mcp.values import FoundMoments
 from moviola.media import probe
 from moviola.search import Library, SearchResult
 from moviola.types import Moment
@@ -107,14 +108,16 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
     result = call("search_moments", text="a red wall", top=3)
     found, expected = structure(result), library.search("a red wall", top_k=3)
     assert found["query"] == "a red wall" and found["confident"] is expected.confident
-    names = ("rank", "video_id", "start", "end", "score", "source", "snippet", "snippet_kind")
-    assert [[row[name] for name in names] for row in found["moments"]] == [
-        [getattr(moment, name) for name in names] for moment in expected
+    names = ("rank", "video_id", "source", "snippet", "snippet_kind")
+    numbers = ("start", "end", "score")
+    assert [[row[name] for name in (*names, *numbers)] for row in found["moments"]] == [
+        [*(getattr(moment, name) for name in names), *(round(getattr(moment, name), 3) for name in numbers)]
+        for moment in expected
     ]
     assert all(Path(row["path"]).is_file() for row in found["moments"])
     (sheet,) = pictures(result)
     assert max(sheet.size) <= LONGEST_SIDE
-    assert json.loads(text(result)) == found
+    assert FoundMoments.model_validate_json(text(result)).model_dump() == found
 
 
 def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,3 +367,13 @@ def test_of_clips_of_one_name_one_is_cut(library: Library, clips: Path) -> None:
     anyio.run(together)
     assert sorted(bool(result.is_error) for result in results) == [False, True, True]
     assert [path.name for path in clips.iterdir()] == ["a.mp4"]
+
+
+# ---- over HTTP ---------------------------------------------------------------------------------------------
+
+
+def test_http_is_for_this_machine_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(MCPServer, "run", lambda _, *words, **options: ran.append((*words, options)))
+    serve_http(library_server(library), 8808)
+    assert ran == [("streamable-http", {"host": "127.0.0.1", "port": 8808})]

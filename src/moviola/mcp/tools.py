@@ -148,7 +148,7 @@ class LibraryTools:
         ]
         answer = Stills(
             video_id=video_id, path=video.path, duration=video.duration, start=span.start, end=span.end,
-            times=[round(time, 3) for time in times],
+            times=times,
             words=[Said(start=c.start, end=c.end, text=c.text, kind=c.kind) for c in cues[:_MOST_WORDS]],
         )  # fmt: skip
         return _answer(answer, [timed_still(Path(video.path), time, width) for time in times])
@@ -245,7 +245,10 @@ class ClipTool:
 def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> CallToolResult:
     """An answer as structure, the same as text for those who read no structure, and pictures."""
     return CallToolResult(
-        content=[TextContent(type="text", text=answer.model_dump_json()), *(pictures or [])],
+        content=[
+            TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True)),
+            *(pictures or []),
+        ],
         structured_content=answer.model_dump(mode="json"),
     )
 
@@ -260,7 +263,8 @@ def _found(moment: Moment, path: str) -> FoundMoment:
 
 def _sheet(found: SearchResult, sources: dict[str, str], answer: FoundMoments) -> list[ImageContent]:
     """One picture of all moments; what cannot be read any more is grey there and named in the note."""
-    cells, failed = moment_cells(found, sources, [one.snippet for one in found])
+    snippets = [one.snippet for one in found]
+    cells, failed = moment_cells(found, sources, snippets if any(snippets) else [])
     if failed:
         answer.note += " ".join(["", "No pictures of:", *(f"{name} ({why})" for name, why in failed.items())])
     title = f"{'no confident match: ' if found.confident is False else ''}{answer.query}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 __all__ = [
     "Clip", "FoundMoment", "FoundMoments", "ListedVideo", "ListedVideos", "Said", "Seconds", "Stills",
@@ -16,11 +16,15 @@ VideoId = Annotated[str, Field(description="As in `video_id` of an answer of thi
 Words = Annotated[str, Field(max_length=1000)]
 
 
+# Thousandths are enough for times and scores, and shorter to read.
+Rounded = Annotated[float, AfterValidator(lambda value: round(value, 3))]
+
+
 class StretchOfTime(BaseModel):
     """From `start` to `end`, in seconds from the beginning of the video."""
 
-    start: float
-    end: float
+    start: Rounded
+    end: Rounded
 
 
 class FoundMoment(StretchOfTime):
@@ -29,7 +33,7 @@ class FoundMoment(StretchOfTime):
     rank: int = Field(description="From 1, the best; the number on the contact sheet.")
     video_id: str
     path: str = Field(description="The video's file.")
-    score: float = Field(description="From 0 to 1; comparable within one answer.")
+    score: Rounded = Field(description="From 0 to 1; comparable within one answer.")
     source: str = Field(
         description="What speaks for it: visual, subtitle, speech, text (in the picture), both."
     )
@@ -62,8 +66,8 @@ class Stills(StretchOfTime):
 
     video_id: str
     path: str = Field(description="The video's file.")
-    duration: float = Field(description="Of the whole video, in seconds.")
-    times: list[float] = Field(description="Of the pictures, in their order, in seconds.")
+    duration: Rounded = Field(description="Of the whole video, in seconds.")
+    times: list[Rounded] = Field(description="Of the pictures, in their order, in seconds.")
     words: list[Said] = Field(description="What is said or written meanwhile.")
 
 
@@ -72,7 +76,7 @@ class ListedVideo(BaseModel):
 
     video_id: str
     path: str
-    duration: float = Field(description="In seconds.")
+    duration: Rounded = Field(description="In seconds.")
     state: Literal["ready", "partial", "refused"] = Field(description="A refused one cannot be searched.")
     error: str = Field("", description="Why a video was refused, or is there in part.")
 
