@@ -52,7 +52,7 @@ def export_sheet(
 
 
 def moment_cells(
-    moments: Sequence[Moment], sources: Mapping[str, str], notes: Sequence[str] = ()
+    moments: Sequence[Moment], sources: Mapping[str, str | Path], notes: Sequence[str] = ()
 ) -> tuple[list[SheetCell], dict[str, str]]:
     """What a contact sheet shows of moments; arguments and reasons as of :func:`export_sheet`.
 
