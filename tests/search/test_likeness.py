@@ -16,7 +16,6 @@ from moviola.library import Viewer
 from moviola.retrieval import MeanPooling
 from moviola.retrieval.segments import normalised
 from moviola.search import Library, LikeMoment, LikePicture, SearchQuery, Text
-from moviola.search.cues import CueSearch
 from moviola.search.finder import Finder
 from moviola.search.searcher import EVERYTHING, Searcher
 
@@ -106,9 +105,7 @@ def finder(fresh: Path) -> Finder:
 
 
 def _finder(library: Library) -> Finder:
-    view = Viewer(library.store).view()
-    texts, vectors = Searcher(library.store)._stages(view, True)
-    return Finder(library.store, view, texts, vectors, CueSearch(library.store), (), EVERYTHING)
+    return Searcher(library.store)._finder(Viewer(library.store).view(), "visual", True, EVERYTHING)
 
 
 def test_a_moment_is_compared_by_features_of_pictures(finder: Finder) -> None:
