@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
-    "server": BASE | {"search", "library", "export", "datasets"},
+    "server": BASE | {"search", "library", "export", "datasets", "media"},
     "mcp": BASE | {"search", "library", "export", "datasets"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
@@ -80,6 +80,9 @@ HOME: dict[str, set[str]] = {
     "rich": {"cli"},
     "fastapi": {"server"},
     "uvicorn": {"server"},
+    "starlette": {"server"},
+    "prometheus_client": {"server"},
+    "httpx2": {"server"},
 }
 LONGEST = 500
 LONGER: dict[str, str] = {}
