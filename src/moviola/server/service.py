@@ -15,6 +15,7 @@ from fastapi import Path as PathParameter
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.library import VideoRow
 from moviola.search import Library
+from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.stills import FileCache, cache_folder
@@ -37,6 +38,7 @@ class Service:
         converting: one thread for whole videos.
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
+        jobs: that bring videos in.
         unready: why no query can be answered yet, or at all; empty when one can.
     """
 
@@ -48,6 +50,7 @@ class Service:
     stills: FileCache
     converted: FileCache
     uploads: Uploads
+    jobs: Jobs
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -65,6 +68,7 @@ class Service:
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+            jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
         )
 
     async def warm(self) -> None:
@@ -81,6 +85,7 @@ class Service:
         """Let go of everything."""
         if self.warming is not None:
             self.warming.cancel()
+        await self.jobs.close()
         for pool in (self.searching, self.media, self.converting):
             pool.close()
         self.uploads.close()
