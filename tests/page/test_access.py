@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from page_server import Served
-from page_visitor import card, moments, opened, search, video_time
+from page_visitor import card, moments, opened, search, until, video_time
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
@@ -30,12 +30,12 @@ def test_everything_by_keyboard(page: Page) -> None:
     page.keyboard.press("c")
     page.keyboard.press("Enter")
     expect(page.locator("#player")).to_be_visible()
-    page.wait_for_function("document.querySelector('#player video').readyState >= 2")
+    until(page, "video.readyState >= 2")
     page.keyboard.press("Space")
-    page.wait_for_function("document.querySelector('#player video').paused")
+    until(page, "video.paused")
     before = video_time(page)
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"document.querySelector('#player video').currentTime > {before} + 0.5")
+    until(page, f"video.currentTime > {before} + 0.5")
     page.keyboard.press("n")
     page.keyboard.press("Escape")
     expect(card(page, 2).locator(".opener")).to_be_focused()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from page_visitor import card, opened, search
+from page_visitor import card, opened, search, until
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def collected(page: Page) -> Page:
 
 
 def starts(page: Page) -> list[str]:
-    fields = page.get_by_label(re.compile("^Start of"))
+    fields = page.locator(".item").get_by_label(re.compile("^Start of"))
     return [fields.nth(place).input_value() for place in range(fields.count())]
 
 
@@ -85,7 +85,7 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     collected.mouse.up()
     collected.keyboard.press("Escape")
     assert starts(collected)[0] == later
-    moved = collected.get_by_label(re.compile("^End of")).first
+    moved = collected.locator(".item").get_by_label(re.compile("^End of")).first
     assert float(moved.input_value().split(":")[1]) > float(end or 0)
     moved.fill("0:01")
     moved.press("Enter")
@@ -94,7 +94,7 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     moved.press("Enter")
     expect(collected.locator(".item").first).to_contain_text(" s")
     collected.reload()
-    expect(collected.get_by_label(re.compile("^End of")).first).to_have_value("0:12.5")
+    expect(collected.locator(".item").get_by_label(re.compile("^End of")).first).to_have_value("0:12.5")
 
 
 def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_all_play_one_after_another(collected: Page) -> None:
     collected.get_by_role("button", name="Play all").click()
     player = collected.locator("#player")
     expect(player.get_by_text("1 of 2")).to_be_visible()
-    collected.wait_for_function("!document.querySelector('#player video').paused")
+    until(collected, "!video.paused")
     collected.evaluate("document.querySelector('#player video').currentTime += 4.5")
     expect(player.get_by_text("2 of 2")).to_be_visible(timeout=15_000)
 
@@ -134,7 +134,7 @@ def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
     player = opened(page)
     page.keyboard.press("Space")
     page.evaluate("document.querySelector('#player video').currentTime = 9")
-    page.wait_for_function("!document.querySelector('#player video').seeking")
+    until(page, "!video.seeking")
     page.keyboard.press("i")
     expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute("aria-valuetext", "0:09.0")
     page.keyboard.press("c")

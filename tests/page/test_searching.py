@@ -165,7 +165,7 @@ def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
     held: list[object] = []
     page.route("**/api/search", lambda route: held.append(route) if "a cat" in (route.request.post_data or "") else route.continue_())
     page.get_by_label("What to look for").fill("a cat")
-    page.wait_for_function("document.querySelector('#results').getAttribute('aria-busy') === 'true'")
+    expect(page.locator("#results")).to_have_attribute("aria-busy", "true")
     search(page, "a rocket")
     expect(card(page).locator(".title")).to_have_text("launch")
     assert len(held) == 1

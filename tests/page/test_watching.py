@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from page_server import Served
-from page_visitor import card, opened, search, video_time
+from page_visitor import card, opened, search, until, video_time
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.slow
 def test_a_moment_opens_and_plays_inside_its_span(page: Page) -> None:
     found = search(page, "stars and galaxies")["moments"][0]
     opened(page)
-    page.wait_for_function("!document.querySelector('#player video').paused")
+    until(page, "!video.paused")
     assert found["start"] <= video_time(page) < found["end"]
-    page.wait_for_function(f"document.querySelector('#player video').currentTime > {found['start']} + 0.5")
+    until(page, f"video.currentTime > {found['start']} + 0.5")
     assert found["start"] <= video_time(page) < found["end"]
     expect(page).to_have_url(re.compile("play="))
 
@@ -27,7 +27,7 @@ def test_it_stops_at_the_end_of_the_moment(page: Page) -> None:
     found = search(page, "stars and galaxies")["moments"][0]
     opened(page)
     page.evaluate(f"document.querySelector('#player video').currentTime = {found['end']} - 0.4")
-    page.wait_for_function("document.querySelector('#player video').paused")
+    until(page, "video.paused")
     assert found["end"] - 0.5 <= video_time(page) <= found["end"]
 
 
@@ -40,22 +40,22 @@ def test_the_timeline_has_span_shots_cues_and_the_curve(page: Page) -> None:
     expect(player.locator(".whole-video .cue")).to_have_count(3)
     expect(player.locator(".cues mark", has_text="rocket")).to_have_count(1)
     player.locator(".cues button").last.click()
-    page.wait_for_function("document.querySelector('#player video').currentTime >= 15")
+    until(page, "video.currentTime >= 15")
     strip = player.locator(".near-stills")
     expect(strip).to_have_attribute("src", re.compile("/strip"))
-    page.wait_for_function("document.querySelector('.near-stills').naturalWidth > 0")
+    expect(strip).not_to_have_js_property("naturalWidth", 0)
 
 
 def test_where_else_a_click_on_the_whole_video_goes_there(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)
     page.keyboard.press("Space")
-    page.wait_for_function("document.querySelector('#player video').paused")
+    until(page, "video.paused")
     expect(player.locator(".whole-video .curve")).to_have_count(1)
     box = player.locator(".whole-video").bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] * 0.75, box["y"] + box["height"] / 2)
-    page.wait_for_function("Math.abs(document.querySelector('#player video').currentTime - 18) < 0.5")
+    until(page, "Math.abs(video.currentTime - 18) < 0.5")
 
 
 def test_next_and_previous_moment(page: Page) -> None:
@@ -64,7 +64,7 @@ def test_next_and_previous_moment(page: Page) -> None:
     expect(player.get_by_text(f"1 of {len(found)}")).to_be_visible()
     page.keyboard.press("n")
     expect(player.get_by_text(f"2 of {len(found)}")).to_be_visible()
-    page.wait_for_function(f"document.querySelector('#player video').currentTime >= {found[1]['start']}")
+    until(page, f"video.currentTime >= {found[1]['start']}")
     player.get_by_role("button", name="Moment before").click()
     expect(player.get_by_text(f"1 of {len(found)}")).to_be_visible()
 

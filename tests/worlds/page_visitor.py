@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["card", "moments", "opened", "search", "video_time"]
+__all__ = ["card", "moments", "opened", "search", "until", "video_time"]
 
 
 def moments(page: Page) -> Locator:
@@ -37,10 +37,29 @@ def opened(page: Page, place: int = 0) -> Locator:
     card(page, place).locator(".opener").click()
     player = page.locator("#player")
     expect(player).to_be_visible()
-    page.wait_for_function("document.querySelector('#player video').readyState >= 2")
+    until(page, "video.readyState >= 2")
     return player
 
 
 def video_time(page: Page) -> float:
     """Seconds of the picture that the player shows."""
     return float(page.evaluate("document.querySelector('#player video').currentTime"))
+
+
+PATIENCE = 20_000
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait in the page for a condition on the player's ``video``.
+
+    Not `Page.wait_for_function`: that evaluates text in the page, which its content security policy forbids.
+    """
+    page.evaluate(
+        f"""async () => {{
+          const [video, end] = [document.querySelector("#player video"), performance.now() + {PATIENCE}];
+          while (!({condition})) {{
+            if (performance.now() > end) throw new Error("still not: {condition}");
+            await new Promise(requestAnimationFrame);
+          }}
+        }}"""
+    )
