@@ -109,7 +109,9 @@ def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2
     assert "the best one, <b>really</b>" in rows[0].values()
-    names = [option.text_content() or "" for option in collected.get_by_label("Format").locator("option").all()]
+    names = [
+        option.text_content() or "" for option in collected.get_by_label("Format").locator("option").all()
+    ]
     edl = next(name for name in names if "CMX" in name)
     collected.get_by_label("Format").select_option(label=edl)
     with collected.expect_download() as download:
@@ -136,7 +138,9 @@ def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
     page.evaluate("document.querySelector('#player video').currentTime = 9")
     until(page, "!video.seeking")
     page.keyboard.press("i")
-    expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute("aria-valuetext", "0:09.0")
+    expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute(
+        "aria-valuetext", "0:09.0"
+    )
     page.keyboard.press("c")
     page.keyboard.press("Escape")
     page.keyboard.press("2")
