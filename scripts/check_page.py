@@ -2,7 +2,7 @@
 
     python scripts/check_page.py
 
-TypeScript is fetched once, at the version named here, into an ignored folder, by the npm that comes as a package.
+TypeScript is fetched once, at the version named here, into an ignored folder, by a packaged npm.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as made, sync_playwright() as playwright:
-        library = options.library or make_library(Path(made) / "photographs")
+        library = options.library or make_library(Path(made))
         browser = playwright.chromium.launch(executable_path=require_browser(), args=["--no-sandbox"])
         with served(library, Path(made)) as url:
             take_all(browser, url, options.folder)
@@ -47,7 +47,7 @@ def main() -> None:
 @contextmanager
 def served(library: Path, incoming: Path) -> Iterator[str]:
     """The address of a server on a library, from which videos of a folder may be brought in."""
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         "-m",
         "moviola",

@@ -34,7 +34,7 @@ def served(made: Path) -> Iterator[Served]:
 @pytest.fixture
 def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
     """A server of the test's own, on a copy of the library (its films stay where they are)."""
-    shutil.copytree(made / "library", tmp_path / "library")
+    shutil.copytree(made / "photographs", tmp_path / "photographs")
     with Served(tmp_path) as server:
         yield server
 

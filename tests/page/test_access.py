@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
 from page_server import Served
 from page_visitor import card, moments, opened, search, until, video_time
-from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,7 @@ def test_axe_finds_nothing_serious_on_any_view(
     search(page, "tax return")
     page.get_by_role("heading", name="No confident match").wait_for()
     found["no match"] = serious(page)
-    assert found == dict.fromkeys(found, [])
+    assert found == {view: [] for view in found}
 
 
 def serious(page: Page) -> list[str]:

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from page_visitor import card, opened, search, until
 from playwright.sync_api import Page, expect
+
+from page_visitor import card, opened, search, until
 
 pytestmark = pytest.mark.slow
 

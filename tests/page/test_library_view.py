@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, expect
+
 from page_server import Served
 from page_visitor import moments, search
-from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 

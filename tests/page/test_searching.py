@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from page_visitor import card, moments, search
-from page_server import Served
 from playwright.sync_api import Page, expect
+
+from page_server import Served
+from page_visitor import card, moments, search
 
 pytestmark = pytest.mark.slow
 

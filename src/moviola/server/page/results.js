@@ -205,7 +205,7 @@ function scoreBar(score) {
 function collectButton(moment) {
   const inside = isCollected(moment);
   const label = inside ? "In the collection; take it out (c)" : "Into the collection (c)";
-  return iconButton(inside ? "added" : "add", label, () => collect(moment), { tabindex: "-1", class: `icon-button collect${inside ? " on" : ""}` });
+  return iconButton(inside ? "added" : "add", label, () => collect(moment, asked.value.text), { tabindex: "-1", class: `icon-button collect${inside ? " on" : ""}` });
 }
 
 /** @param {number} index */
@@ -280,7 +280,7 @@ function listenForKeys() {
     first: () => goTo(0), last: () => goTo(cards.length - 1),
     preview: () => cards[current]?.still.toggle(),
     scrubBack: () => cards[current]?.still.scrub(-1), scrubOn: () => cards[current]?.still.scrub(1),
-    collect: () => { const card = cards[current]; if (card) collect(card.moment); },
+    collect: () => { const card = cards[current]; if (card) collect(card.moment, asked.value.text); },
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
   });
