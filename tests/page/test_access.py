@@ -69,7 +69,7 @@ def test_on_a_phone(open_page: Callable[..., Page], served: Served) -> None:
     card(page).get_by_role("button", name="Into the collection").tap()
     for name in ("Collection 1", "Library"):
         page.get_by_role("link", name=name).tap()
-        page.locator(".item, .videos tbody tr").first.wait_for()
+        page.locator("section:not([hidden]) :is(.item, .videos tbody tr)").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -129,7 +129,7 @@ def test_all_play_one_after_another(collected: Page) -> None:
     expect(player.get_by_text("1 of 2")).to_be_visible()
     until(collected, "!video.paused")
     collected.evaluate("document.querySelector('#player video').currentTime += 4.5")
-    expect(player.get_by_text("2 of 2")).to_be_visible(timeout=15_000)
+    expect(player.get_by_text("2 of 2")).to_be_visible()
 
 
 def test_trimming_a_result_before_it_is_collected(page: Page) -> None:

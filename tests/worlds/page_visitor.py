@@ -44,7 +44,7 @@ def video_time(page: Page) -> float:
     return float(page.evaluate("document.querySelector('#player video').currentTime"))
 
 
-PATIENCE = 20_000
+PATIENCE = 30_000  # ms
 
 
 def until(page: Page, condition: str) -> None:

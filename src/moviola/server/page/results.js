@@ -17,6 +17,8 @@ import { drawWelcome } from "./welcome.js";
 /** @typedef {import("./api.js").Answer} Answer */
 
 const TYPING = 140; // ms without a key before a search starts
+const STALE = 120; // ms after which the answer before is dimmed
+const SLOW = 600; // ms after which it is said that there is none yet
 const PAGE = 24;
 const ROWS = 10;
 
@@ -48,7 +50,8 @@ async function search() {
   const mine = (running = new AbortController());
   if (isEmpty(asked.value)) return showNothing();
   results.setAttribute("aria-busy", "true");
-  const late = setTimeout(() => results.classList.add("stale"), 120);
+  const late = setTimeout(() => results.classList.add("stale"), STALE);
+  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, "Searching…")), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
     fill(failure);
@@ -59,6 +62,7 @@ async function search() {
     showFailure(error instanceof Error ? error.message : String(error));
   } finally {
     clearTimeout(late);
+    clearTimeout(slow);
     if (mine === running) {
       results.classList.remove("stale");
       results.removeAttribute("aria-busy");
