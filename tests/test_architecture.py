@@ -78,6 +78,7 @@ HOME: dict[str, set[str]] = {
     "sqlite3": {"library"},
     "filelock": {"files"},
     "tomli_w": {"files"},
+    "snowballstemmer": {"library"},
     "typer": {"cli"},
     "rich": {"cli"},
     "fastapi": {"server"},
