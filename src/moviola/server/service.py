@@ -70,7 +70,7 @@ class Service:
             converting=Pool("convert", threads=1, waiting=limits.jobs),
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
-            uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+            uploads=Uploads(limits.picture_pixels),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
         )
 
