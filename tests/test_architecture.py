@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
     "server": BASE | {"search", "library", "export", "datasets", "media"},
-    "mcp": BASE | {"search", "library", "export", "datasets"},
+    "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
 MAY_IMPORT |= {
@@ -87,6 +87,7 @@ HOME: dict[str, set[str]] = {
     "starlette": {"server"},
     "prometheus_client": {"server"},
     "httpx2": {"server"},
+    "mcp": {"mcp"},
 }
 LONGEST = 500
 LONGER: dict[str, str] = {}

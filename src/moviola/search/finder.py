@@ -6,6 +6,9 @@
 - A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
   that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
   takes its place, and scores are set against chance.
+  Pictures are compared by features of their own where the library has them (``picture_dim``), without a
+  trained stage 1; its rows then hold both kinds of features side by side, with zeros for what a term does not
+  speak of, so that cosines of a text are with the first kind and those of a picture with the second.
 - A *sum* has the vector sum_i w_i u_i / s_i, with u_i the unit vector of a term and s_i the standard
   deviation of its cosines with the library, so that terms of equal weight sway the order alike: cosines of
   pictures with pictures spread wider than those of texts. It is refined as a picture is. What is said counts
@@ -125,7 +128,7 @@ class Finder:
             return chains(found_by_step, query.gaps)
         assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
         seen: list[Found] = []
-        if (retrieval := self._stages(query)) is not None and len(retrieval.index):
+        if (retrieval := self.stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
         return self.there(self.named(fused(seen, self.said(query, rows)), query, rows))
@@ -166,7 +169,7 @@ class Finder:
         shares = self.name_shares(query)
         known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME and row in self.view.videos}
         missing = (known if rows is None else known & rows) - {one.row for one in found}
-        if missing and (retrieval := self._stages(query)) is not None and len(retrieval.index):
+        if missing and (retrieval := self.stages(query)) is not None and len(retrieval.index):
             found = [*found, *self._by_pictures(retrieval, self.features(query), missing, SEGMENTS)]
         return with_names(found, shares)
 
@@ -184,7 +187,12 @@ class Finder:
 
     # -- one thing to look for -----------------------------------------------------------------------------
 
-    def _stages(self, query: Simple) -> Retrieval | None:
+    def stages(self, query: Simple) -> Retrieval | None:
+        """The stages that look for one thing in pictures; None where pictures are not looked at.
+
+        Raises:
+            LibraryError: that, and it is no text.
+        """
         if self.texts is None and not _texts_only(query):
             raise LibraryError(
                 f"{self.store.folder}: {str(query)!r} is looked for in pictures; search by them, in a "
@@ -221,16 +229,25 @@ class Finder:
         retrieval = self.vectors
         assert retrieval is not None
         if isinstance(term, Text):
-            queries = self.text_features([""], [term.text])
+            vectors = self.text_features([""], [term.text]).vectors
+            padded = np.pad(vectors, ((0, 0), (0, self.view.settings.picture_dim)))
+            queries = QueryFeatures.of([""], [term.text], list(padded))
             return normalised(queries.vectors)[0], retrieval.vectors(queries)[0]
         clip = normalised(self._clip(term))
         return clip[0], retrieval.stage1.segments(clip, retrieval.segment_clips)[0]
 
     def _clip(self, term: LikeMoment | LikePicture) -> NDArray[np.float32]:
-        """(1, d) float32, the features of one frame."""
+        """(1, d) float32, the features by which one frame is compared with others."""
+        clip = self._row(term)
+        if self.view.settings.picture_dim:
+            clip[:, : self.view.settings.encoder_dim] = 0
+        return clip
+
+    def _row(self, term: LikeMoment | LikePicture) -> NDArray[np.float32]:
+        """(1, frame_dim) float32, all features of one frame."""
         if isinstance(term, LikePicture):
             return self.store.encoders.picture(term.path)
-        features = self.view.features
+        features = self.view.picture_features
         video = self.store.catalogue.video(term.video_id)
         place = features.row_of.get(video.video_id)
         if place is None or term.time >= video.duration:
@@ -250,7 +267,7 @@ class Finder:
         for step in steps:
             query = step.query if isinstance(step, Without) else step
             assert not isinstance(query, Steps)
-            if (retrieval := self._stages(query)) is not None and len(retrieval.index):
+            if (retrieval := self.stages(query)) is not None and len(retrieval.index):
                 hits = retrieval.hits(self.features(query), within=self.scope(rows), segments=segments)
                 found.update(self.view.features.keys[hits.video[0]].tolist())
             found.update(one.row for one in self.said(query, rows))
@@ -263,7 +280,7 @@ class Finder:
         if not found:
             return []
         factors = np.ones(len(found))
-        if (retrieval := self._stages(excluded)) is not None and len(retrieval.index):
+        if (retrieval := self.stages(excluded)) is not None and len(retrieval.index):
             factors = self._seen_factors(retrieval, excluded, found)
         said = self.said(excluded, {one.row for one in found})
         for place, one in enumerate(found):

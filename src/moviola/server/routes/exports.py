@@ -38,7 +38,7 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
     """Moments in one of the library's `export_formats`, as an attachment; several files come in a ZIP."""
     folder = Path(mkdtemp(prefix="moviola-export-"))
     try:
-        path = await service.converting.run(_written, service, request, folder)
+        path = await service.exporting.run(_written, service, request, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
