@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
+    "judging": BASE | {"search", "library", "datasets", "measures", "export"},
     "server": BASE | {"search", "library", "export", "datasets"},
     "mcp": BASE | {"search", "library", "export", "datasets"},
 }
@@ -73,7 +74,7 @@ HOME: dict[str, set[str]] = {
     "minigrid": {"datasets"},
     "gymnasium": {"datasets"},
     "spacy": {"datasets"},
-    "sqlite3": {"library"},
+    "sqlite3": {"library", "judging"},
     "filelock": {"files"},
     "tomli_w": {"files"},
     "typer": {"cli"},

@@ -22,6 +22,7 @@ for _group in (
     "measures",
     "studies",
     "datasets",
+    "judge",
     "features",
     "models",
     "train",
