@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
     "judging": BASE | {"search", "library", "datasets", "measures", "export"},
-    "server": BASE | {"search", "library", "export", "datasets"},
+    "server": BASE | {"search", "library", "export", "datasets", "judging", "media"},
     "mcp": BASE | {"search", "library", "export", "datasets"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
@@ -81,6 +81,9 @@ HOME: dict[str, set[str]] = {
     "rich": {"cli"},
     "fastapi": {"server"},
     "uvicorn": {"server"},
+    "starlette": {"server"},
+    "prometheus_client": {"server"},
+    "httpx2": {"server"},
 }
 LONGEST = 500
 LONGER: dict[str, str] = {}

@@ -18,6 +18,7 @@ for _group in (
     "answers",
     "transcript",
     "doctor",
+    "serve",
     "gridhouse",
     "measures",
     "studies",

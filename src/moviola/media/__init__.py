@@ -6,6 +6,7 @@ from moviola.media.contact_sheet import SheetCell, contact_sheet
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
+from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import find_transitions, shrunk
 from moviola.media.sound import read_sound
@@ -37,6 +38,8 @@ __all__ = [
     "find_transitions",
     "find_videos",
     "frame_at",
+    "make_playable",
+    "plays_in_browsers",
     "probe",
     "read_picture",
     "read_sound",

@@ -44,6 +44,7 @@ class MediaInfo:
         rotation: degrees clockwise by which stored pictures are turned for display: 0, 90, 180 or 270.
         frame_rate: average pictures a second, None when not known.
         video_codec: such as ``h264``.
+        pixel_format: of the pictures as they are stored, such as ``yuv420p``.
         audio_codec: such as ``aac``, None without sound.
         subtitle_streams: all subtitle streams.
     """
@@ -56,6 +57,7 @@ class MediaInfo:
     rotation: int
     frame_rate: float | None
     video_codec: str
+    pixel_format: str
     audio_codec: str | None
     subtitle_streams: tuple[SubtitleStream, ...]
 
@@ -88,6 +90,7 @@ def probe(path: Path) -> MediaInfo:
             rotation=orientation.rotation,
             frame_rate=float(rate) if rate else None,
             video_codec=stream.codec_context.codec.canonical_name,
+            pixel_format=stream.pix_fmt or "",
             audio_codec=_codec_name(audio) if audio else None,
             subtitle_streams=tuple(
                 SubtitleStream(

@@ -7,6 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moviola.library import (
     Catalogue,
     Indexer,
@@ -245,3 +248,23 @@ class Library:
             queries, top_k=top_k, per_video=per_video, videos=videos, filter=filter, min_score=min_score,
             by=by, refine=refine, progress=progress,
         )  # fmt: skip
+
+    def curve(
+        self, query: str | SearchQuery, video_id: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How well each part of one video matches a query, whether or not a moment of it is an answer.
+
+        Args:
+            query: as of :meth:`search`.
+            video_id: of a video that can be searched.
+
+        Returns:
+            (n,) float64 seconds, the middles of the times between two encoded frames, and (n,) float64 scores
+            in [0, 1]. What they mean, and how they compare with scores of moments, stands in
+            :mod:`moviola.search.curve`.
+
+        Raises:
+            InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.
+            LibraryError: the video was refused.
+        """
+        return self._searcher.curve(query, video_id)

@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moviola.errors import InvalidValue, LibraryError
 from moviola.library import LibraryStore, View, Viewer, read_unrelated
 from moviola.retrieval import NEAREST, SEGMENTS, Hits, Refiner, Retrieval, Unrelated, level_of
 from moviola.search.cues import CueSearch
+from moviola.search.curve import score_curve
 from moviola.search.filters import Filter
 from moviola.search.finder import Finder
 from moviola.search.found import Found, SearchResult
@@ -109,6 +113,16 @@ class Searcher:
             if progress:
                 progress(len(answers))
         return answers
+
+    def curve(
+        self, query: SearchQuery | str, video_id: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Times and scores of the clips of a video; see :meth:`moviola.search.Library.curve`."""
+        view = self._viewer.view()
+        video = self._store.catalogue.video(video_id)
+        if video.row not in view.videos:
+            raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
+        return score_curve(self._finder(view, "both", True, EVERYTHING), as_query(query), video)
 
     # -- candidates ----------------------------------------------------------------------------------------
 

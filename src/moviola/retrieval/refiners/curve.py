@@ -15,7 +15,7 @@ from moviola.retrieval.refiners.contract import CONTEXT, Refined
 from moviola.retrieval.refiners.untrained import UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
-__all__ = ["CurveRefiner", "cosines", "query_vector"]
+__all__ = ["CurveRefiner", "cosines", "query_vector", "smoothed"]
 
 Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -94,7 +94,7 @@ class CurveRefiner(UntrainedRefiner):
         begin = max(0, math.floor(reach[0] / seconds))
         stop = min(len(clips), math.ceil(reach[1] / seconds))
         begin = min(begin, stop - 1)
-        curve = _smoothed(cosines(clips[begin:stop], vector))
+        curve = smoothed(cosines(clips[begin:stop], vector))
         inside = _inside(proposal[0] / seconds - begin, proposal[1] / seconds - begin, len(curve))
         first, last = self._best_run(curve, inside)
         return begin + first, begin + last, float(curve[first : last + 1].mean())
@@ -132,7 +132,7 @@ def cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> ND
     return cosines
 
 
-def _smoothed(curve: NDArray[np.float32]) -> NDArray[np.float32]:
+def smoothed(curve: NDArray[np.float32]) -> NDArray[np.float32]:
     """A binomial filter of width 3; the ends stand for what lies beyond them."""
     around = np.pad(curve, 1, mode="edge")
     smooth: NDArray[np.float32] = 0.25 * around[:-2] + 0.5 * around[1:-1] + 0.25 * around[2:]

@@ -1,0 +1,60 @@
+"""Whether browsers play a file as it is, and making one that they play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moviola.errors import MediaError
+from moviola.media.cutting import cut
+from moviola.media.frames import LONGEST_VIDEO
+from moviola.media.probe import MediaInfo, probe
+from moviola.types import Span
+
+__all__ = ["make_playable", "plays_in_browsers"]
+
+# What all browsers play: container, codecs of pictures, pixel formats (None: any), codecs of sound.
+_PLAYED: tuple[tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]], ...] = (
+    (
+        frozenset({"mp4", "mov", "m4v"}),
+        frozenset({"h264"}),
+        frozenset({"yuv420p", "yuvj420p"}),
+        frozenset({"aac", "mp3"}),
+    ),
+    (
+        frozenset({"webm"}),
+        frozenset({"vp8", "vp9", "av1"}),
+        frozenset({"yuv420p"}),
+        frozenset({"opus", "vorbis"}),
+    ),
+)
+
+
+def plays_in_browsers(info: MediaInfo) -> bool:
+    """Whether browsers play a file as it is: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM."""
+    return any(
+        info.container in containers
+        and info.video_codec in pictures
+        and info.pixel_format in pixels
+        and info.audio_codec in (None, *sound)
+        for containers, pictures, pixels, sound in _PLAYED
+    )
+
+
+def make_playable(path: Path, out: Path) -> None:
+    """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
+
+    Args:
+        path: a video file.
+        out: the MP4; it appears whole or not at all.
+
+    Raises:
+        UnreadableMedia, NoVideoStream: as of :func:`moviola.media.cut`.
+    """
+    whole = Span(0, LONGEST_VIDEO)
+    if probe(path).video_codec == "h264":
+        try:
+            cut(path, whole, out, mode="copy")
+            return
+        except MediaError:
+            pass
+    cut(path, whole, out, mode="encode")

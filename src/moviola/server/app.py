@@ -1,0 +1,74 @@
+"""The app: routes, errors and guards around one library."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.responses import Response
+
+from moviola.server.metrics import Measured, Metrics
+from moviola.server.options import Options
+from moviola.server.problems import ANSWERS, handle_problems
+from moviola.server.routes import library, search, stills, streams, videos
+from moviola.server.routes.pages import mount_pages
+from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
+from moviola.server.service import Service
+
+__all__ = ["create_app"]
+
+
+def create_app(library_folder: str | os.PathLike[str], options: Options | None = None) -> FastAPI:
+    """An ASGI app that serves a library.
+
+    Args:
+        library_folder: the library; it is opened now, and its encoder loaded when the app starts.
+        options: who may ask, and for how much; by default this machine, without a token.
+
+    Raises:
+        NotFound: no library there.
+        LibraryError: it is damaged.
+    """
+    options = options or Options()
+    service = Service.of(library_folder, options)
+    app = FastAPI(
+        title="moviola",
+        version=version("moviola"),
+        description="Video moment search: text in, a ranked list of moments out.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses=ANSWERS,
+        lifespan=_lifespan,
+    )
+    app.state.service = service
+    handle_problems(app)
+    for routes in (library, search, videos, stills, streams):
+        app.include_router(routes.router)
+    metrics = Metrics(service)
+    app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
+    mount_pages(app)
+    _guard(app, options, metrics)
+    return app
+
+
+def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
+    """Wrap the app; what is added last comes first."""
+    limits = options.limits
+    app.add_middleware(RawPaths)
+    app.add_middleware(BodyLimit, most=limits.body_bytes, longer={"/api/pictures": limits.picture_bytes})
+    app.add_middleware(Guard, token=options.token, hosts=options.allow_hosts)
+    app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(SecurityHeaders)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    service.warming = asyncio.create_task(service.warm())
+    yield
+    await service.close()

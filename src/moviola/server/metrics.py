@@ -1,0 +1,72 @@
+"""Counters and timings for Prometheus, in a registry of the app's own."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from moviola.server.service import Service
+
+__all__ = ["Measured", "Metrics"]
+
+
+class Metrics:
+    """What is counted.
+
+    Args:
+        service: whose state is shown, as it is when somebody asks.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route")
+        self.requests = Counter(
+            "moviola_requests", "Requests answered.", (*labels, "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "moviola_request_seconds", "Until the answer is sent.", labels, registry=self.registry
+        )
+        inside = Gauge("moviola_pool_calls", "Calls that run or wait.", ("pool",), registry=self.registry)
+        for pool in (service.searching, service.media, service.converting):
+            inside.labels(pool.name).set_function(partial(getattr, pool, "inside"))
+        videos = Gauge("moviola_videos", "Videos that can be searched.", registry=self.registry)
+        videos.set_function(lambda: len(service.library))
+        ready = Gauge("moviola_ready", "Whether queries can be answered.", registry=self.registry)
+        ready.set_function(lambda: not service.unready)
+
+    def answer(self) -> Response:
+        """All of it as text."""
+        return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class Measured:
+    """Counts every request by its route, not by its path: paths are without number."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request and note its status and its time."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = perf_counter(), "500"
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            method = scope["method"] if route != "other" else "other"
+            self.metrics.requests.labels(method, route, status).inc()
+            self.metrics.seconds.labels(method, route).observe(perf_counter() - began)

@@ -1,0 +1,107 @@
+"""Errors as answers: ``{"error": {"code": …, "message": …}}`` and a status, whatever went wrong where."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound, printable
+from moviola.server.pools import Busy
+from moviola.server.schemas import Code, Problem, ProblemAnswer
+
+__all__ = ["ANSWERS", "TooLarge", "handle_problems", "problem"]
+
+log = logging.getLogger("moviola.server")
+
+STATUS: dict[Code, int] = {
+    "invalid_value": 422,
+    "not_found": 404,
+    "method": 405,
+    "too_large": 413,
+    "unauthorised": 401,
+    "forbidden": 403,
+    "busy": 503,
+    "unavailable": 409,
+    "internal": 500,
+}
+
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    401: {"model": ProblemAnswer, "description": "No token, or a wrong one"},
+    403: {"model": ProblemAnswer, "description": "Asked by another site, or under a foreign host name"},
+    404: {"model": ProblemAnswer, "description": "No such video, folder, picture or job"},
+    409: {"model": ProblemAnswer, "description": "The library, or a file, does not have what this needs"},
+    413: {"model": ProblemAnswer, "description": "More bytes than are taken"},
+    422: {"model": ProblemAnswer, "description": "A value is outside what it may be"},
+    500: {"model": ProblemAnswer, "description": "A defect; the server's log says more"},
+    503: {"model": ProblemAnswer, "description": "Too much is going on; try again after Retry-After"},
+}
+"""What any route may answer instead of what was asked for, for the OpenAPI document."""
+
+CODES: tuple[tuple[type[Exception], Code], ...] = (
+    (NotFound, "not_found"),
+    (InvalidValue, "invalid_value"),
+    (LibraryError, "unavailable"),
+    (MoviolaError, "unavailable"),
+    (Busy, "busy"),
+)
+"""The first class that fits decides."""
+
+
+class TooLarge(HTTPException):
+    """A request's body is larger than it may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413, f"body: more than {most:,} bytes; send less")
+
+
+def problem(code: Code, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
+    answer = ProblemAnswer(error=Problem(code=code, message=printable(_plain(message))))
+    extra = {"Retry-After": "1"} if code == "busy" else {}
+    return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
+
+
+def _plain(message: str) -> str:
+    return message.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Have an app answer all errors in one form."""
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _defect)
+    for kind, _ in CODES:
+        app.add_exception_handler(kind, _known)
+
+
+async def _known(_: Request, error: Exception) -> JSONResponse:
+    code = next(code for kind, code in CODES if isinstance(error, kind))
+    return problem(code, str(error))
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """The first complaint, with the name of what it is about; the value itself may be anything."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "json_invalid":
+        reason = f"no JSON ({first.get('ctx', {}).get('error', reason)}); send one JSON document"
+    return problem("invalid_value", f"{place or 'body'}: {reason}")
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    codes: list[Code] = [code for code, status in STATUS.items() if status == error.status_code]
+    return problem((*codes, "invalid_value")[0], str(error.detail), error.headers)
+
+
+async def _defect(request: Request, error: Exception) -> JSONResponse:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem("internal", "the server failed on this request; its log says where")

@@ -1,0 +1,1 @@
+"""Routes by theme, each module with a ``router``."""

@@ -1,0 +1,78 @@
+"""What is served, and whether it can answer."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from moviola.search import Library
+from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
+from moviola.server.service import Service, ServiceOf
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["library"])
+
+FORMATS = (
+    ExportFormat(name="csv", title="Table (CSV)", suffix=".csv"),
+    ExportFormat(name="json", title="JSON", suffix=".json"),
+    ExportFormat(name="clips", title="Clips (MP4 in a ZIP)", suffix=".zip"),
+)
+
+
+@router.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """Whether the server runs: ``ok``. Needs no token."""
+    return "ok"
+
+
+@router.get("/readyz", responses={503: {"description": "Not yet, or not at all; says why"}})
+async def readyz(service: ServiceOf) -> Response:
+    """Whether queries can be answered: the encoder is in memory."""
+    if service.unready:
+        return JSONResponse({"ready": False, "reason": service.unready}, 503)
+    return JSONResponse({"ready": True, "reason": ""})
+
+
+@router.get("/api/library")
+def library(service: ServiceOf) -> LibraryInfo:
+    """What the library holds and what this server does with it."""
+    return _about(service, service.library)
+
+
+def _about(service: Service, library: Library) -> LibraryInfo:
+    options, settings, catalogue = service.options, library.settings, library.catalogue
+    rows = [video for video in catalogue.videos() if video.state != "refused"]
+    length = settings.frames_per_segment
+    cues = catalogue.cue_counts()
+    models = library.models_in_use()
+    limits = options.limits
+    return LibraryInfo(
+        name=library.folder.resolve().name,
+        version=version("moviola"),
+        videos=len(rows),
+        seconds=sum(video.duration for video in rows),
+        segments=sum(-(-video.frames.count // length) for video in rows if video.frames),
+        frame_seconds=1 / settings.frame_rate,
+        segment_seconds=settings.segment_seconds,
+        encoder=settings.encoder,
+        sentence_encoder=settings.sentence_encoder,
+        models={role: ModelInUse(**model) if model else None for role, model in models.items()},
+        evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
+        writable=os.access(library.folder, os.W_OK),
+        can_ingest=bool(options.allow_ingest) and os.access(library.folder, os.W_OK),
+        ingest_folders=[str(folder) for folder in options.allow_ingest],
+        clip_formats=["exact", "copy"],
+        export_formats=list(FORMATS),
+        limits=LimitsInfo(
+            query_characters=limits.query_characters,
+            top_k=limits.top_k,
+            body_bytes=limits.body_bytes,
+            picture_bytes=limits.picture_bytes,
+            clip_seconds=limits.clip_seconds,
+            jobs=limits.jobs,
+        ),
+    )

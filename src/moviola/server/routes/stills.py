@@ -1,0 +1,83 @@
+"""Stills of videos, made once."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from moviola.errors import InvalidValue
+from moviola.library import VideoRow
+from moviola.server.schemas import Seconds
+from moviola.server.service import Service, ServiceOf, VideoOf
+from moviola.server.stills import write_still, write_strip
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/videos/{video_id}", tags=["stills"])
+
+# A picture that is asked for with the right version never changes.
+_FOREVER = "private, max-age=31536000, immutable"
+_ASK_AGAIN = "private, no-cache"
+_JPEG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {}}, "description": "A JPEG"},
+    304: {"description": "As it was"},
+}
+
+Version = Annotated[
+    str, Query(max_length=40, description="The video's version; with it the picture may be kept for ever.")
+]
+
+
+@router.get("/still", response_class=Response, responses=_JPEG)
+async def still(
+    request: Request,
+    service: ServiceOf,
+    video: VideoOf,
+    time: Seconds = 0.0,
+    width: Annotated[int, Query(ge=16, le=1920)] = 320,
+    v: Version = "",
+) -> Response:
+    """The frame on screen at a time, the last one where that is later; as high as its shape wants."""
+    name = f"{video.row}/{round(time * 1000)}-{width}.jpg"
+    make = partial(write_still, Path(video.path), round(time, 3), width)
+    return await _picture(request, service, video, name, make, v)
+
+
+@router.get("/strip", response_class=Response, responses=_JPEG)
+async def strip(
+    request: Request,
+    service: ServiceOf,
+    video: VideoOf,
+    start: Seconds = 0.0,
+    end: Annotated[Seconds | None, Query(description="By default the end of the video.")] = None,
+    count: Annotated[int, Query(ge=1, le=60)] = 12,
+    width: Annotated[int, Query(ge=16, le=480)] = 160,
+    v: Version = "",
+) -> Response:
+    """Stills of a span side by side in one picture: the middles of ``count`` equal parts."""
+    end = min(video.duration, video.duration if end is None else end)
+    if end <= start:
+        raise InvalidValue(
+            f"start {start:g}, end {end:g}: the end must come after the start, inside the video"
+        )
+    times = [round(start + (place + 0.5) * (end - start) / count, 3) for place in range(count)]
+    name = f"{video.row}/{round(start * 1000)}-{round(end * 1000)}-{count}x{width}.jpg"
+    return await _picture(
+        request, service, video, name, partial(write_strip, Path(video.path), times, width), v
+    )
+
+
+async def _picture(
+    request: Request, service: Service, video: VideoRow, name: str, make: partial[None], version: str
+) -> Response:
+    etag = f'"{name}"'
+    cache = _FOREVER if version == str(video.row) else _ASK_AGAIN
+    headers = {"Cache-Control": cache, "ETag": etag}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    path = await service.stills.get(service.media, name, make)
+    return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)

@@ -1,0 +1,112 @@
+"""Videos of the library: which there are, their shots, what is said in them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from moviola.errors import MediaError
+from moviola.library import VideoRow
+from moviola.media import MediaInfo, plays_in_browsers, probe
+from moviola.server.routes.streams import converted_name
+from moviola.server.schemas import (
+    CueList,
+    Seconds,
+    Shot,
+    ShotList,
+    SpokenCue,
+    State,
+    VideoDetails,
+    VideoList,
+    VideoSummary,
+)
+from moviola.server.service import Service, ServiceOf, VideoOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/videos", tags=["videos"])
+
+
+@router.get("")
+def videos(
+    service: ServiceOf,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    text: Annotated[
+        str,
+        Query(max_length=500, description="Only those with this in their id or path.", examples=["beach"]),
+    ] = "",
+) -> VideoList:
+    """Videos by id, refused ones with the reason."""
+    wanted = text.casefold()
+    found = [
+        video
+        for video in service.library.catalogue.videos()
+        if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
+    ]
+    shown = [VideoSummary(**_summary(service, video)) for video in found[offset : offset + limit]]
+    return VideoList(total=len(found), videos=shown)
+
+
+@router.get("/{video_id}")
+async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
+    """One video, with what its file says."""
+    about = await service.media.run(_probed, video)
+    summary = await service.media.run(_summary, service, video)
+    playable = about is not None and plays_in_browsers(about)
+    return VideoDetails(
+        **summary,
+        fps=about.frame_rate if about else None,
+        audio_codec=about.audio_codec if about else None,
+        playable=playable,
+        stream_ready=playable or service.converted.find(converted_name(video)) is not None,
+    )
+
+
+@router.get("/{video_id}/shots")
+def shots(service: ServiceOf, video: VideoOf) -> ShotList:
+    """Where its shots begin and end."""
+    found = service.library.catalogue.shots(video.row)
+    ends = [*(shot.start for shot in found[1:]), video.duration]
+    rows = zip(found, ends, strict=True) if found else ()
+    return ShotList(shots=[Shot(start=shot.start, end=end, kind=shot.opening) for shot, end in rows])
+
+
+@router.get("/{video_id}/cues")
+def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds | None = None) -> CueList:
+    """What is said and written between two times."""
+    found = [
+        SpokenCue(start=cue.start, end=cue.end, text=cue.text, kind=cue.kind)
+        for cue in service.library.catalogue.cues(video.row)
+        if cue.end > start and (end is None or cue.start < end)
+    ]
+    return CueList(cues=sorted(found, key=lambda cue: (cue.start, cue.end)))
+
+
+def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
+    return {
+        "video_id": video.video_id,
+        "path": video.path,
+        "duration": video.duration,
+        "state": video.state,
+        "error": video.error,
+        "bytes": video.size,
+        "modified": datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
+        "shots": len(service.library.catalogue.shots(video.row)),
+        "width": video.width,
+        "height": video.height,
+        "video_codec": video.codec,
+        "version": str(video.row),
+    }
+
+
+def _probed(video: VideoRow) -> MediaInfo | None:
+    """What the file says; None where it cannot be read."""
+    try:
+        return probe(Path(video.path))
+    except MediaError:
+        return None

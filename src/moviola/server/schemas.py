@@ -1,0 +1,440 @@
+"""What requests and answers consist of, for people and for the OpenAPI document: names, limits, examples.
+
+Times are seconds from the start of a video, scores are in [0, 1].
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from moviola.search.queries import GAP
+
+__all__ = [
+    "Answer",
+    "AskedQuery",
+    "By",
+    "Code",
+    "CueList",
+    "CurveAnswer",
+    "CurveRequest",
+    "ExportFormat",
+    "ExportMoment",
+    "ExportRequest",
+    "Filters",
+    "FoundMoment",
+    "Job",
+    "JobList",
+    "JobRequest",
+    "LibraryInfo",
+    "LimitsInfo",
+    "ModelInUse",
+    "MomentTerm",
+    "PictureAnswer",
+    "PictureTerm",
+    "Problem",
+    "ProblemAnswer",
+    "QueryText",
+    "Refusal",
+    "SearchRequest",
+    "Seconds",
+    "Shot",
+    "ShotList",
+    "SpokenCue",
+    "State",
+    "Step",
+    "Sum",
+    "TextTerm",
+    "VideoDetails",
+    "VideoList",
+    "VideoSummary",
+]  # fmt: skip
+
+LONGEST_TEXT = 2_000
+LONGEST_NAME = 4_096
+_ALLOWED = "\t\n\r"
+
+
+def _no_control_characters(text: str) -> str:
+    for place, letter in enumerate(text):
+        if ord(letter) == 0x7F or (ord(letter) < 0x20 and letter not in _ALLOWED):
+            raise ValueError(f"control character U+{ord(letter):04X} at {place}; take it out")
+    return text
+
+
+By = Literal["both", "visual", "subtitles", "speech", "said", "text"]
+State = Literal["ready", "partial", "refused"]
+Code = Literal[
+    "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
+    "internal",
+]  # fmt: skip
+
+QueryText = Annotated[
+    str,
+    AfterValidator(_no_control_characters),
+    Field(min_length=1, max_length=LONGEST_TEXT, examples=["a dog runs on a beach"]),
+]
+Name = Annotated[str, AfterValidator(_no_control_characters), Field(min_length=1, max_length=LONGEST_NAME)]
+Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
+Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+# ---- errors --------------------------------------------------------------------------------------------
+
+
+class Problem(_Answer):
+    """What went wrong."""
+
+    code: Code = Field(examples=["not_found"])
+    message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
+
+
+class ProblemAnswer(_Answer):
+    """Every answer that is no success."""
+
+    error: Problem
+
+
+# ---- queries -------------------------------------------------------------------------------------------
+
+
+class TextTerm(_Request):
+    """Words: what is seen or said."""
+
+    text: QueryText
+    weight: Weight = 1.0
+
+
+class MomentTerm(_Request):
+    """What looks like the frame at a time of a video of the library."""
+
+    video_id: Name = Field(examples=["holiday/beach"])
+    time: Seconds = Field(examples=[12.5])
+    weight: Weight = 1.0
+
+
+class PictureTerm(_Request):
+    """What looks like a picture that was sent before."""
+
+    picture: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
+    weight: Weight = 1.0
+
+
+Term = TextTerm | MomentTerm | PictureTerm
+
+
+class Sum(_Request):
+    """One thing to look for, made of words, moments and pictures that count by weight."""
+
+    terms: list[Term] = Field(min_length=1, max_length=16)
+
+
+class Step(Sum):
+    """What comes later in the same video."""
+
+    gap: Seconds | None = Field(
+        default=GAP, description="Most seconds since the end of the step before; null for no limit."
+    )
+
+
+class AskedQuery(Sum):
+    """What to look for, what comes later, and what must not be there."""
+
+    then: list[Step] = Field(default_factory=list, max_length=8)
+    not_: list[QueryText | Sum] = Field(default_factory=list, max_length=16, alias="not")
+
+
+Query = Annotated[
+    QueryText | AskedQuery,
+    Field(
+        examples=[
+            "a dog runs on a beach",
+            {
+                "terms": [{"text": "a dog runs"}, {"video_id": "holiday/beach", "time": 12.5, "weight": 0.5}],
+                "then": [{"terms": [{"text": "it jumps into the water"}], "gap": 30}],
+                "not": ["snow"],
+            },
+        ]
+    ),
+]
+
+FilterText = Annotated[str, AfterValidator(_no_control_characters), Field(max_length=500)]
+
+
+class Filters(_Request):
+    """Where to look, written as on the command line."""
+
+    folder: FilterText | None = Field(default=None, examples=["*/holiday/*"])
+    modified: FilterText | None = Field(default=None, examples=["2024-05-01..2024-05-31"])
+    video_length: FilterText | None = Field(default=None, examples=["60..10:00"])
+    moment_length: FilterText | None = Field(default=None, examples=["2..30"])
+    where: FilterText | None = Field(default=None, examples=["0..50%"])
+
+
+class SearchRequest(_Request):
+    """A query and how to answer it."""
+
+    query: Query
+    top_k: int = Field(default=24, ge=1, description="At most so many moments.")
+    per_video: int | None = Field(default=None, ge=1, le=1_000_000, description="At most so many of a video.")
+    videos: list[Name] | None = Field(
+        default=None, max_length=10_000, description="Look only into these.", examples=[["holiday/beach"]]
+    )
+    filter: Filters = Field(default_factory=Filters)
+    min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    by: By = Field(default="both", description="Which evidence to use.")
+    refine: bool = Field(default=True, description="False gives coarse proposals.")
+
+
+class CurveRequest(_Request):
+    """A query, and the video to hold it against."""
+
+    query: Query
+    video_id: Name = Field(examples=["holiday/beach"])
+
+
+class Part(_Answer):
+    """One step of a sequence."""
+
+    start: float = Field(examples=[12.0])
+    end: float = Field(examples=[19.5])
+    score: Score
+
+
+class FoundMoment(_Answer):
+    """A moment of an answer."""
+
+    rank: int = Field(examples=[1])
+    video_id: str = Field(examples=["holiday/beach"])
+    start: float = Field(examples=[12.0])
+    end: float = Field(examples=[19.5])
+    score: Score
+    source: str = Field(description="Which evidence found it.", examples=["visual"])
+    snippet: str = Field(description="What is said or written, if that is why.", examples=[""])
+    snippet_kind: str = Field(description="subtitle, speech, text or nothing.", examples=[""])
+    steps: list[Part] = Field(description="Of a sequence, its steps.", examples=[[]])
+    duration: float = Field(description="Of the whole video.", examples=[92.4])
+    version: str = Field(description="Of the video, for addresses of stills.", examples=["17"])
+
+
+class Answer(_Answer):
+    """The answer to a query."""
+
+    query: str = Field(description="As it was understood.", examples=["a dog runs on a beach"])
+    confident: bool | None = Field(
+        description="False: nothing in the library seems to match, and these are the least bad moments. "
+        "null: not known.",
+        examples=[True],
+    )
+    moments: list[FoundMoment]
+    timings: dict[str, float] = Field(
+        description="Milliseconds: waiting for a thread, searching, all.",
+        examples=[{"waiting": 0.1, "search": 21.4, "total": 21.8}],
+    )
+
+
+class CurveAnswer(_Answer):
+    """How well each part of a video matches."""
+
+    times: list[float] = Field(description="Middle of each part.", examples=[[0.5, 1.5, 2.5]])
+    scores: list[float] = Field(description="In [0, 1].", examples=[[0.1, 0.8, 0.3]])
+
+
+class PictureAnswer(_Answer):
+    """A picture that was sent, to be used in queries."""
+
+    picture: str = Field(examples=["5d41402abc4b2a76b9719d911017c592"])
+    width: int = Field(examples=[640])
+    height: int = Field(examples=[480])
+
+
+# ---- library and videos --------------------------------------------------------------------------------
+
+
+class ModelInUse(_Answer):
+    """A trained model that the library searches with."""
+
+    name: str = Field(examples=["reel-1a2b3c4d"])
+    revision: str = Field(examples=["1a2b3c4d"])
+
+
+class ExportFormat(_Answer):
+    """A file that moments can be written to."""
+
+    name: str = Field(examples=["csv"])
+    title: str = Field(examples=["Table (CSV)"])
+    suffix: str = Field(examples=[".csv"])
+
+
+class LimitsInfo(_Answer):
+    """What one request may ask for."""
+
+    query_characters: int = Field(examples=[2000])
+    top_k: int = Field(examples=[500])
+    body_bytes: int = Field(examples=[1048576])
+    picture_bytes: int = Field(examples=[20971520])
+    clip_seconds: float = Field(examples=[3600.0])
+    jobs: int = Field(examples=[8])
+
+
+class LibraryInfo(_Answer):
+    """What is served, and what it can do."""
+
+    name: str = Field(examples=["films"])
+    version: str = Field(description="Of moviola.", examples=["0.1.0"])
+    videos: int = Field(examples=[24])
+    seconds: float = Field(description="Of all videos.", examples=[5400.0])
+    segments: int = Field(description="Indexed.", examples=[1350])
+    frame_seconds: float = Field(description="Between two frames that are encoded.", examples=[1.0])
+    segment_seconds: float = Field(examples=[4.0])
+    encoder: str = Field(description="Of pictures; empty without one.", examples=["demo"])
+    sentence_encoder: str = Field(description="Of cues; empty without one.", examples=["minilm"])
+    models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
+    evidence: list[str] = Field(examples=[["visual", "subtitle"]])
+    writable: bool = Field(examples=[True])
+    can_ingest: bool = Field(examples=[False])
+    ingest_folders: list[str] = Field(examples=[[]])
+    clip_formats: list[str] = Field(examples=[["exact", "copy"]])
+    export_formats: list[ExportFormat]
+    limits: LimitsInfo
+
+
+class VideoSummary(_Answer):
+    """A video of the library."""
+
+    video_id: str = Field(examples=["holiday/beach"])
+    path: str = Field(examples=["films/holiday/beach.mp4"])
+    duration: float = Field(examples=[92.4])
+    state: State = Field(examples=["ready"])
+    error: str = Field(description="Why it was refused, or what of it is damaged.", examples=[""])
+    bytes: int = Field(examples=[18_345_233])
+    modified: str = Field(
+        description="When the file was last changed.", examples=["2024-05-01T18:30:00+00:00"]
+    )
+    shots: int = Field(description="0 where nobody has looked for them.", examples=[12])
+    width: int = Field(examples=[1920])
+    height: int = Field(examples=[1080])
+    video_codec: str = Field(examples=["h264"])
+    version: str = Field(description="For addresses of stills: they change with it.", examples=["17"])
+
+
+class VideoList(_Answer):
+    """Some of the videos."""
+
+    total: int = Field(description="That the filter lets through.", examples=[24])
+    videos: list[VideoSummary]
+
+
+class VideoDetails(VideoSummary):
+    """One video, with what its file says."""
+
+    fps: float | None = Field(examples=[25.0])
+    audio_codec: str | None = Field(examples=["aac"])
+    playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])
+    stream_ready: bool = Field(
+        description="Whether what /stream gives is there already; otherwise the first request makes it.",
+        examples=[True],
+    )
+
+
+class Shot(_Answer):
+    """A shot, and how it opens."""
+
+    start: float = Field(examples=[0.0])
+    end: float = Field(examples=[4.2])
+    kind: str = Field(description="start, cut, dissolve or fade.", examples=["cut"])
+
+
+class ShotList(_Answer):
+    """The shots of a video in order; none where nobody has looked for them."""
+
+    shots: list[Shot]
+
+
+class SpokenCue(_Answer):
+    """What is said or written."""
+
+    start: float = Field(examples=[1.0])
+    end: float = Field(examples=[3.0])
+    text: str = Field(examples=["The umbrella is gone."])
+    kind: Literal["subtitle", "speech", "text"] = Field(examples=["subtitle"])
+
+
+class CueList(_Answer):
+    """Cues by time."""
+
+    cues: list[SpokenCue]
+
+
+# ---- export --------------------------------------------------------------------------------------------
+
+
+class ExportMoment(_Request):
+    """A moment to write."""
+
+    video_id: Name = Field(examples=["holiday/beach"])
+    start: Seconds = Field(examples=[12.0])
+    end: Seconds = Field(examples=[19.5])
+    score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    rank: int | None = Field(default=None, ge=1, le=1_000_000)
+    title: str = Field(default="", max_length=500, examples=["the dog"])
+    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
+
+
+class ExportRequest(_Request):
+    """Moments, and the file to write them to."""
+
+    format: str = Field(max_length=40, examples=["csv"])
+    title: str = Field(default="moments", max_length=200, examples=["my cut"])
+    moments: list[ExportMoment] = Field(min_length=1, max_length=1_000)
+    options: dict[str, str | float | int | bool] = Field(default_factory=dict, max_length=20)
+
+
+# ---- jobs ----------------------------------------------------------------------------------------------
+
+
+class JobRequest(_Request):
+    """Files and folders to bring into the library."""
+
+    sources: list[Name] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
+
+
+class Refusal(_Answer):
+    """A file that was refused, and why."""
+
+    video: str = Field(examples=["broken"])
+    reason: str = Field(examples=["broken.mp4: a text file, not a video, whatever its name says; skipped"])
+
+
+class Job(_Answer):
+    """Bringing videos into the library."""
+
+    job: str = Field(examples=["9f86d081884c7d65"])
+    state: Literal["queued", "running", "done", "failed", "cancelled"] = Field(examples=["running"])
+    sources: list[str] = Field(examples=[["films/holiday"]])
+    done: int = Field(description="Videos, of this step.", examples=[3])
+    total: int = Field(examples=[24])
+    step: str = Field(description="pictures, text or speech.", examples=["pictures"])
+    video: str = Field(description="In flight.", examples=["holiday/beach"])
+    seconds: float = Field(description="Of it that are done.", examples=[31.0])
+    refused: list[Refusal]
+    added: list[str] = Field(examples=[["holiday/beach"]])
+    started: str | None = Field(examples=["2024-05-01T18:30:00+00:00"])
+    finished: str | None = Field(examples=[None])
+    error: str = Field(examples=[""])
+
+
+class JobList(_Answer):
+    """All jobs since the server was started, newest first."""
+
+    jobs: list[Job]

@@ -1,0 +1,238 @@
+"""Who may ask: host names, origins, the token, the size of a body; and what browsers are told to allow.
+
+Pure ASGI, so that it holds for every route and every file, and nothing is read before it is allowed.
+
+- *Host*: a page of another site can be made to resolve to 127.0.0.1 (DNS rebinding), but then the browser
+  still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
+  addresses in numbers cannot be rebound.
+- *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
+- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` sets once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from moviola.server.problems import TooLarge, problem
+
+__all__ = ["BodyLimit", "Guard", "RawPaths", "SecurityHeaders"]
+
+COOKIE = "moviola"
+OPEN_PATHS = {"/healthz"}
+"""Need no token."""
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+# Shown once after a link with a token: a redirect would not carry a cookie that is strict about its site.
+_WELCOME = '<!doctype html><meta charset="utf-8"><title>moviola</title><meta http-equiv="refresh" content="0; url=/">'
+
+
+class SecurityHeaders:
+    """Adds :data:`HEADERS` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what the app answers."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
+class Guard:
+    """Refuses foreign hosts and origins, and whoever lacks the token.
+
+    Args:
+        app: what is guarded.
+        token: empty for none.
+        hosts: names that may be used besides ``localhost`` and addresses in numbers.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
+        self.app, self.token = app, token
+        self.hosts = {"localhost", *(host.lower() for host in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or say why not."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = Headers(scope=scope)
+        refusal = (
+            self._wrong_host(headers)
+            or self._wrong_origin(scope, headers)
+            or self._wrong_token(scope, headers)
+        )
+        if refusal is not None:
+            await refusal(scope, receive, send)
+        elif self.token and scope["path"] == "/" and b"token=" in scope["query_string"]:
+            await self._welcome(scope)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _wrong_host(self, headers: Headers) -> ASGIApp | None:
+        given = headers.getlist("host")
+        if len(given) == 1 and self._is_known(_name_of(given[0])):
+            return None
+        return problem(
+            "forbidden",
+            f"Host {', '.join(given)[:200]!r}: not a name of this server; use its address, or start it with "
+            "--allow-host NAME",
+        )
+
+    def _is_known(self, name: str) -> bool:
+        if name in self.hosts:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _wrong_origin(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+        origin = headers.get("origin")
+        own = f"{scope['scheme']}://{headers['host']}".lower()
+        if origin is not None and origin.lower() != own:
+            return problem("forbidden", f"Origin {origin[:200]!r}: pages of other sites may not ask {own}")
+        site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode", "")
+        if site in ("cross-site", "same-site") and not (mode == "navigate" and scope["method"] == "GET"):
+            return problem("forbidden", f"Sec-Fetch-Site {site}: pages of other sites may not ask {own}")
+        return None
+
+    def _wrong_token(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+        if not self.token or scope["path"] in OPEN_PATHS:
+            return None
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and _same(given.strip(), self.token):
+            return None
+        if _same(_cookie(headers), self._cookie_value):
+            return None
+        if scope["path"] == "/" and _same(_token_in(scope), self.token):
+            return None
+        return problem(
+            "unauthorised",
+            "token: missing or wrong; send 'Authorization: Bearer TOKEN', or open /?token=TOKEN in a browser",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+    @property
+    def _cookie_value(self) -> str:
+        """What the cookie holds: not the token itself."""
+        return hashlib.sha256(f"moviola cookie {self.token}".encode()).hexdigest()
+
+    def _welcome(self, scope: Scope) -> ASGIApp:
+        answer = HTMLResponse(_WELCOME, headers={"Cache-Control": "no-store"})
+        if _same(_token_in(scope), self.token):
+            answer.set_cookie(
+                COOKIE, self._cookie_value, path="/", secure=scope["scheme"] == "https", httponly=True,
+                samesite="strict",
+            )  # fmt: skip
+        return answer
+
+
+class BodyLimit:
+    """Stops reading a body as soon as it is too long.
+
+    Args:
+        app: what reads it.
+        most: bytes.
+        longer: bytes by path, where more are taken.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int, longer: dict[str, int]) -> None:
+        self.app, self.most, self.longer = app, most, longer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 413, or hand on a body that ends in an error where it grows too long."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        most, taken = self.longer.get(scope["path"], self.most), 0
+        announced = Headers(scope=scope).get("content-length", "0")
+        if announced.isdecimal() and int(announced[:20]) > most:
+            await problem("too_large", TooLarge(most).detail, {"Connection": "close"})(scope, receive, send)
+            return
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > most:
+                raise TooLarge(most)
+            return message
+
+        await self.app(scope, counted, send)
+
+
+class RawPaths:
+    """Leaves paths of the API percent-encoded, so that a ``/`` in a video's id does not part segments."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request; routes decode what they read."""
+        raw = scope.get("raw_path")
+        if scope["type"] == "http" and raw is not None and raw.startswith(b"/api/"):
+            scope["path"] = raw.decode("ascii", "backslashreplace")
+        await self.app(scope, receive, send)
+
+
+def _name_of(host: str) -> str:
+    """The host's name or address without its port."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        cookies: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return cookies[COOKIE].value if COOKIE in cookies else ""
+
+
+def _token_in(scope: Scope) -> str:
+    try:
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
+    except ValueError:  # more fields than that
+        return ""
+    return query.get("token", [""])[0]
+
+
+def _same(given: str, wanted: str) -> bool:
+    """Whether two texts are equal, in a time that does not tell how much of them is."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())

@@ -1,0 +1,119 @@
+"""What all routes share: the library, threads, caches; and how a route gets hold of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import Annotated, Self
+from urllib.parse import unquote
+
+from fastapi import Depends, Request
+from fastapi import Path as PathParameter
+
+from moviola.errors import InvalidValue, MoviolaError
+from moviola.library import VideoRow
+from moviola.search import Library
+from moviola.server.options import Options
+from moviola.server.pools import Pool
+from moviola.server.stills import FileCache, cache_folder
+from moviola.server.uploads import Uploads
+
+__all__ = ["Service", "ServiceOf", "VideoOf"]
+
+log = logging.getLogger("moviola.server")
+
+
+@dataclass
+class Service:
+    """What all routes share.
+
+    Attributes:
+        library: opened to be read; it follows what others write to it.
+        options: of this server.
+        searching: threads for queries.
+        media: threads for stills and clips.
+        converting: one thread for whole videos.
+        stills, converted: files made of videos, on disk.
+        uploads: pictures to search with.
+        unready: why no query can be answered yet, or at all; empty when one can.
+    """
+
+    library: Library
+    options: Options
+    searching: Pool
+    media: Pool
+    converting: Pool
+    stills: FileCache
+    converted: FileCache
+    uploads: Uploads
+    unready: str = "the encoder is being loaded"
+    warming: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, folder: str | os.PathLike[str], options: Options) -> Self:
+        """Open a library."""
+        library = Library(folder, read_only=True)
+        limits, cache = options.limits, cache_folder(library.folder)
+        return cls(
+            library,
+            options,
+            searching=Pool("search", threads=options.threads, waiting=limits.waiting),
+            media=Pool("media", threads=options.threads, waiting=limits.waiting),
+            converting=Pool("convert", threads=1, waiting=limits.jobs),
+            stills=FileCache(cache / "stills", limits.cache_bytes // 4),
+            converted=FileCache(cache / "converted", limits.cache_bytes),
+            uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+        )
+
+    async def warm(self) -> None:
+        """Answer a first query, so that encoder and index are in memory when somebody asks."""
+        try:
+            if len(self.library):
+                await self.searching.run(self.library.search, "a first query", top_k=1)
+            self.unready = ""
+        except MoviolaError as error:
+            self.unready = str(error)
+            log.warning("no query can be answered: %s", error)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        if self.warming is not None:
+            self.warming.cancel()
+        for pool in (self.searching, self.media, self.converting):
+            pool.close()
+        self.uploads.close()
+        self.library.close()
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+ServiceOf = Annotated[Service, Depends(_service)]
+"""The service of the app that a route belongs to."""
+
+
+def _video(
+    service: ServiceOf,
+    video_id: Annotated[
+        str,
+        PathParameter(
+            description="The video's id as one segment: `/` in it is written `%2F`.",
+            examples=["holiday%2Fbeach"],
+            max_length=12_000,
+        ),
+    ],
+) -> VideoRow:
+    """The video that a path names; percent-encoded, see :class:`moviola.server.security.RawPaths`."""
+    try:
+        name = unquote(video_id, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"video {video_id}: no UTF-8 after percent-decoding") from error
+    return service.library.catalogue.video(name)
+
+
+VideoOf = Annotated[VideoRow, Depends(_video)]
+"""The video that the path of a request names."""

@@ -1,0 +1,141 @@
+"""Files made of videos, on disk: each is made once and appears whole; the oldest go first."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from platformdirs import user_cache_path
+
+from moviola.files.writing import atomic_write
+from moviola.media import frame_at
+from moviola.server.pools import Pool
+
+__all__ = ["FileCache", "cache_folder", "write_still", "write_strip"]
+
+_QUALITY = 80
+# Files that are used again are marked as new again, but not more often than this, in seconds.
+_TOUCH = 3600
+# Where a cache is full, so much of it is left.
+_KEEP = 0.8
+
+
+def cache_folder(library: Path) -> Path:
+    """Where files made of a library's videos lie: in it, or in the user's cache where it is read-only."""
+    if os.access(library, os.W_OK):
+        return library / "cache"
+    name = hashlib.sha256(str(library.resolve()).encode()).hexdigest()[:16]
+    return user_cache_path("moviola") / "libraries" / name
+
+
+class FileCache:
+    """Files by name in a folder that may be deleted at any time. Safe for threads.
+
+    Args:
+        folder: where they lie; made when needed.
+        most_bytes: of all files together; the ones that were used longest ago go first.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self.folder, self._most = folder, most_bytes
+        self._making: dict[str, asyncio.Task[Path]] = {}
+        self._bytes: int | None = None
+        self._lock = Lock()
+
+    def find(self, name: str) -> Path | None:
+        """The file of that name, if it was made."""
+        path = self.folder / name
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _TOUCH:
+                os.utime(path)
+            return path
+        return None
+
+    async def get(self, pool: Pool, name: str, make: Callable[[Path], None]) -> Path:
+        """The file of that name, made by ``make(path)`` in a thread if need be.
+
+        Whoever asks for it meanwhile waits for the same making, which goes on when nobody waits any more.
+
+        Raises:
+            Busy: it has to be made, and the pool is full.
+        """
+        if found := self.find(name):
+            return found
+        task = self._making.get(name)
+        if task is None:
+            task = asyncio.ensure_future(pool.run(self._made, name, make))
+            self._making[name] = task
+            task.add_done_callback(lambda done: self._forget(name, done))
+        return await asyncio.shield(task)
+
+    def _forget(self, name: str, task: asyncio.Task[Path]) -> None:
+        del self._making[name]
+        if not task.cancelled():
+            task.exception()  # whoever waits hears of it; with nobody there it is no news
+
+    def _made(self, name: str, make: Callable[[Path], None]) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path)
+        with self._lock:
+            if self._bytes is None:
+                self._bytes = sum(size for _, size, _ in self._files())
+            else:
+                self._bytes += path.stat().st_size
+            if self._bytes > self._most:
+                self._bytes = self._shrink(path)
+        return path
+
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """Time of last use, bytes and path of each file."""
+        found = []
+        for path in self.folder.rglob("*"):
+            with suppress(OSError):
+                if path.is_file():
+                    found.append((path.stat().st_mtime, path.stat().st_size, path))
+        return found
+
+    def _shrink(self, newest: Path) -> int:
+        """Delete the files that were used longest ago; gives the bytes that are left."""
+        files = sorted(self._files())
+        total = sum(size for _, size, _ in files)
+        for _, size, path in files:
+            if total <= self._most * _KEEP:
+                break
+            if path != newest:
+                path.unlink(missing_ok=True)
+                total -= size
+        return total
+
+
+def write_still(video: Path, time: float, width: int, out: Path) -> None:
+    """Write the frame on screen at a time as a JPEG; errors as of :func:`moviola.media.frame_at`."""
+    _write_jpeg(frame_at(video, time, width), out)
+
+
+def write_strip(video: Path, times: Sequence[float], width: int, out: Path) -> None:
+    """Write the frames at some times side by side as one JPEG, each ``width`` pixels wide."""
+    stills = [frame_at(video, time, width) for time in times]
+    height = stills[0].shape[0]
+    strip = np.zeros((height, width * len(stills), 3), np.uint8)
+    for place, still in enumerate(stills):
+        rows = min(height, len(still))
+        strip[:rows, place * width : (place + 1) * width] = still[:rows]
+    _write_jpeg(strip, out)
+
+
+def _write_jpeg(image: NDArray[np.uint8], out: Path) -> None:
+    buffer = BytesIO()
+    Image.fromarray(image).save(buffer, "JPEG", quality=_QUALITY)
+    with atomic_write(out, "wb") as file:
+        file.write(buffer.getvalue())
