@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from moviola.datasets.building.consensus import Rating, agree, consensus
 from moviola.datasets.building.labelstudio import Pair
-from moviola.errors import DataError, InvalidValue, LibraryError, NotFound
+from moviola.errors import AlreadyJudged, DataError, InvalidValue, LibraryError, NotFound
 from moviola.judging import JudgingTask, TaskSettings
 from moviola.judging.task import HOLD_SECONDS
 
@@ -85,7 +85,7 @@ def test_work_is_not_done_three_times(new_task: NewTask) -> None:
         task.sign_in(rater)
     assert task.next_batch("Anna") and task.next_batch("Ben")
     assert task.next_batch("Carla") is None
-    with pytest.raises(InvalidValue, match="1:1: others have judged it"):
+    with pytest.raises(AlreadyJudged, match="1:1: others have judged it"):
         task.answer("Carla", "1:1", 3)
 
 
@@ -99,7 +99,7 @@ def test_what_is_held_for_too_long_goes_to_another(new_task: NewTask, clock: Cal
     clock.now += HOLD_SECONDS / 2 + 1  # type: ignore[attr-defined]
     batch = task.next_batch("Carla")
     assert batch is not None and {moment.pair_id for moment in batch.moments} == {"1:1", "1:2", "1:3"}
-    with pytest.raises(InvalidValue, match="others have judged it"):
+    with pytest.raises(AlreadyJudged, match="others have judged it"):
         task.answer("Anna", "1:2", 2)
     back = task.next_batch("Anna")
     assert back is None
@@ -280,7 +280,7 @@ class Judging(RuleBasedStateMachine):
         pair, rater = data.draw(st.sampled_from(list(self.model)))
         try:
             self.task.answer(rater, pair, level)
-        except InvalidValue:
+        except AlreadyJudged:
             assert self.model[pair, rater] is None  # what was passed over may be judged by others by now
         else:
             self.model[pair, rater] = level

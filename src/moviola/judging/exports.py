@@ -11,7 +11,7 @@ from moviola.datasets.building.annotation_files import write_judgements, write_r
 from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.labelstudio import Pair, annotated_tasks, ratings_of
 from moviola.datasets.building.splits import draw_queries
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask
 from moviola.measures import Qrels, write_qrels
@@ -105,7 +105,7 @@ def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
     for rating in ratings:
         try:
             task.answer(names[rating.worker], rating.pair_id, rating.relevance)
-        except (InvalidValue, NotFound) as error:
+        except (AlreadyJudged, NotFound) as error:
             refused[rating.pair_id] = str(error)
     return refused
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.labelstudio import Pair
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import AlreadyJudged, DataError, InvalidValue, NotFound
 from moviola.files.writing import draft_of
 from moviola.judging.schedule import Answer, Outcome, due_pairs, hidden_order, missing, next_batch, outcome
 from moviola.library.database import Database, named
@@ -264,8 +264,8 @@ class JudgingTask(Database):
 
         Raises:
             NotFound: no such rater or pair.
-            InvalidValue: no such level, or others have judged the moment meanwhile, so that another level
-                would count too much.
+            InvalidValue: no such level.
+            AlreadyJudged: others have judged the moment meanwhile.
         """
         if level is not None and level not in range(LEVELS):
             raise InvalidValue(
@@ -274,7 +274,7 @@ class JudgingTask(Database):
         with self._changing():
             self._known(rater)
             if not self._has_place(rater, pair_id):
-                raise InvalidValue(f"{pair_id}: others have judged it meanwhile; go on with the next moment")
+                raise AlreadyJudged(f"{pair_id}: others have judged it meanwhile; go on with the next moment")
             self._rows(
                 "INSERT INTO answers (pair_id, rater, level) VALUES (?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET level = excluded.level",

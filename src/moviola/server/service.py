@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
 from moviola.errors import InvalidValue, MoviolaError
+from moviola.judging import JudgingTask
 from moviola.library import VideoRow
 from moviola.search import Library
 from moviola.server.options import Options
@@ -37,6 +39,7 @@ class Service:
         converting: one thread for whole videos.
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
+        task: what is judged here, if anything.
         unready: why no query can be answered yet, or at all; empty when one can.
     """
 
@@ -48,6 +51,7 @@ class Service:
     stills: FileCache
     converted: FileCache
     uploads: Uploads
+    task: JudgingTask | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -55,6 +59,7 @@ class Service:
     def of(cls, folder: str | os.PathLike[str], options: Options) -> Self:
         """Open a library."""
         library = Library(folder, read_only=True)
+        task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_folder(library.folder)
         return cls(
             library,
@@ -65,6 +70,7 @@ class Service:
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+            task=task,
         )
 
     async def warm(self) -> None:
@@ -84,7 +90,21 @@ class Service:
         for pool in (self.searching, self.media, self.converting):
             pool.close()
         self.uploads.close()
+        if self.task is not None:
+            self.task.close()
         self.library.close()
+
+
+def _task_on(library: Library, path: Path) -> JudgingTask:
+    """A judging task, if all that it judges is in the library."""
+    task = JudgingTask(path)
+    lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
+    if lacking:
+        raise InvalidValue(
+            f"{path}: judges {len(lacking)} videos that {library.folder} lacks ({min(lacking)}, …); serve "
+            "the library that the task was made on"
+        )
+    return task
 
 
 def _service(request: Request) -> Service:
