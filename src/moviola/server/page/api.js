@@ -1,0 +1,210 @@
+// Everything the page asks of the server. No other module knows an address of the API.
+
+/**
+ * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
+ *   snippet: string, steps: Moment[]}} Moment
+ * @typedef {{query: string, confident: boolean | null, moments: Moment[], timings: Record<string, number>}} Answer
+ * @typedef {{text: string, weight?: number}} TextTerm
+ * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
+ * @typedef {{picture: string, weight?: number}} PictureTerm
+ * @typedef {TextTerm | MomentTerm | PictureTerm} Term
+ * @typedef {{terms: Term[], then?: {terms: Term[], gap: number}[], not?: string[]}} Query
+ * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
+ *   min_score: number, by: string, refine: boolean}} SearchRequest
+ * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
+ *   encoder: string | null, sentence_encoder: string | null, models: Record<string, unknown>,
+ *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   export_formats: {name: string, title: string, suffix: string}[], limits: Record<string, number>}} LibraryInfo
+ * @typedef {{video_id: string, path: string, duration: number, state: string, error: string | null,
+ *   bytes: number, modified: string | number, width?: number, height?: number}} Video
+ * @typedef {{start: number, end: number, kind: string}} Shot
+ * @typedef {{start: number, end: number, text: string, kind: string}} Cue
+ * @typedef {{times: number[], scores: number[]}} Curve
+ * @typedef {{video: string, reason: string}} Refused
+ * @typedef {{job: string | number, state: string, done: number, total: number, video: string | null,
+ *   refused: Refused[], added: number, error: string | null}} Job
+ */
+
+/** What the server refused, in its own words. */
+export class ApiError extends Error {
+  /**
+   * @param {string} code one of the API's error codes.
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The server could not be reached. */
+export class Unreachable extends Error {}
+
+/** Says "down" and "up" as the server goes and comes back. */
+export const connection = new EventTarget();
+
+const FIRST_RETRY = 500;
+const LAST_RETRY = 5000;
+let down = false;
+
+/** Ask for a sign of life, ever less often, until there is one. */
+async function waitForServer() {
+  down = true;
+  connection.dispatchEvent(new Event("down"));
+  for (let wait = FIRST_RETRY; ; wait = Math.min(wait * 1.5, LAST_RETRY)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    const alive = await fetch("/healthz", { cache: "no-store" }).then((answer) => answer.ok, () => false);
+    if (alive) break;
+  }
+  down = false;
+  connection.dispatchEvent(new Event("up"));
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<Response>}
+ */
+async function request(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (!down) void waitForServer();
+    throw new Unreachable("the server does not answer");
+  }
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<ApiError>}
+ */
+async function refusal(response) {
+  const said = await response.json().catch(() => null);
+  const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
+  return new ApiError(said?.error?.code ?? String(response.status), message);
+}
+
+/**
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function getJson(path, signal) {
+  return (await request(path, { signal })).json();
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Response>}
+ */
+function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return request(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function postJson(path, body, signal) {
+  return (await post(path, body, signal)).json();
+}
+
+/**
+ * @param {string} video
+ * @param {string} what
+ * @param {Record<string, string | number>} [parameters]
+ */
+function videoUrl(video, what, parameters = {}) {
+  const asked = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
+  const after = asked.size ? `?${asked}` : "";
+  return `/api/videos/${encodeURIComponent(video)}${what}${after}`;
+}
+
+/** Milliseconds are enough, and the same still then has the same address.
+ * @param {number} seconds */
+const rounded = (seconds) => Math.round(seconds * 1000) / 1000;
+
+export const url = {
+  /** @param {string} video @param {number} time @param {number} [width] */
+  still: (video, time, width = 480) => videoUrl(video, "/still", { time: rounded(time), width }),
+  /** @param {string} video @param {number} start @param {number} end @param {number} count @param {number} width */
+  strip: (video, start, end, count, width) =>
+    videoUrl(video, "/strip", { start: rounded(start), end: rounded(end), count, width }),
+  /** @param {string} video */
+  stream: (video) => videoUrl(video, "/stream"),
+  /** @param {string} video @param {number} start @param {number} end */
+  clip: (video, start, end) => videoUrl(video, "/clip", { start: rounded(start), end: rounded(end), mode: "exact" }),
+};
+
+/** @returns {Promise<LibraryInfo>} */
+export const library = () => getJson("/api/library");
+
+/** @param {SearchRequest} asked @param {AbortSignal} signal @returns {Promise<Answer>} */
+export const search = (asked, signal) => postJson("/api/search", asked, signal);
+
+/** @param {Query} query @param {string} video @param {AbortSignal} [signal] @returns {Promise<Curve>} */
+export const curve = (query, video, signal) => postJson("/api/curve", { query, video_id: video }, signal);
+
+/** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Video>} */
+export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
+
+/** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Shot[]>} */
+export const shots = async (video, signal) => (await getJson(videoUrl(video, "/shots"), signal)).shots;
+
+/** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Cue[]>} */
+export const cues = async (video, signal) => (await getJson(videoUrl(video, "/cues"), signal)).cues;
+
+/**
+ * @param {{offset: number, limit: number, state: string, text: string}} asked
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{total: number, videos: Video[]}>}
+ */
+export function videos({ offset, limit, state, text }, signal) {
+  const asked = new URLSearchParams({ offset: String(offset), limit: String(limit) });
+  if (state) asked.set("state", state);
+  if (text) asked.set("text", text);
+  return getJson(`/api/videos?${asked}`, signal);
+}
+
+/** @param {Blob} picture @returns {Promise<string>} its id */
+export async function sendPicture(picture) {
+  const headers = { "Content-Type": picture.type };
+  const response = await request("/api/pictures", { method: "POST", headers, body: picture });
+  return (await response.json()).picture;
+}
+
+/**
+ * @param {{format: string, title: string, moments: unknown[]}} asked
+ * @returns {Promise<{name: string, content: Blob}>}
+ */
+export async function exportMoments(asked) {
+  const response = await post("/api/export", asked);
+  const disposition = response.headers.get("Content-Disposition") ?? "";
+  const encoded = /filename\*=(?:UTF-8|utf-8)''([^;]+)/.exec(disposition)?.[1];
+  const plain = /filename="?([^";]+)/.exec(disposition)?.[1];
+  return { name: encoded ? decodeURIComponent(encoded) : (plain ?? "moments"), content: await response.blob() };
+}
+
+/** @returns {Promise<Job[]>} */
+export const jobs = async () => (await getJson("/api/jobs")).jobs;
+
+/** @param {string[]} sources @returns {Promise<Job>} */
+export const startJob = (sources) => postJson("/api/jobs", { sources });
+
+/** @param {Job} job */
+export const cancelJob = (job) => request(`/api/jobs/${job.job}`, { method: "DELETE" });
+
+/** @param {Job} job */
+export const job = (job) => /** @type {Promise<Job>} */ (getJson(`/api/jobs/${job.job}`));
+
+/** @param {Job} job */
+export const jobEvents = (job) => new EventSource(`/api/jobs/${job.job}/events`);

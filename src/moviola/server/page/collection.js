@@ -1,0 +1,162 @@
+// The view of the collection: order, ends, notes, and out into files.
+
+import * as api from "./api.js";
+import { changeItem, collection, collectionTitle, discard, discardAll, moveItem } from "./collecting.js";
+import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { clock, count, long, seconds, title } from "./format.js";
+import { on } from "./keyboard.js";
+import { openPlayer } from "./opening.js";
+import { Still } from "./still.js";
+import { libraryInfo } from "./store.js";
+
+/** @typedef {import("./collecting.js").Item} Item */
+
+const section = byId("collection-view", HTMLElement);
+const list = h("ol", { class: "collection" });
+const summary = h("p", { class: "muted", role: "status" });
+const failure = h("div", { role: "alert" });
+const bar = h("div", { class: "export" });
+
+/** @param {number} index @param {boolean} [goOn] */
+function play(index, goOn = false) {
+  const moments = collection.value.map((item) => ({ ...item, score: item.score ?? undefined }));
+  openPlayer(/** @type {import("./opening.js").Playable[]} */ (moments), index, goOn);
+}
+
+/** A field for one end; what is no time, or the wrong way round, is said and not taken.
+ * @param {Item} item @param {"start" | "end"} side */
+function endField(item, side) {
+  const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": `${side === "start" ? "Start" : "End"} of ${title(item.video_id)}` });
+  input.addEventListener("change", () => {
+    const wanted = seconds(input.value);
+    const ordered = wanted !== null && (side === "start" ? wanted < item.end : wanted > item.start);
+    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : ordered ? "" : "The end must come after the start");
+    if (input.reportValidity()) changeItem(item.id, { [side]: wanted ?? 0 });
+  });
+  return input;
+}
+
+/** @param {Item} item @param {number} index */
+function row(item, index) {
+  const still = new Still(item, { priority: true });
+  const name = `${title(item.video_id)}, ${clock(item.start)} to ${clock(item.end)}`;
+  const opener = h("button", { type: "button", class: "opener", "aria-label": `Play ${name}`, onclick: () => { still.reset(); play(index); } }, still.element);
+  const note = h("textarea", { rows: "1", placeholder: "note", "aria-label": `Note on ${name}`, oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
+  note.value = item.note;
+  const element = h("li", { class: "item", "data-id": item.id }, gripFor(item), h("div", { class: "frame" }, opener),
+    h("div", { class: "item-text" }, h("span", { class: "title", title: item.video_id }, title(item.video_id)),
+      h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
+      item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
+    h("div", { class: "item-tools" },
+      iconButton("up", `Move ${name} up`, () => moveItem(item.id, index - 1), { disabled: index === 0 }),
+      iconButton("down", `Move ${name} down`, () => moveItem(item.id, index + 1), { disabled: index === collection.value.length - 1 }),
+      iconButton("remove", `Take ${name} out`, () => discard(item.id))));
+  element.addEventListener("dragover", (event) => { if (dragged) { event.preventDefault(); element.classList.add("target"); } });
+  element.addEventListener("dragleave", () => element.classList.remove("target"));
+  element.addEventListener("drop", (event) => { if (dragged) { event.preventDefault(); event.stopPropagation(); moveItem(dragged, index); } });
+  return element;
+}
+
+/** The id of the item that is dragged. */
+let dragged = "";
+
+/** @param {Item} item */
+function gripFor(item) {
+  const grip = h("span", { class: "grip", draggable: "true", "aria-hidden": "true", title: "Drag to another place" }, icon("grip"));
+  grip.addEventListener("dragstart", (event) => {
+    dragged = item.id;
+    event.dataTransfer?.setData("text/plain", item.video_id);
+    const whole = grip.closest("li");
+    if (whole) event.dataTransfer?.setDragImage(whole, 0, 0);
+  });
+  grip.addEventListener("dragend", () => { dragged = ""; });
+  return grip;
+}
+
+function draw() {
+  const items = collection.value;
+  const number = byId("collected", HTMLSpanElement);
+  number.textContent = items.length ? String(items.length) : "";
+  const focus = focusedPlace();
+  fill(list, items.map(row));
+  if (focus) restoreFocus(focus);
+  bar.hidden = items.length === 0;
+  const length = items.reduce((total, item) => total + item.end - item.start, 0);
+  summary.textContent = items.length ? `${count(items.length, "moment")}, ${long(length)}` : "";
+  list.hidden = items.length === 0;
+  section.classList.toggle("is-empty", items.length === 0);
+}
+
+/** Which item has the focus, and in which of its parts, so that drawing anew does not lose it. */
+function focusedPlace() {
+  const element = document.activeElement;
+  const item = element instanceof HTMLElement ? element.closest("li") : null;
+  if (!element || !item || !list.contains(item)) return null;
+  const parts = [...item.querySelectorAll("button, input, textarea")];
+  return { id: item.dataset.id, part: parts.indexOf(element), index: [...list.children].indexOf(item) };
+}
+
+/** @param {{id: string | undefined, part: number, index: number}} place */
+function restoreFocus({ id, part, index }) {
+  const items = /** @type {HTMLElement[]} */ ([...list.children]);
+  const item = items.find((other) => other.dataset.id === id) ?? items[Math.min(index, items.length - 1)];
+  const parts = /** @type {NodeListOf<HTMLButtonElement>} */ (item?.querySelectorAll("button, input, textarea") ?? document.querySelectorAll("none"));
+  const wanted = parts[part];
+  (wanted?.disabled ? parts[0] : wanted)?.focus();
+}
+
+/** @param {number} by */
+function move(by) {
+  const place = focusedPlace();
+  const next = list.children[(place?.index ?? -1) + by];
+  /** @type {HTMLElement | null | undefined} */
+  const opener = next?.querySelector(".opener");
+  opener?.focus();
+}
+
+function exportBar() {
+  const name = h("input", { type: "text", placeholder: "Untitled", value: collectionTitle.value, "aria-label": "Title of the collection", class: "collection-title", oninput: () => { collectionTitle.value = name.value; } });
+  const formats = libraryInfo.value?.export_formats ?? [];
+  const select = h("select", { "aria-label": "Format" }, formats.map((format) => h("option", { value: format.name }, format.title)));
+  const button = h("button", { type: "submit", class: "main" }, icon("download"), "Export");
+  const form = h("form", { class: "export-form" }, select, button);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    void save(select.value).finally(() => { button.disabled = false; });
+  });
+  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"), form,
+    h("button", { type: "button", class: "quiet", onclick: discardAll }, icon("remove"), "empty it"));
+  return name;
+}
+
+/** @param {string} format */
+async function save(format) {
+  fill(failure);
+  const moments = collection.value.map(({ video_id, start, end, score, note, query }, i) => ({
+    video_id, start, end, rank: i + 1, ...(score !== null && { score }), ...(query && { title: query }), ...(note && { note }),
+  }));
+  try {
+    const { name, content } = await api.exportMoments({ format, title: collectionTitle.value.trim() || "moments", moments });
+    const link = h("a", { href: URL.createObjectURL(content), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  } catch (error) {
+    fill(failure, h("div", { class: "failure" }, h("strong", {}, "Not exported"), h("p", {}, error instanceof Error ? error.message : String(error))));
+  }
+}
+
+export function startCollection() {
+  const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, "Nothing collected yet"),
+    h("p", {}, "Press ", h("kbd", {}, "c"), " on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor."));
+  const name = exportBar();
+  fill(section, h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary), bar, failure, list, empty);
+  collection.onChange(draw);
+  on("collection", {
+    up: () => move(-1), down: () => move(1),
+    moveUp: () => { const at = focusedPlace(); if (at?.id) moveItem(at.id, at.index - 1); },
+    moveDown: () => { const at = focusedPlace(); if (at?.id) moveItem(at.id, at.index + 1); },
+    discard: () => { const at = focusedPlace(); if (at?.id) discard(at.id); },
+  });
+  draw();
+}

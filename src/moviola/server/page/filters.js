@@ -1,0 +1,140 @@
+// Which videos are looked into and which moments are wanted.
+
+import { fill, h, icon, iconButton } from "./dom.js";
+import { title } from "./format.js";
+import { NOTHING, asked, libraryInfo } from "./store.js";
+
+/** @typedef {import("./store.js").Search} Search */
+
+/** Ranges of the API are written LOW..HIGH.
+ * @type {{name: string, label: string, short: string, kind: "text" | "date", hints: [string, string]}[]} */
+const RANGES = [
+  { name: "modified", label: "File changed", short: "changed", kind: "date", hints: ["from", "to"] },
+  { name: "video_length", label: "Length of the video", short: "video", kind: "text", hints: ["0:00", "any"] },
+  { name: "moment_length", label: "Length of the moment", short: "moment", kind: "text", hints: ["0:00", "any"] },
+  { name: "where", label: "Where in the video", short: "at", kind: "text", hints: ["0%", "100%"] },
+];
+
+/** @type {Record<string, string>} */
+const EVIDENCE = {
+  both: "everything", visual: "what is seen", subtitles: "subtitles", speech: "recognised speech",
+  said: "whatever is said", text: "text in pictures",
+};
+
+/** @param {string} source as in an answer @returns {string} what to call it beside a moment; empty for pictures. */
+export function evidenceName(source) {
+  return { subtitles: "said", speech: "said", text: "written", both: "seen and said" }[source] ?? "";
+}
+
+export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": "Filters" });
+export const filterButton = h("button", {
+  type: "button", class: "quiet filter-button", "aria-expanded": "false", "aria-controls": "filters",
+  onclick: () => toggleFilters(),
+}, icon("filter"), "filters");
+
+export function toggleFilters() {
+  filterPanel.hidden = !filterPanel.hidden;
+  filterButton.setAttribute("aria-expanded", String(!filterPanel.hidden));
+  if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
+}
+
+/**
+ * What narrows a search, each with what takes it away.
+ *
+ * @param {Search} search
+ * @returns {{text: string, without: Partial<Search>}[]}
+ */
+export function activeFilters(search) {
+  const found = Object.entries(search.filter).map(([name, value]) => {
+    const short = RANGES.find((range) => range.name === name)?.short ?? "in";
+    const { [name]: _, ...filter } = search.filter;
+    return { text: `${short} ${value}`, without: /** @type {Partial<Search>} */ ({ filter }) };
+  });
+  for (const video of search.videos)
+    found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
+  if (search.by !== "both") found.push({ text: `by ${EVIDENCE[search.by]}`, without: { by: "both" } });
+  if (search.minScore) found.push({ text: `score from ${search.minScore}`, without: { minScore: 0 } });
+  if (!search.refine) found.push({ text: "coarse", without: { refine: true } });
+  return found;
+}
+
+/** @type {((part: Partial<Search>) => void)} */
+let change = () => {};
+/** Each puts what is asked into its own field.
+ * @type {((search: Search) => void)[]} */
+const fields = [];
+
+/** @param {string} name @param {string} value empty takes the filter away. */
+function setFilter(name, value) {
+  const { [name]: _, ...others } = asked.value.filter;
+  change({ filter: value ? { ...others, [name]: value } : others });
+}
+
+/** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */
+function follow(input, value) {
+  fields.push((search) => { if (document.activeElement !== input) input.value = value(search); });
+}
+
+/** @param {(typeof RANGES)[number]} range */
+function rangeField({ name, label, kind, hints }) {
+  const set = () => setFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
+  /** @param {"from" | "to"} end @param {string} hint */
+  const bound = (end, hint) => h("input", { type: kind, placeholder: hint, "aria-label": `${label}, ${end}`, oninput: set });
+  const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];
+  follow(low, (search) => (search.filter[name] ?? "").split("..")[0] ?? "");
+  follow(high, (search) => (search.filter[name] ?? "").split("..")[1] ?? "");
+  return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
+}
+
+function folderField() {
+  const input = h("input", { type: "text", placeholder: "a folder, or */beach/*.mov", oninput: () => setFilter("folder", input.value.trim()) });
+  follow(input, (search) => search.filter.folder ?? "");
+  return h("label", { class: "field" }, h("span", {}, "Folder"), input);
+}
+
+/** @param {string[]} kinds of evidence that the library has. */
+function evidenceField(kinds) {
+  const heard = kinds.includes("subtitles") && kinds.includes("speech") ? ["said"] : [];
+  const select = h("select", { onchange: () => change({ by: select.value }) },
+    ["both", ...kinds, ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
+  follow(select, (search) => search.by);
+  return h("label", { class: "field" }, h("span", {}, "Found by"), select);
+}
+
+function scoreField() {
+  const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => change({ minScore: Number(input.value) }) });
+  follow(input, (search) => String(search.minScore));
+  return h("label", { class: "field" }, h("span", {}, "Score at least"), input);
+}
+
+function refineField() {
+  const input = h("input", { type: "checkbox", onchange: () => change({ refine: input.checked }) });
+  fields.push((search) => { input.checked = search.refine; });
+  return h("label", { class: "field check" }, input, h("span", {}, "Refined ends (slower)"));
+}
+
+function drawPanel() {
+  fields.length = 0;
+  fill(filterPanel, h("div", { class: "filter-grid" },
+    folderField(), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
+  for (const field of fields) field(asked.value);
+}
+
+/** @param {(part: Partial<Search>) => void} changed called with what is asked otherwise. */
+export function showFilters(changed) {
+  change = changed;
+  libraryInfo.onChange(drawPanel);
+  asked.onChange((search) => { for (const field of fields) field(search); });
+  drawPanel();
+}
+
+/** The filters that hold, as chips that can be taken away.
+ * @param {Search} search */
+export function filterChips(search) {
+  const found = activeFilters(search);
+  const chips = found.map(({ text, without }) =>
+    h("span", { class: "chip" }, h("span", { class: "chip-name" }, text), iconButton("close", `Without “${text}”`, () => change(without))));
+  const { filter, videos, by, minScore, refine } = NOTHING;
+  const all = h("button", { type: "button", class: "quiet", onclick: () => change({ filter, videos, by, minScore, refine }) }, "no filters");
+  return found.length > 1 ? [...chips, all] : chips;
+}

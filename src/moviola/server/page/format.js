@@ -1,0 +1,73 @@
+// Times, sizes and names as people read them.
+
+/**
+ * Seconds as m:ss or h:mm:ss, with tenths where they are asked for.
+ *
+ * @param {number} seconds
+ * @param {number} [digits] behind the point
+ */
+export function clock(seconds, digits = 0) {
+  const scale = 10 ** digits;
+  const whole = Math.round(seconds * scale) / scale;
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor((whole % 3600) / 60);
+  const rest = (whole % 60).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+/**
+ * Seconds that somebody wrote as 12.5, 1:02 or 1:02:03; null where it is something else.
+ *
+ * @param {string} text
+ * @returns {number | null}
+ */
+export function seconds(text) {
+  if (!/^(\d+:){0,2}\d+([.,]\d+)?$/.test(text.trim())) return null;
+  return text.trim().replace(",", ".").split(":").reduce((total, part) => total * 60 + Number(part), 0);
+}
+
+/** @param {{start: number, end: number}} span */
+export function spanClock({ start, end }) {
+  return end - start < 2 ? `${clock(start, 1)}–${clock(end, 1)}` : `${clock(start)}–${clock(end)}`;
+}
+
+/** The last part of an id, without what kind of file it is.
+ * @param {string} video */
+export function title(video) {
+  const name = video.slice(video.lastIndexOf("/") + 1);
+  return name.replace(/\.[A-Za-z0-9]{2,4}$/, "") || video;
+}
+
+/** @param {number} seconds as of a whole library. */
+export function long(seconds) {
+  if (seconds >= 2 * 3600) return `${(seconds / 3600).toFixed(1)} hours`;
+  return seconds >= 120 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds)} seconds`;
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${units[step]}`;
+}
+
+/** @param {number} n @param {string} one @param {string} [many] */
+export function count(n, one, many = `${one}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}
+
+/**
+ * A text with the words that were looked for marked.
+ *
+ * @param {string} text
+ * @param {Set<string>} words lower case
+ * @returns {(Node | string)[]}
+ */
+export function marked(text, words) {
+  return text.split(/([\p{L}\p{N}]+)/u).map((part) => {
+    if (!words.has(part.toLowerCase())) return part;
+    const mark = document.createElement("mark");
+    mark.textContent = part;
+    return mark;
+  });
+}

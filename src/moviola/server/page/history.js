@@ -1,0 +1,168 @@
+// The address says what is asked and what is open: links repeat it, "back" goes back.
+
+import { answer } from "./results.js";
+import { opened, openPlayer } from "./opening.js";
+import { GAP, NOTHING, asked, isEmpty, showUnsure, view } from "./store.js";
+import { addRecent } from "./welcome.js";
+import { title } from "./format.js";
+import { byId } from "./dom.js";
+
+/** @typedef {import("./store.js").Search} Search */
+/** @typedef {import("./store.js").Likeness} Likeness */
+
+const SETTLED = 1500; // ms after which a search has a place of its own in the history
+const VIEWS = ["search", "collection", "library"];
+
+/** @param {number} seconds */
+const short = (seconds) => String(Math.round(seconds * 100) / 100);
+
+/**
+ * A search as the parameters of a link.
+ *
+ * @param {Search} search
+ * @returns {URLSearchParams}
+ */
+export function parametersOf(search) {
+  const found = new URLSearchParams();
+  if (search.text.trim()) found.set("q", search.text.trim());
+  if (search.weight !== 1) found.set("weight", String(search.weight));
+  for (const like of search.likes)
+    if (like.kind === "moment") found.append("like", `${like.video_id}@${short(like.time)}`);
+    else found.append("picture", `${like.id}~${like.name}`);
+  for (const step of search.then) if (step.text.trim()) found.append("then", `${step.gap}~${step.text.trim()}`);
+  for (const text of search.not) if (text.trim()) found.append("not", text.trim());
+  for (const [name, value] of Object.entries(search.filter)) found.set(`in.${name}`, value);
+  for (const video of search.videos) found.append("video", video);
+  if (search.by !== "both") found.set("by", search.by);
+  if (search.minScore) found.set("min", String(search.minScore));
+  if (!search.refine) found.set("coarse", "1");
+  return found;
+}
+
+/**
+ * What a link asks; what cannot be read in it is left out.
+ *
+ * @param {URLSearchParams} parameters
+ * @returns {Search}
+ */
+export function searchOf(parameters) {
+  const all = (/** @type {string} */ name) => parameters.getAll(name);
+  const filters = [...parameters].filter(([name]) => name.startsWith("in."));
+  return {
+    text: parameters.get("q") ?? "", weight: Number(parameters.get("weight")) || 1,
+    likes: [...all("like").flatMap(momentLike), ...all("picture").map(pictureLike)],
+    then: all("then").map(stepOf), not: all("not"),
+    filter: Object.fromEntries(filters.map(([name, value]) => [name.slice("in.".length), value])),
+    videos: all("video"), by: parameters.get("by") ?? NOTHING.by,
+    refine: parameters.get("coarse") !== "1", minScore: Number(parameters.get("min")) || 0,
+  };
+}
+
+/** @param {string} text @returns {Likeness[]} */
+function momentLike(text) {
+  const at = text.lastIndexOf("@");
+  const time = Number(text.slice(at + 1));
+  return at > 0 && Number.isFinite(time) ? [{ kind: "moment", video_id: text.slice(0, at), time }] : [];
+}
+
+/** @param {string} text @returns {Likeness} */
+function pictureLike(text) {
+  const [id = "", ...name] = text.split("~");
+  return { kind: "picture", id, name: name.join("~") || "picture" };
+}
+
+/** @param {string} text */
+function stepOf(text) {
+  const [, gap, words] = /^(\d+(?:\.\d+)?)~(.*)$/s.exec(text) ?? [];
+  return gap === undefined ? { text, gap: GAP } : { text: words ?? "", gap: Number(gap) };
+}
+
+/** The link to what is shown now. */
+function currentHash() {
+  const parameters = view.value === "search" ? parametersOf(asked.value) : new URLSearchParams();
+  if (view.value === "search" && showUnsure.value) parameters.set("all", "1");
+  const playing = opened.value?.moments[opened.value.index];
+  if (playing) parameters.set("play", `${playing.video_id}@${short(playing.start)}-${short(playing.end)}`);
+  return `#/${view.value}${parameters.size ? `?${parameters}` : ""}`;
+}
+
+/** Read from the address just now: not to be written into it again. */
+let reading = false;
+/** Whether the newest place in the history is of a search that is still being typed. */
+let typing = false;
+let settling = 0;
+
+/** @param {boolean} push whether "back" comes back to what was shown before */
+function write(push) {
+  if (reading) return;
+  const hash = currentHash();
+  byId("to-search", HTMLAnchorElement).href = `#/search?${parametersOf(asked.value)}`;
+  document.title = pageTitle();
+  if (hash === location.hash) return;
+  if (push) history.pushState(null, "", hash);
+  else history.replaceState(null, "", hash);
+}
+
+function pageTitle() {
+  const what = view.value === "search" ? asked.value.text.trim() : view.value;
+  const playing = opened.value?.moments[opened.value.index];
+  return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
+}
+
+/** Changes of a search follow each other into one place of the history until it settles. */
+function onAsked() {
+  write(!typing);
+  typing = true;
+  clearTimeout(settling);
+  settling = window.setTimeout(settle, SETTLED);
+}
+
+/** The search that is shown is one to come back to. */
+function settle() {
+  clearTimeout(settling);
+  typing = false;
+  if (answer.value && !isEmpty(asked.value)) addRecent(answer.value.query, `#/search?${parametersOf(asked.value)}`);
+}
+
+function read() {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  const parameters = new URLSearchParams(query);
+  reading = true;
+  view.value = /** @type {import("./store.js").View} */ (VIEWS.includes(path) ? path : "search");
+  if (view.value === "search") {
+    const wanted = searchOf(parameters);
+    if (String(parametersOf(wanted)) !== String(parametersOf(asked.value))) asked.value = wanted;
+    if (parameters.get("all") === "1") showUnsure.value = true;
+  }
+  readPlaying(parameters.get("play"));
+  reading = false;
+  typing = false;
+  write(false);
+}
+
+/** @param {string | null} text */
+function readPlaying(text) {
+  const [, video_id, start, end] = /^(.+)@([\d.]+)-([\d.]+)$/s.exec(text ?? "") ?? [];
+  if (!video_id) return void (opened.value && (opened.value = null));
+  const now = opened.value;
+  const isIt = (/** @type {{video_id: string, start: number}} */ m) => m.video_id === video_id && short(m.start) === start;
+  if (now && now.moments.findIndex(isIt) === now.index) return;
+  const known = answer.value?.moments ?? [];
+  const index = known.findIndex(isIt);
+  if (index >= 0) openPlayer(known, index);
+  else openPlayer([{ video_id, start: Number(start), end: Number(end) }]);
+}
+
+export function startHistory() {
+  asked.onChange(onAsked);
+  showUnsure.onChange(() => write(false));
+  view.onChange((now, before) => { if (now !== before) write(true); });
+  opened.onChange((now, before) => {
+    settle();
+    write(!(now && before));
+  });
+  window.addEventListener("popstate", read);
+  document.addEventListener("settled", settle);
+  document.addEventListener("focusout", (event) => { if (event.target === byId("words", HTMLInputElement)) settle(); });
+  read();
+}

@@ -1,0 +1,74 @@
+// Puts the parts together, once it is known which library this is.
+
+import * as api from "./api.js";
+import { rememberCollection } from "./collecting.js";
+import { startCollection } from "./collection.js";
+import { byId, fill, h, iconButton } from "./dom.js";
+import { toggleFilters } from "./filters.js";
+import { startHistory } from "./history.js";
+import { on, showKeys, startKeyboard } from "./keyboard.js";
+import { startLibrary } from "./library.js";
+import { startNotices } from "./notices.js";
+import { startPlayer } from "./player.js";
+import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
+import { focusResults, startResults } from "./results.js";
+import { rememberSeen } from "./seen.js";
+import { asked, isEmpty, libraryInfo, view } from "./store.js";
+import { startTheme } from "./theme.js";
+import { rememberRecent } from "./welcome.js";
+
+/** @typedef {import("./store.js").View} View */
+
+const VIEWS = /** @type {View[]} */ (["search", "collection", "library"]);
+
+function drawView() {
+  for (const name of VIEWS) {
+    byId(`${name}-view`, HTMLElement).hidden = name !== view.value;
+    const link = byId(`to-${name}`, HTMLAnchorElement);
+    if (name === view.value) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.body.dataset.view = view.value;
+}
+
+function drawBox() {
+  document.body.classList.toggle("is-asking", !isEmpty(asked.value));
+}
+
+function listenForKeys() {
+  const show = (/** @type {View} */ name) => () => { view.value = name; };
+  on("anywhere", {
+    search: focusSearch, results: focusResults, filters: () => { view.value = "search"; toggleFilters(); }, then: addStep, not: addExclusion,
+    showSearch: show("search"), showCollection: show("collection"), showLibrary: show("library"),
+  });
+}
+
+async function start() {
+  startTheme();
+  startNotices();
+  const info = await api.library();
+  libraryInfo.value = info;
+  rememberCollection(info.name);
+  rememberSeen(info.name);
+  rememberRecent(info.name);
+  byId("bar-end", HTMLDivElement).prepend(
+    h("span", { class: "library-name", title: "The library that is searched" }, info.name), iconButton("keys", "Keys (?)", showKeys));
+  byId("skip", HTMLButtonElement).addEventListener("click", focusResults);
+  startKeyboard();
+  listenForKeys();
+  startQuery();
+  startResults();
+  startPlayer();
+  startCollection();
+  startLibrary();
+  view.onChange(drawView);
+  asked.onChange(drawBox);
+  startHistory();
+  drawView();
+  drawBox();
+  if (view.value === "search" && isEmpty(asked.value) && matchMedia("(hover: hover)").matches) focusSearch();
+}
+
+start().catch((error) => {
+  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, "The page cannot start"), h("p", {}, error instanceof Error ? error.message : String(error))));
+});

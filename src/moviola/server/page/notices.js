@@ -1,0 +1,25 @@
+// Short messages at the foot of the page, and what is said while the server is away.
+
+import { connection } from "./api.js";
+import { byId, h } from "./dom.js";
+
+const SHOWN = 5000;
+const notices = byId("notices", HTMLDivElement);
+
+/**
+ * @param {string} text
+ * @param {{label: string, run: () => void}} [action] something to do about it.
+ */
+export function notify(text, action) {
+  const button = action && h("button", { type: "button", onclick: () => { action.run(); notice.remove(); } }, action.label);
+  const notice = h("div", { class: "notice" }, h("span", {}, text), button);
+  notices.append(notice);
+  while (notices.children.length > 3) notices.firstElementChild?.remove();
+  setTimeout(() => notice.remove(), action ? 2 * SHOWN : SHOWN);
+}
+
+export function startNotices() {
+  const banner = byId("offline", HTMLDivElement);
+  connection.addEventListener("down", () => { banner.textContent = "The server does not answer. What you see stays; the page goes on as soon as it is back."; });
+  connection.addEventListener("up", () => { banner.textContent = ""; notify("The server is back"); });
+}

@@ -1,0 +1,318 @@
+// The player: opens at the moment, with what lies around it.
+
+import * as api from "./api.js";
+import { changeItem, collect, collection, isCollected } from "./collecting.js";
+import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { clock, marked, title } from "./format.js";
+import { on } from "./keyboard.js";
+import { notify } from "./notices.js";
+import { closePlayer, opened, step } from "./opening.js";
+import { moreLike } from "./query.js";
+import { answer } from "./results.js";
+import { asked, isEmpty, queryOf, wordsOf } from "./store.js";
+import { Timeline } from "./timeline.js";
+
+/** @typedef {import("./opening.js").Playable} Playable */
+
+const FRAME = 1 / 25;
+const LISTED = 400; // most cues in the list
+
+const dialog = byId("player", HTMLDialogElement);
+const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => toggle() });
+const failure = h("p", { class: "player-failure", role: "alert", hidden: true });
+const heading = h("h2", { tabindex: "-1" });
+const place = h("span", { class: "muted" });
+const time = h("span", { class: "player-time" });
+const cueList = h("ol", { class: "cues" });
+const side = h("div", { class: "player-side" });
+const actions = h("div", { class: "player-actions" });
+const transport = h("div", { class: "transport" });
+const timeline = new Timeline(seek, onTrim);
+
+/** What is shown: the moment with its ends as they were moved.
+ * @type {Playable | null} */
+let playing = null;
+/** Shots, cues, length of the video that is shown. */
+let around = { duration: 0, shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
+let loading = new AbortController();
+/** Whether to stop at the end of the moment, once. */
+let stopsAtEnd = false;
+let loops = false;
+let muted = false;
+
+/** @param {number} seconds */
+function seek(seconds) {
+  stopsAtEnd = playing !== null && seconds >= playing.start && seconds < playing.end;
+  video.currentTime = Math.max(0, Math.min(seconds, (video.duration || around.duration) - 0.01));
+  timeline.at(video.currentTime);
+}
+
+function toggle() {
+  if (!video.paused) return video.pause();
+  if (playing && video.currentTime >= playing.end - 0.05) stopsAtEnd = false;
+  void play();
+}
+
+async function play() {
+  try {
+    await video.play();
+  } catch {
+    // The browser lets nothing play before somebody touched the page: the button starts it then.
+  }
+}
+
+function again() {
+  if (!playing) return;
+  seek(playing.start);
+  stopsAtEnd = true;
+  void play();
+}
+
+/** @param {import("./opening.js").Opened | null} now @param {import("./opening.js").Opened | null} before */
+function onOpened(now, before) {
+  if (!now) return close();
+  const moment = now.moments[now.index];
+  if (!moment) return;
+  const sameVideo = playing?.video_id === moment.video_id && before !== null;
+  playing = { ...moment };
+  if (!dialog.open) dialog.showModal();
+  drawHead(now);
+  drawActions();
+  if (sameVideo) drawAround();
+  else void load(moment);
+  start(sameVideo);
+  drawTransport();
+}
+
+/** @param {boolean} sameVideo */
+function start(sameVideo) {
+  if (!playing) return;
+  failure.hidden = true;
+  if (!sameVideo) {
+    video.src = `${api.url.stream(playing.video_id)}#t=${playing.start}`;
+    video.poster = api.url.still(playing.video_id, playing.start, 960);
+    const from = playing.start;
+    video.addEventListener("loadedmetadata", () => { if (Math.abs(video.currentTime - from) > 0.2) video.currentTime = from; }, { once: true });
+  } else video.currentTime = playing.start;
+  video.muted = muted;
+  stopsAtEnd = true;
+  void play();
+}
+
+function close() {
+  loading.abort();
+  playing = null;
+  video.pause();
+  video.removeAttribute("src");
+  video.load();
+  if (dialog.open) dialog.close();
+}
+
+/** @param {Playable} moment */
+async function load(moment) {
+  loading.abort();
+  const { signal } = (loading = new AbortController());
+  around = { duration: Math.max(moment.end, 1), shape: 16 / 9, shots: [], cues: [], curve: null };
+  drawAround();
+  const named = moment.video_id;
+  const wanted = isEmpty(asked.value) ? Promise.resolve(null) : api.curve(queryOf(asked.value), named, signal);
+  const parts = await Promise.allSettled([api.video(named, signal), api.shots(named, signal), api.cues(named, signal), wanted]);
+  if (signal.aborted) return;
+  const [info, shots, cues, curve] = parts;
+  if (info.status === "rejected") showFailure(info.reason instanceof Error ? info.reason.message : String(info.reason));
+  around = {
+    duration: info.status === "fulfilled" ? info.value.duration : around.duration,
+    shape: info.status === "fulfilled" && info.value.height ? (info.value.width ?? 16) / info.value.height : 16 / 9,
+    shots: shots.status === "fulfilled" ? shots.value : [],
+    cues: cues.status === "fulfilled" ? cues.value : [],
+    curve: curve.status === "fulfilled" ? curve.value : null,
+  };
+  drawAround();
+}
+
+/** @param {string} message */
+function showFailure(message) {
+  failure.textContent = message;
+  failure.hidden = false;
+}
+
+function drawAround() {
+  if (!playing) return;
+  const { video_id, start, end } = playing;
+  const others = (answer.value?.moments ?? []).filter((moment) => moment.video_id === video_id && moment.start !== start);
+  timeline.show({ ...around, video_id, span: { start, end }, others, trims: !isWhole() });
+  timeline.at(video.currentTime || start);
+  drawCues();
+  drawTime();
+}
+
+/** Whether a video is shown rather than a moment of it. */
+const isWhole = () => playing !== null && playing.start === 0 && playing.end >= around.duration - 0.01 && playing.score === undefined && !playing.id;
+
+function drawCues() {
+  const words = wordsOf(asked.value);
+  const shown = around.cues.slice(0, LISTED);
+  fill(cueList, shown.map((cue) => h("li", {}, h("button", { type: "button", "data-start": cue.start, "data-end": cue.end, onclick: () => { seek(cue.start); } },
+    h("span", { class: "time" }, clock(cue.start)), h("span", {}, marked(cue.text, words))))));
+  side.hidden = shown.length === 0;
+  followCues(true);
+}
+
+/** Mark what is said now, and keep it in sight.
+ * @param {boolean} [jump] */
+function followCues(jump = false) {
+  /** @type {NodeListOf<HTMLButtonElement>} */
+  const buttons = cueList.querySelectorAll("button");
+  let nearest = null;
+  for (const button of buttons) {
+    const [from, to] = [Number(button.dataset.start), Number(button.dataset.end)];
+    const now = video.currentTime >= from && video.currentTime < to;
+    if (from <= video.currentTime + 0.5) nearest = button;
+    if (now !== button.hasAttribute("aria-current")) button.toggleAttribute("aria-current", now);
+  }
+  if (nearest && (jump || !cueList.matches(":hover, :focus-within")))
+    cueList.scrollTop = nearest.offsetTop - cueList.clientHeight / 2;
+}
+
+/** @param {import("./opening.js").Opened} now */
+function drawHead(now) {
+  const moment = now.moments[now.index];
+  if (!moment) return;
+  heading.textContent = title(moment.video_id);
+  heading.title = moment.video_id;
+  const many = now.moments.length > 1 ? `${now.index + 1} of ${now.moments.length}` : "";
+  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : `score ${Math.round(moment.score * 100)}`].filter(Boolean).join(" · ");
+}
+
+function drawTime() {
+  if (!playing) return;
+  const span = isWhole() ? "" : `${clock(playing.start, 1)}–${clock(playing.end, 1)}`;
+  fill(time, h("strong", {}, clock(video.currentTime, 1)), h("span", { class: "muted" }, ` / ${clock(around.duration)}`),
+    span ? h("span", { class: "of-span" }, span) : null);
+}
+
+function drawTransport() {
+  const now = opened.value;
+  const many = (now?.moments.length ?? 0) > 1;
+  const toggled = (/** @type {boolean} */ value) => ({ "aria-pressed": String(value) });
+  fill(transport,
+    many ? iconButton("previous", "Moment before (p)", () => step(-1), { disabled: now?.index === 0 }) : null,
+    iconButton(video.paused ? "play" : "pause", video.paused ? "Play (space)" : "Pause (space)", toggle, { class: "icon-button big" }),
+    many ? iconButton("next", "Next moment (n)", () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
+    time, h("span", { class: "spring" }),
+    iconButton("loop", "Round and round (r)", toggleLoop, toggled(loops)),
+    iconButton(muted ? "muted" : "sound", muted ? "Sound on (m)" : "Sound off (m)", toggleMute, toggled(muted)),
+    iconButton("full", "Full screen (F)", toggleFull));
+}
+
+function toggleLoop() {
+  loops = !loops;
+  drawTransport();
+}
+
+function toggleMute() {
+  video.muted = muted = !muted;
+  drawTransport();
+}
+
+function toggleFull() {
+  if (document.fullscreenElement) void document.exitFullscreen();
+  else void video.requestFullscreen().catch(() => notify("This browser shows no video on the full screen"));
+}
+
+/** @param {import("./dom.js").IconName} name @param {string} label @param {string} key @param {() => void} onclick */
+function action(name, label, key, onclick) {
+  return h("button", { type: "button", class: "quiet", onclick, "aria-keyshortcuts": key }, icon(name), label);
+}
+
+function drawActions() {
+  if (!playing) return;
+  const span = playing;
+  const inside = span.id !== undefined || isCollected(span);
+  const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), "clip");
+  fill(actions,
+    action(inside ? "added" : "add", inside ? "collected" : "collect", "c", collectThis),
+    action("like", "more like this picture", "l", likeThis),
+    action("link", "link", "", () => void copyLink()),
+    clip);
+}
+
+function collectThis() {
+  if (!playing || playing.id) return;
+  collect(spanOf(playing), asked.value.text);
+  drawActions();
+}
+
+/** @param {Playable} moment */
+const spanOf = ({ video_id, start, end, score }) => ({ video_id, start, end, ...(score !== undefined && { score }) });
+
+function likeThis() {
+  if (!playing) return;
+  const like = { kind: /** @type {const} */ ("moment"), video_id: playing.video_id, time: video.currentTime };
+  closePlayer();
+  moreLike(like);
+}
+
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notify("The link is copied");
+  } catch {
+    notify("This browser copies nothing here: the link stands in the address bar");
+  }
+}
+
+/** @param {{start: number, end: number}} span @param {boolean} done */
+function onTrim(span, done) {
+  if (!playing) return;
+  playing = { ...playing, ...span };
+  stopsAtEnd = true;
+  drawTime();
+  if (!done) return;
+  if (playing.id) changeItem(playing.id, span);
+  drawActions();
+}
+
+/** @param {"start" | "end"} end set to the picture that is shown. */
+function setEnd(end) {
+  if (!playing) return;
+  const now = Math.round(video.currentTime * 10) / 10;
+  const span = end === "start" ? { start: now, end: Math.max(playing.end, now + 0.1) } : { start: Math.min(playing.start, now - 0.1), end: now };
+  if (span.start < 0) return;
+  onTrim(span, true);
+  timeline.trim(span);
+}
+
+function onTimeUpdate() {
+  timeline.at(video.currentTime);
+  drawTime();
+  followCues();
+  if (!playing || !stopsAtEnd || video.paused || isWhole() || video.currentTime < playing.end) return;
+  if (loops) return again();
+  stopsAtEnd = false;
+  if (opened.value?.goOn && step(1)) return;
+  video.pause();
+}
+
+/** @param {number} by */
+const jump = (by) => () => seek(video.currentTime + by);
+
+export function startPlayer() {
+  const close_ = iconButton("close", "Close (Esc)", closePlayer);
+  fill(dialog, h("div", { class: "player-head" }, heading, place, h("span", { class: "spring" }), close_),
+    h("div", { class: "player-main" }, h("div", { class: "screen" }, video, failure), side),
+    transport, timeline.element, actions);
+  fill(side, h("h3", {}, "Said and written"), cueList);
+  video.addEventListener("timeupdate", onTimeUpdate);
+  for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
+  video.addEventListener("error", () => { if (video.getAttribute("src")) showFailure("This video cannot be played here. The clip can still be downloaded."); });
+  dialog.addEventListener("cancel", (event) => { event.preventDefault(); closePlayer(); });
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
+  opened.onChange(onOpened);
+  collection.onChange(() => { if (playing) drawActions(); });
+  on("player", {
+    toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
+    frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
+    collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
+  });
+}

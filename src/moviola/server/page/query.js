@@ -1,0 +1,228 @@
+// The search box: words, pictures, what comes then, what must not be there.
+
+import * as api from "./api.js";
+import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
+import { clock, title } from "./format.js";
+import { notify } from "./notices.js";
+import { GAP, NOTHING, asked, view } from "./store.js";
+
+/** @typedef {import("./store.js").Likeness} Likeness */
+/** @typedef {import("./store.js").Search} Search */
+
+const form = byId("query", HTMLFormElement);
+const words = h("input", {
+  id: "words", type: "text", enterkeyhint: "search", autocomplete: "off", autocapitalize: "off",
+  spellcheck: "false", "aria-label": "What to look for", placeholder: "What do you want to see?",
+  oninput: () => change({ text: words.value }),
+});
+const likes = h("span", { class: "chips" });
+const blend = h("input", {
+  type: "range", min: "-2", max: "2", step: "0.5", "aria-label": "Weight of the words beside the pictures",
+  oninput: () => change({ weight: 2 ** Number(blend.value) }),
+});
+const blendRow = h("label", { class: "query-row blend" }, h("span", {}, "picture"), blend, h("span", {}, "words"));
+const steps = h("div");
+const exclusions = h("div", { class: "query-row", hidden: true });
+const clear = iconButton("close", "Clear the search", () => clearSearch());
+const chooser = h("input", {
+  type: "file", accept: "image/*", hidden: true, "aria-label": "A picture to look for",
+  onchange: () => { void takePictures(chooser.files); chooser.value = ""; },
+});
+/** Small pictures of those that were dropped, by id: they are on the server, not at an address.
+ * @type {Map<string, HTMLCanvasElement>} */
+const thumbnails = new Map();
+
+/** @param {Partial<Search>} part */
+function change(part) {
+  asked.value = { ...asked.value, ...part };
+}
+
+export function focusSearch() {
+  view.value = "search";
+  words.focus();
+  words.select();
+}
+
+export function clearSearch() {
+  asked.value = NOTHING;
+  words.focus();
+}
+
+/** @param {Likeness} like */
+export function moreLike(like) {
+  view.value = "search";
+  asked.value = { ...NOTHING, filter: asked.value.filter, by: "visual", likes: [like] };
+  window.scrollTo({ top: 0 });
+}
+
+/** @param {Likeness} like added to what is asked already. */
+export function alsoLike(like) {
+  change({ likes: [...asked.value.likes, like] });
+}
+
+export function addStep() {
+  change({ then: [...asked.value.then, { text: "", gap: GAP }] });
+  lastInput(steps);
+}
+
+export function addExclusion() {
+  change({ not: [...asked.value.not, ""] });
+  lastInput(exclusions);
+}
+
+/** @param {Element} element */
+function lastInput(element) {
+  /** @type {HTMLInputElement | undefined} */
+  const input = [...element.querySelectorAll(/** @type {"input"} */ ("input.words"))].at(-1);
+  input?.focus();
+}
+
+/** @param {Iterable<Blob> | null} files */
+async function takePictures(files) {
+  for (const file of files ?? []) {
+    if (!file.type.startsWith("image/")) {
+      notify(`${file.type || "A file of unknown kind"} is not a picture: give JPEG, PNG or WebP`);
+      continue;
+    }
+    try {
+      const id = await api.sendPicture(file);
+      thumbnails.set(id, await thumbnail(file));
+      view.value = "search";
+      change({ likes: [...asked.value.likes, { kind: "picture", id, name: file instanceof File ? file.name : "picture" }] });
+    } catch (error) {
+      notify(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+/** @param {Blob} file */
+async function thumbnail(file) {
+  const bitmap = await createImageBitmap(file);
+  const canvas = h("canvas", { width: "64", height: "36" });
+  const scale = Math.max(64 / bitmap.width, 36 / bitmap.height);
+  const [width, height] = [bitmap.width * scale, bitmap.height * scale];
+  canvas.getContext("2d")?.drawImage(bitmap, (64 - width) / 2, (36 - height) / 2, width, height);
+  return canvas;
+}
+
+/** @param {Likeness} like */
+function likeChip(like) {
+  const name = like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name;
+  const picture = like.kind === "moment"
+    ? h("img", { src: api.url.still(like.video_id, like.time, 128), alt: "" })
+    : (thumbnails.get(like.id) ?? icon("picture"));
+  const remove = () => { change({ likes: asked.value.likes.filter((other) => other !== like) }); words.focus(); };
+  return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", `Without ${name}`, remove));
+}
+
+/** @param {import("./store.js").Step} step @param {number} at */
+function stepRow(step, at) {
+  /** @param {Partial<import("./store.js").Step>} part */
+  const set = (part) => change({ then: asked.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
+  const text = h("input", {
+    class: "words", type: "text", autocomplete: "off", "aria-label": `Then, step ${at + 2}`, value: step.text,
+    placeholder: "what happens later", oninput: () => set({ text: text.value }),
+  });
+  const gap = h("input", {
+    class: "gap", type: "number", min: "0", step: "5", value: step.gap, "aria-label": "Largest gap in seconds",
+    oninput: () => { if (gap.validity.valid && gap.value) set({ gap: Number(gap.value) }); },
+  });
+  const remove = () => { change({ then: asked.value.then.filter((_, i) => i !== at) }); words.focus(); };
+  return h("div", { class: "query-row" }, h("span", { class: "joint" }, "then"), text,
+    h("label", { class: "within" }, "within ", gap, " s"), iconButton("close", "Without this step", remove));
+}
+
+/** @param {string} excluded @param {number} at */
+function exclusion(excluded, at) {
+  const text = h("input", {
+    class: "words", type: "text", autocomplete: "off", "aria-label": `Not, ${at + 1}`, value: excluded,
+    placeholder: "what must not be there",
+    oninput: () => change({ not: asked.value.not.map((other, i) => (i === at ? text.value : other)) }),
+  });
+  const remove = () => { change({ not: asked.value.not.filter((_, i) => i !== at) }); words.focus(); };
+  return h("div", { class: "query-row" }, h("span", { class: "joint" }, "not"), text, iconButton("close", "Without this exclusion", remove));
+}
+
+/**
+ * Rows are made anew only when what they hold was changed from elsewhere: typing keeps its place.
+ *
+ * @template T
+ * @param {Element} element
+ * @param {T[]} values
+ * @param {(value: T) => string} text
+ * @param {(value: T, at: number) => Element} row
+ */
+function drawRows(element, values, text, row) {
+  const shown = [...element.querySelectorAll(/** @type {"input"} */ ("input.words"))].map((input) => input.value);
+  if (shown.length === values.length && values.every((value, i) => text(value) === shown[i])) return;
+  fill(element, values.map(row));
+}
+
+function draw() {
+  const search = asked.value;
+  if (words.value !== search.text) words.value = search.text;
+  words.placeholder = search.likes.length ? "and in words…" : "What do you want to see?";
+  drawLikes(search.likes);
+  blendRow.hidden = !(search.likes.length && search.text.trim());
+  if (document.activeElement !== blend) blend.value = String(Math.log2(search.weight));
+  drawRows(steps, search.then, (step) => step.text, stepRow);
+  drawRows(exclusions, search.not, (text) => text, exclusion);
+  exclusions.hidden = search.not.length === 0;
+  clear.hidden = !search.text && !search.likes.length && !search.then.length && !search.not.length;
+  filterButton.dataset.count = String(activeFilters(search).length || "");
+}
+
+/** @type {Likeness[]} */
+let shownLikes = [];
+
+/** @param {Likeness[]} wanted */
+function drawLikes(wanted) {
+  if (wanted === shownLikes) return;
+  shownLikes = wanted;
+  fill(likes, wanted.map(likeChip));
+}
+
+/** @param {DataTransfer | null} data */
+function picturesIn(data) {
+  return [...(data?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+}
+
+function listenForPictures() {
+  const target = byId("drop", HTMLDivElement);
+  document.addEventListener("paste", (event) => {
+    const pictures = picturesIn(event.clipboardData);
+    if (pictures.length) { event.preventDefault(); void takePictures(pictures); }
+  });
+  document.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    target.hidden = false;
+  });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) target.hidden = true; });
+  document.addEventListener("drop", (event) => {
+    target.hidden = true;
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    void takePictures(event.dataTransfer.files);
+  });
+}
+
+export function startQuery() {
+  const choose = iconButton("picture", "Look for a picture (or drop or paste one)", () => chooser.click());
+  const box = h("div", { class: "search-box" }, icon("search"), likes, words, clear, choose, chooser);
+  const more = h("div", { class: "query-more" },
+    h("button", { type: "button", class: "quiet", onclick: addStep }, icon("add"), "then"),
+    h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), "not"),
+    filterButton);
+  exclusions.className = "";
+  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions), more, filterPanel);
+  form.addEventListener("submit", (event) => { event.preventDefault(); words.dispatchEvent(new Event("settled", { bubbles: true })); });
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Backspace" && !words.value && asked.value.likes.length) change({ likes: asked.value.likes.slice(0, -1) });
+  });
+  asked.onChange(draw);
+  showFilters(change);
+  listenForPictures();
+  draw();
+}
