@@ -78,6 +78,15 @@ def test_a_batch_is_of_one_query_and_the_begun_one_comes_first() -> None:
     assert {p.query_id for p in next_batch(pairs, answers, {}, "b", raters=2, seed=0)} == {begun}
 
 
+def test_a_full_batch_comes_before_what_others_differ_on() -> None:
+    pairs = [pair(f"{query}{rank}", rank, query) for query in "qr" for rank in (1, 2, 3)]
+    answers = [Answer("q1", "a", 0), Answer("q1", "b", 4)]
+    held = {name: {"a", "b"} for name in ("q2", "q3")}
+    assert {p.query_id for p in next_batch(pairs, answers, held, "c", raters=2, seed=0)} == {"r"}
+    held |= {name: {"x", "y"} for name in ("r1", "r2", "r3")}
+    assert [p.pair_id for p in next_batch(pairs, answers, held, "c", raters=2, seed=0)] == ["q1"]
+
+
 def test_the_order_is_the_seeds_and_each_raters_own() -> None:
     pairs = [pair(f"p{rank}", rank) for rank in range(1, 21)]
 

@@ -128,8 +128,9 @@ def next_batch(
 ) -> list[Pair]:
     """The pairs of the batch that a rater should judge next; empty where there is nothing for this one.
 
-    A batch is of one query. Those that somebody has begun come first, so that agreement is reached early;
-    else the order of queries is the seed's.
+    A batch is of one query. The fullest come first, so that moments on which two differ wait until there are
+    some; of these the ones that somebody has begun, so that agreement is reached early; else the order of
+    queries is the seed's.
 
     Args:
         due: what may be judged now.
@@ -153,5 +154,5 @@ def next_batch(
             batches[key].append(pair)
     if not batches:
         return []
-    best = min(batches, key=lambda key: (key not in begun, hidden_order(seed, key[0]), key[1]))
+    best = min(batches, key=lambda key: (-len(batches[key]), key not in begun, hidden_order(seed, *map(str, key))))
     return sorted(batches[best], key=lambda pair: hidden_order(seed, rater, pair.pair_id))
