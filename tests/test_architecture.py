@@ -71,6 +71,8 @@ HOME: dict[str, set[str]] = {
     "safetensors": {"features", "models"},
     "torch": {"devices", "encoders", "models", "features", "retrieval", "training", "benchmark"},
     "matplotlib": {"measures", "cli"},
+    "opentimelineio": {"export"},
+    "timecode": {"export"},
     "minigrid": {"datasets"},
     "gymnasium": {"datasets"},
     "spacy": {"datasets"},

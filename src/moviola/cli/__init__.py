@@ -16,6 +16,7 @@ for _group in (
     "library",
     "search",
     "answers",
+    "export",
     "transcript",
     "doctor",
     "serve",

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar, show_table
+from moviola.cli.export import write_out
 from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import InvalidValue
 
@@ -88,6 +89,12 @@ def search(
     ] = False,
     clips: Annotated[Path | None, typer.Option(help="Cut the moments into this folder.")] = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the moments (PNG).")] = None,
+    export: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Write them as .csv, .json, .edl, .otio, .fcpxml, .vtt, .mp4; repeatable."
+        ),
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="A file of queries: TVR-Ranking JSON, or one query a line.")
     ] = None,
@@ -114,6 +121,7 @@ def search(
 
     From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
+    from moviola.export import format_of
     from moviola.search import Filter, Library
     from moviola.search.last_answer import keep_answer, moment_row
 
@@ -124,8 +132,12 @@ def search(
         )
     if (queries is None) != (run is None):
         raise typer.BadParameter("--queries and --run belong together")
-    if run is not None and (clips or sheet):
-        raise typer.BadParameter("--clips and --sheet show the answer to one text, not to a query file")
+    if run is not None and (clips or sheet or export):
+        raise typer.BadParameter(
+            "--clips, --sheet and --export are of the answer to one text, not to a query file"
+        )
+    wanted = [*([(clips, "clips")] if clips else []), *([(sheet, "sheet")] if sheet else [])]
+    wanted += [(out, format_of(out).name) for out in export or []]
     limits: dict[str, Any] = {
         "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
         "refine": not coarse,
@@ -155,7 +167,8 @@ def search(
         keep_answer(library, moments, sources)
     except InvalidValue as error:
         note(f"not kept for `moviola open` and `cut`: {error}")
-    _export(moments, sources, str(asked), clips, sheet)
+    if moments:
+        _export(moments, sources, str(asked), wanted)
 
 
 def _query(
@@ -178,19 +191,16 @@ def _query(
 
 
 def _export(
-    moments: Sequence[Moment], sources: Mapping[str, str], title: str, clips: Path | None, sheet: Path | None
+    moments: Sequence[Moment], sources: Mapping[str, str], title: str, wanted: Sequence[tuple[Path, str]]
 ) -> None:
-    """Clips and a contact sheet, where they are wanted; what fails is named, with an exit code of its own."""
-    from moviola.export import export_clips, export_sheet
+    """Files in the formats that are wanted; what fails is named, with an exit code of its own."""
+    from moviola.export import FORMATS
 
-    failed: dict[str, str] = {}
-    if clips:
-        failed |= export_clips(moments, sources, clips)[1]
-    if sheet:
-        failed |= export_sheet(moments, sources, sheet, title=title)
-    for name, reason in failed.items():
-        note(f"{name}: {reason}")
-    if failed:
+    refused: dict[str, str] = {}
+    for out, format in wanted:
+        options = {"title": title} if "title" in FORMATS[format].options else {}
+        refused |= write_out(moments, sources, out, format, **options).refused
+    if refused:
         leave_partial()
 
 

@@ -1,12 +1,19 @@
-"""Moments out of the library: clips, contact sheets, a player."""
+"""Moments out of the library: tables, chapters, edit lists, clips, films, contact sheets; a player."""
 
 from __future__ import annotations
 
 from moviola.export.clips import clip_name, export_clip, export_clips
+from moviola.export.formats import FORMATS, ExportOptions, MomentFormat, Written, format_of, write_moments
 from moviola.export.players import PLAYERS, play, player_command
+from moviola.export.selection import Selection
 from moviola.export.sheet import export_sheet
+from moviola.export.tables import read_moments
+from moviola.export.timebase import Timebase
+from moviola.export.timeline import Timeline, lay_out, read_sources
 from moviola.export.times import clock
 
 __all__ = [
-    "PLAYERS", "clip_name", "clock", "export_clip", "export_clips", "export_sheet", "play", "player_command",
+    "FORMATS", "PLAYERS", "ExportOptions", "MomentFormat", "Selection", "Timebase", "Timeline", "Written",
+    "clip_name", "clock", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out", "play",
+    "player_command", "read_moments", "read_sources", "write_moments",
 ]  # fmt: skip

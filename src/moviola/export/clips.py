@@ -6,19 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Literal
 
-from moviola.errors import InvalidValue, MediaError, MoviolaError
+from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.media import cut, probe
 from moviola.types import Moment
 
-__all__ = ["clip_name", "export_clip", "export_clips"]
+__all__ = ["clip_name", "export_clip", "export_clips", "source_of"]
 
 # What a browser plays as it is, so that a cut needs no new encoding.
 _COPYABLE = {"h264"}
 
 
 def export_clips(
-    moments: Sequence[Moment], sources: Mapping[str, str], folder: Path
+    moments: Sequence[Moment],
+    sources: Mapping[str, str | Path],
+    folder: Path,
+    *,
+    mode: Literal["exact", "key-frames"] = "exact",
 ) -> tuple[list[Path], dict[str, str]]:
     """Cut each moment into an MP4 of its own, named by rank, video and time.
 
@@ -26,6 +31,7 @@ def export_clips(
         moments: what to cut.
         sources: path of each video by id.
         folder: where the clips go; made when missing.
+        mode: as of :func:`export_clip`.
 
     Returns:
         the clips that were written, in the order of the moments, and for those that could not be, the reason
@@ -37,10 +43,10 @@ def export_clips(
     _require_writable(folder)
     written, failed = [], {}
     for moment in moments:
-        source = Path(sources[moment.video_id])
         out = folder / clip_name(moment)
         try:
-            export_clip(moment, source, out)
+            source = source_of(moment.video_id, sources)
+            export_clip(moment, source, out, mode=mode)
         except (MoviolaError, OSError) as error:
             failed[out.name] = str(error)
             continue
@@ -61,18 +67,26 @@ def _require_writable(folder: Path) -> None:
         ) from error
 
 
-def export_clip(moment: Moment, source: Path, out: Path) -> None:
-    """Cut a moment into an MP4, exactly: without encoding again where the file allows it.
+def export_clip(
+    moment: Moment, source: Path, out: Path, *, mode: Literal["exact", "key-frames"] = "exact"
+) -> None:
+    """Cut a moment into an MP4.
 
     Args:
         moment: what to cut.
         source: its video.
         out: the MP4; it appears whole or not at all.
+        mode: ``"exact"``: to the frame, without encoding again where the file allows it; ``"key-frames"``:
+            never encoded again, from the key frame before the start on, so that programs which pass over the
+            edit lists of MP4 show the same.
 
     Raises:
-        MediaError: the video cannot be read, or not there.
+        MediaError: the video cannot be read, or not there; or it cannot be copied.
         InvalidValue: ``out`` cannot be written.
     """
+    if mode == "key-frames":
+        cut(source, moment.span, out, mode="key-frames")
+        return
     # What a file allows depends on more than the codec.
     if probe(source).video_codec in _COPYABLE:
         try:
@@ -81,6 +95,17 @@ def export_clip(moment: Moment, source: Path, out: Path) -> None:
         except MediaError:
             pass
     cut(source, moment.span, out, mode="encode")
+
+
+def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
+    """The path of a video.
+
+    Raises:
+        NotFound: it has none.
+    """
+    if video_id not in sources:
+        raise NotFound(f"{video_id}: no path is known for this video; give one, or leave its moments out")
+    return Path(sources[video_id])
 
 
 def clip_name(moment: Moment) -> str:

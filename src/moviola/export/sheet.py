@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from moviola.errors import MediaError
+from moviola.errors import MediaError, NotFound
+from moviola.export.clips import source_of
 from moviola.export.times import clock
 from moviola.media import SheetCell, contact_sheet, frame_at
 from moviola.types import Moment
@@ -21,7 +22,7 @@ _GREY = np.full((_WIDTH * 9 // 16, _WIDTH, 3), 200, np.uint8)
 
 def export_sheet(
     moments: Sequence[Moment],
-    sources: Mapping[str, str],
+    sources: Mapping[str, str | Path],
     out: Path,
     *,
     title: str,
@@ -48,8 +49,10 @@ def export_sheet(
     cells: list[SheetCell] = []
     for place, moment in enumerate(moments):
         try:
-            image = frame_at(Path(sources[moment.video_id]), (moment.start + moment.end) / 2, width=_WIDTH)
-        except (MediaError, OSError) as error:
+            image = frame_at(
+                source_of(moment.video_id, sources), (moment.start + moment.end) / 2, width=_WIDTH
+            )
+        except (MediaError, NotFound, OSError) as error:
             failed[moment.video_id] = str(error)
             image = _GREY
         caption = (

@@ -154,5 +154,7 @@ def next_batch(
             batches[key].append(pair)
     if not batches:
         return []
-    best = min(batches, key=lambda key: (-len(batches[key]), key not in begun, hidden_order(seed, *map(str, key))))
+    best = min(
+        batches, key=lambda key: (-len(batches[key]), key not in begun, hidden_order(seed, *map(str, key)))
+    )
     return sorted(batches[best], key=lambda pair: hidden_order(seed, rater, pair.pair_id))

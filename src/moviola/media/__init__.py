@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from moviola.media.contact_sheet import SheetCell, contact_sheet
+from moviola.media.contact_sheet import SheetCell, contact_sheet, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
+from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import find_transitions, shrunk
@@ -25,8 +26,10 @@ from moviola.media.video_writer import write_video
 __all__ = [
     "SUBTITLE_SUFFIXES",
     "VIDEO_SUFFIXES",
+    "Card",
     "FrameStream",
     "MediaInfo",
+    "Piece",
     "SampledFrame",
     "SheetCell",
     "SubtitleStream",
@@ -38,6 +41,7 @@ __all__ = [
     "find_transitions",
     "find_videos",
     "frame_at",
+    "join",
     "make_playable",
     "plays_in_browsers",
     "probe",
@@ -49,6 +53,7 @@ __all__ = [
     "sample_stills",
     "shrunk",
     "sidecars",
+    "title_card",
     "walk_files",
     "write_subtitles",
     "write_video",

@@ -1,4 +1,4 @@
-"""Contact sheets: many stills with captions on one picture."""
+"""Contact sheets, many stills with captions on one picture; and cards with a title."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
 
-__all__ = ["SheetCell", "contact_sheet"]
+__all__ = ["SheetCell", "contact_sheet", "title_card"]
 
 _CELL_WIDTH = 320
 _GAP = 20
@@ -94,6 +94,24 @@ def contact_sheet(
         top += row.height + _GAP
     with atomic_write(out, "wb") as file:
         sheet.save(file, "PNG", optimize=True)
+
+
+def title_card(lines: Sequence[str], width: int, height: int) -> NDArray[np.uint8]:
+    """Lines of text in the middle of a dark picture, the first large, cut where they do not fit.
+
+    Returns:
+        (height, width, 3) uint8 RGB.
+    """
+    card = Image.new("RGB", (width, height), _BACKGROUND)
+    draw = ImageDraw.Draw(card)
+    sizes = [max(8, height // 12), *[max(8, height // 20)] * (len(lines) - 1)]
+    top = (height - sum(round(size * _LEADING) for size in sizes)) / 2
+    for number, (line, size) in enumerate(zip(lines, sizes, strict=True)):
+        font = _font(size, line)
+        fitted = _fitted(draw, line, font, width * 9 // 10)
+        draw.text((width / 2, top), fitted, _FAINT_TEXT if number else _TEXT_COLOUR, font, anchor="ma")
+        top += round(size * _LEADING)
+    return np.asarray(card)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +40,7 @@ _SOUND = frozenset({"aac", "mp3"})
 _TICK = Fraction(1, 90_000)
 
 
-def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -> None:
+def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "key-frames", "remux", "encode"]) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
     The clip starts with the picture on screen at ``span.start``, at the time where that one begins, and ends
@@ -51,16 +52,22 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
         out: the MP4; it appears whole or not at all.
         mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
             hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
-            MP3 sound. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
+            MP3 sound. ``"key-frames"`` does the same, but shows what it has to hold: it starts with that key
+            frame, earlier than asked for. ``"remux"`` copies so too, but for sound of another codec, which
+            becomes AAC. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
             codec.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
-        MediaError: ``"copy"`` of what browsers don't play from an MP4.
+        MediaError: pictures or sound that browsers don't play from an MP4 would have to be copied.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
-    write = {"copy": _copy, "encode": _encode}[mode]
+    writers: dict[str, Callable[[_Excerpt, Path], None]]
+    writers = {
+        "copy": _copy, "key-frames": partial(_copy, hide=False), "remux": partial(_copy, new_sound=True),
+        "encode": _encode,
+    }  # fmt: skip
     attempt = 0
     while True:
         with open_container(path) as container:
@@ -72,7 +79,7 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "encode"]) -
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        write(_Excerpt(Path(path), span, source, video, sound), draft)
+                        writers[mode](_Excerpt(Path(path), span, source, video, sound), draft)
                     return
                 except CannotPrune:
                     pass
@@ -97,16 +104,16 @@ class _Excerpt:
     @property
     def start(self) -> int:
         """The last tick that is not after the start of the span."""
-        return (self.source.zero or 0) + math.floor(Fraction(self.span.start) / self.source.tick)
+        return (self.source.zero or 0) + math.floor(_exact(self.span.start) / self.source.tick)
 
     @property
     def end(self) -> int:
         """The first tick that is not before the end of the span."""
-        return (self.source.zero or 0) + math.ceil(Fraction(self.span.end) / self.source.tick)
+        return (self.source.zero or 0) + math.ceil(_exact(self.span.end) / self.source.tick)
 
     def length(self, first: int) -> Fraction:
         """Seconds from a tick to the end of the span."""
-        return Fraction(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
+        return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
     def require_before(self, end: int) -> None:
         """The span must begin before the video ends."""
@@ -117,34 +124,71 @@ class _Excerpt:
             )
 
 
-def _copy(excerpt: _Excerpt, draft: Path) -> None:
-    _require_playable(excerpt)
-    source, video, sound = excerpt.source, excerpt.video, excerpt.sound
-    packets = _packets(excerpt)
+def _exact(seconds: float) -> Fraction:
+    """A time without the rounding of floating point, by which 0.3 s would fall into the picture before."""
+    return Fraction(seconds).limit_denominator(1_000_000)
+
+
+def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = False) -> None:
+    """Copy packets; hide what comes before the start, or begin with it; encode sound if need be."""
+    copied = replace(excerpt, sound=None) if new_sound and not _copies(excerpt.sound) else excerpt
+    _require_playable(copied)
+    source, video, sound = copied.source, copied.video, copied.sound
+    packets = _packets(copied)
     with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
         tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
-        held, first, floor = _run_up(excerpt, packets)
-        zero, last = first * source.tick, first
-        for packet in chain(held, packets):
-            assert packet.pts is not None
-            if packet.dts is None:
-                packet.dts = packet.pts
-            if packet.stream_index == video.index:
-                # Pictures shown before the key frame refer to what was before it.
-                if packet.pts < floor:
-                    continue
-                packet.duration = packet.duration or source.step
-                last = max(last, packet.pts + packet.duration)
-            elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
-                continue  # one packet before the first sound that is heard is kept: decoders start with it
-            shift = round(zero / packet.time_base)
-            packet.pts -= shift
-            packet.dts -= shift
-            packet.stream = tracks[packet.stream_index]
+        held, first, floor = _run_up(copied, packets)
+        first, last = first if hide else floor, 0
+        streams: list[Iterator[Packet[Any]]] = [
+            _shifted(copied, chain(held, packets), tracks, (first * source.tick, floor))
+        ]
+        if copied is not excerpt:
+            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first * source.tick))
+        for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
+            if packet.stream is tracks[video.index]:
+                last = max(last, (packet.pts or 0) + (packet.duration or 0))
             target.mux(packet)
-    set_shown_duration(draft, min(excerpt.length(first), (last - first) * source.tick))
+    set_shown_duration(draft, min(excerpt.length(first), last * source.tick))
+
+
+def _shifted(
+    excerpt: _Excerpt,
+    packets: Iterator[Packet[Stream]],
+    tracks: Mapping[int, Stream],
+    since: tuple[Fraction, int],
+) -> Iterator[Packet[Stream]]:
+    """Packets for the tracks of a clip; ``since`` is its zero in seconds and the tick of its key frame."""
+    zero, floor = since
+    for packet in packets:
+        assert packet.pts is not None
+        if packet.dts is None:
+            packet.dts = packet.pts
+        if packet.stream_index == excerpt.video.index:
+            # Pictures shown before the key frame refer to what was before it.
+            if packet.pts < floor:
+                continue
+            packet.duration = packet.duration or excerpt.source.step
+        elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
+            continue  # one packet before the first sound that is heard is kept: decoders start with it
+        shift = round(zero / packet.time_base)
+        packet.pts -= shift
+        packet.dts -= shift
+        packet.stream = tracks[packet.stream_index]
+        yield packet
+
+
+def _copies(sound: AudioStream | None) -> bool:
+    """Whether browsers play a track of sound from an MP4 as it is; there may be none."""
+    return sound is None or sound.codec_context.codec.canonical_name in _SOUND
+
+
+def _audio_track(target: av.container.OutputContainer, excerpt: _Excerpt) -> AudioStream:
+    """A track for sound that is encoded."""
+    assert excerpt.sound is not None
+    layout = "mono" if excerpt.sound.codec_context.layout.nb_channels == 1 else "stereo"
+    return target.add_stream("aac", rate=48_000, layout=layout)
 
 
 def _require_playable(excerpt: _Excerpt) -> None:
@@ -154,10 +198,8 @@ def _require_playable(excerpt: _Excerpt) -> None:
         raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
     if excerpt.source.numbered or excerpt.source.zero is None:
         raise MediaError(excerpt.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
-    if (
-        excerpt.sound is not None
-        and (sound := excerpt.sound.codec_context.codec.canonical_name) not in _SOUND
-    ):
+    if excerpt.sound is not None and not _copies(excerpt.sound):
+        sound = excerpt.sound.codec_context.codec.canonical_name
         raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {remedy}")
 
 
@@ -239,9 +281,9 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
             _encoded_pictures(excerpt, track, scale, chain([(first, frame)], pictures), first)
         ]
         if excerpt.sound is not None:
-            layout = "mono" if excerpt.sound.codec_context.layout.nb_channels == 1 else "stereo"
-            audio_track = target.add_stream("aac", rate=48_000, layout=layout)
-            streams.append(_encoded_audio(excerpt, audio_track, first * excerpt.source.tick))
+            streams.append(
+                _encoded_audio(excerpt, _audio_track(target, excerpt), first * excerpt.source.tick)
+            )
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             target.mux(packet)
     assert excerpt.source.end is not None
@@ -315,10 +357,12 @@ def _encoded_audio(
     with open_container(excerpt.path) as container:
         sound = container.streams[excerpt.sound.index]
         assert isinstance(sound, AudioStream) and sound.time_base is not None
-        shift = round(zero / sound.time_base)
+        tick = Fraction(sound.time_base)
         for frame in _audio_frames(container, sound, zero, excerpt.end * excerpt.source.tick):
             assert frame.pts is not None
-            frame.pts -= shift
+            # The encoder splits frames, which the ticks of AVI are too long for.
+            frame.pts = round((frame.pts * tick - zero) * frame.rate)
+            frame.time_base = Fraction(1, frame.rate)
             yield from audio_track.encode(frame)
         yield from audio_track.encode(None)
 

@@ -23,6 +23,7 @@ from moviola.types import FrameSize
 __all__ = [
     "DisplayScaler",
     "InputScaler",
+    "LetterboxScaler",
     "Orientation",
     "SideScaler",
     "WidthScaler",
@@ -205,3 +206,27 @@ class DisplayScaler:
         """Scale one picture; returns (height, width, 3) uint8 RGB."""
         image = self._scaler.scale(frame, self._orientations.of(frame), self.width, self.height)
         return np.ascontiguousarray(image)
+
+
+class LetterboxScaler:
+    """Turns and scales pictures of a stream into one size, with black bars where the shape is another."""
+
+    def __init__(self, width: int, height: int, aspect: Fraction) -> None:
+        self._width, self._height = width, height
+        self._aspect = aspect
+        self._orientations = _Orientations()
+        self._scaler = _Scaler(Interpolation.BICUBIC)
+
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
+        orientation = self._orientations.of(frame)
+        shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
+        scale = min(Fraction(self._width, shown_width), Fraction(self._height, shown_height))
+        width = min(self._width, max(1, round(shown_width * scale)))
+        height = min(self._height, max(1, round(shown_height * scale)))
+        canvas = np.zeros((self._height, self._width, 3), np.uint8)
+        top, left = (self._height - height) // 2, (self._width - width) // 2
+        canvas[top : top + height, left : left + width] = self._scaler.scale(
+            frame, orientation, width, height
+        )
+        return canvas

@@ -53,7 +53,7 @@ def make_playable(path: Path, out: Path) -> None:
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":
         try:
-            cut(path, whole, out, mode="copy")
+            cut(path, whole, out, mode="remux")
             return
         except MediaError:
             pass

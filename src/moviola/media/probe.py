@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -18,6 +20,9 @@ __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
 
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
+
+# A comma or a full stop before the frames marks drop-frame too (SMPTE ST 12-1 leaves the sign to the writer).
+_TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,18 @@ class MediaInfo:
             after decoding (:class:`~moviola.media.FrameStream`).
         width, height: pixels as displayed, after rotation and sample aspect ratio.
         rotation: degrees clockwise by which stored pictures are turned for display: 0, 90, 180 or 270.
-        frame_rate: average pictures a second, None when not known.
+        average_rate: pictures a second on average, exact as the file says it (``30000/1001``), None when not
+            known.
+        base_rate: the lowest rate whose pictures fall on all time stamps, as far as libav sees; that of a
+            file of constant rate is its average, that of a phone's video what the camera aimed at.
         video_codec: such as ``h264``.
         pixel_format: of the pictures as they are stored, such as ``yuv420p``.
         audio_codec: such as ``aac``, None without sound.
+        sample_rate: samples a second, None without sound.
+        channels: of the sound, 0 without.
+        start_timecode: of the first picture, ``hh:mm:ss:ff``, as the tag ``timecode`` of the file, its video
+            or its timecode track says it; ``;`` before the frames marks drop-frame counting. None without
+            such a tag, or with one that is no timecode.
         subtitle_streams: all subtitle streams.
     """
 
@@ -55,11 +68,20 @@ class MediaInfo:
     width: int
     height: int
     rotation: int
-    frame_rate: float | None
+    average_rate: Fraction | None
+    base_rate: Fraction | None
     video_codec: str
     pixel_format: str
     audio_codec: str | None
+    sample_rate: int | None
+    channels: int
+    start_timecode: str | None
     subtitle_streams: tuple[SubtitleStream, ...]
+
+    @property
+    def frame_rate(self) -> float | None:
+        """Average pictures a second, None when not known."""
+        return float(self.average_rate) if self.average_rate else None
 
 
 def probe(path: Path) -> MediaInfo:
@@ -88,10 +110,14 @@ def probe(path: Path) -> MediaInfo:
             width=width,
             height=height,
             rotation=orientation.rotation,
-            frame_rate=float(rate) if rate else None,
+            average_rate=Fraction(rate) if rate else None,
+            base_rate=Fraction(stream.base_rate) if stream.base_rate else None,
             video_codec=stream.codec_context.codec.canonical_name,
             pixel_format=stream.pix_fmt or "",
             audio_codec=_codec_name(audio) if audio else None,
+            sample_rate=audio.codec_context.sample_rate if audio and audio.codec_context else None,
+            channels=audio.codec_context.layout.nb_channels if audio and audio.codec_context else 0,
+            start_timecode=_start_timecode(container, stream),
             subtitle_streams=tuple(
                 SubtitleStream(
                     index=s.index,
@@ -118,6 +144,16 @@ def _first_picture(container: av.container.InputContainer, stream: VideoStream, 
     except DAMAGE as error:
         raise UnreadableMedia(path, f"no picture can be decoded ({error})") from error
     raise UnreadableMedia(path, "no picture can be decoded")
+
+
+def _start_timecode(container: av.container.InputContainer, stream: VideoStream) -> str | None:
+    """The first tag that is a timecode: of the video, then of the file, then of other streams (``tmcd``)."""
+    holders = (stream.metadata, container.metadata, *(other.metadata for other in container.streams))
+    for tags in holders:
+        for name, value in tags.items():
+            if name.lower() == "timecode" and (found := _TIMECODE.fullmatch(value.strip())):
+                return f"{found[1]}{':' if found[2] == ':' else ';'}{found[3]}"
+    return None
 
 
 def _codec_name(stream: av.stream.Stream) -> str:

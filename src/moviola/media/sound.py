@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import av
 import numpy as np
@@ -22,21 +25,28 @@ __all__ = ["read_sound"]
 # Time stamps of sound are rounded to the stream's ticks, 1 ms in Matroska; what is further off is a gap, or
 # sound that was stored twice.
 _TOLERANCE = 0.02
+# Seconds to begin earlier, since decoders of sound need what came before.
+_RUN_UP = 1.0
+_LAYOUTS = {1: "mono", 2: "stereo"}
 
 
-def read_sound(path: Path, *, rate: int = 16_000, seconds: float = 30.0) -> Iterator[NDArray[np.float32]]:
-    """The sound of a video from its zero on, mono, piece by piece.
+def read_sound(
+    path: Path, *, rate: int = 16_000, seconds: float = 30.0, start: float = 0.0, channels: Literal[1, 2] = 1
+) -> Iterator[NDArray[np.float32]]:
+    """The sound of a video from a time on, piece by piece.
 
-    Sample n of all pieces together is heard ``n / rate`` seconds after the first picture is shown: where
-    sound begins later, or is missing or damaged, there is silence. It ends with the sound.
+    Sample n of all pieces together is heard ``start + n / rate`` seconds after the first picture is shown:
+    where sound begins later, or is missing or damaged, there is silence. It ends with the sound.
 
     Args:
         path: a video file; of several sound streams, the default one or the first.
         rate: samples a second, above 0.
         seconds: length of a piece; the last one is shorter.
+        start: seconds from the zero of the pictures, >= 0.
+        channels: 1 mixes all of them into one, 2 into left and right.
 
     Yields:
-        (n,) float32 in [-1, 1]; nothing from a video without sound.
+        float32 in [-1, 1], (n,) mono or (n, 2) of two channels; nothing from a video without sound.
 
     Raises:
         UnreadableMedia, NoVideoStream: as of :func:`~moviola.media.probe`.
@@ -48,25 +58,30 @@ def read_sound(path: Path, *, rate: int = 16_000, seconds: float = 30.0) -> Iter
     waiting: list[NDArray[np.float32]] = []
     held = 0
     with open_container(path) as container:
-        for samples in _placed(container, path, rate, size):
+        for samples in _placed(container, path, _TimeLine(rate, channels), size, start):
             waiting.append(samples)
             held += len(samples)
             while held >= size:
                 whole = np.concatenate(waiting)
-                yield whole[:size]
+                yield whole[:size, 0] if channels == 1 else whole[:size]
                 waiting, held = [whole[size:]], held - size
     if held:
-        yield np.concatenate(waiting)
+        whole = np.concatenate(waiting)
+        yield whole[:, 0] if channels == 1 else whole
 
 
-def _placed(container: InputContainer, path: Path, rate: int, most: int) -> Iterator[NDArray[np.float32]]:
-    """Samples without gaps from the zero of the pictures on, at most ``most`` of silence at a time."""
+def _placed(
+    container: InputContainer, path: Path, line: _TimeLine, most: int, since: float
+) -> Iterator[NDArray[np.float32]]:
+    """Samples without gaps from ``since`` on, at most ``most`` of silence at a time."""
     pictures, stream = video_stream(container, path), _sound_stream(container)
     if stream is None:
         return
     assert pictures.time_base is not None
-    zero = float((pictures.start_time or 0) * pictures.time_base)
-    line = _TimeLine(rate)
+    zero = float((pictures.start_time or 0) * pictures.time_base) + since
+    if since > _RUN_UP and stream.time_base is not None:
+        with suppress(*DAMAGE):
+            container.seek(math.floor((zero - _RUN_UP) / stream.time_base), stream=stream)
     expected: float | None = None  # seconds at which a frame continues the one before
     for frame in _frames(container, stream):
         pts, tick = frame.pts, frame.time_base
@@ -74,7 +89,7 @@ def _placed(container: InputContainer, path: Path, rate: int, most: int) -> Iter
         if start > LONGEST_VIDEO:
             break  # a damaged time stamp
         if expected is None or abs(start - expected) > _TOLERANCE:
-            yield from line.go_to(round(start * rate), most)
+            yield from line.go_to(round(start * line.rate), most)
         expected = start + frame.samples / frame.sample_rate
         yield from line.add(frame)
     yield from line.end()
@@ -83,15 +98,16 @@ def _placed(container: InputContainer, path: Path, rate: int, most: int) -> Iter
 class _TimeLine:
     """Puts frames of sound behind each other, at the wanted rate, with silence where there is a gap."""
 
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
+    def __init__(self, rate: int, channels: Literal[1, 2]) -> None:
+        self.rate = rate
+        self._channels = channels
         self._given = self._surplus = 0
         self._resampler: av.AudioResampler | None = None
 
     def add(self, frame: AudioFrame) -> Iterator[NDArray[np.float32]]:
         """A frame that follows the one before."""
         if self._resampler is None:
-            self._resampler = av.AudioResampler(format="flt", layout="mono", rate=self._rate)
+            self._resampler = av.AudioResampler(format="flt", layout=_LAYOUTS[self._channels], rate=self.rate)
         frame.pts = None  # the place is known here; the resampler would complain where times run back
         yield from self._counted(self._resampler.resample(frame))
 
@@ -105,14 +121,15 @@ class _TimeLine:
         """Where the next frame begins: silence until there, or what was given already is left out."""
         yield from self.end()
         while self._given < sample:
-            silence = np.zeros(min(most, sample - self._given), np.float32)
+            silence = np.zeros((min(most, sample - self._given), self._channels), np.float32)
             self._given += len(silence)
             yield silence
         self._surplus = self._given - sample
 
     def _counted(self, frames: list[AudioFrame]) -> Iterator[NDArray[np.float32]]:
         for frame in frames:
-            samples = frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)[self._surplus :]
+            samples = frame.to_ndarray().reshape(-1, self._channels).astype(np.float32, copy=False)
+            samples = samples[self._surplus :]
             self._surplus = max(0, self._surplus - frame.samples)
             self._given += len(samples)
             if len(samples):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from moviola.media.picture import InputScaler, WidthScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["frame_at", "read_picture"]
+__all__ = ["frame_at", "pictures_from", "read_picture"]
 
 
 def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
@@ -75,6 +75,46 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
         return InputScaler(size, Fraction(1))(VideoFrame.from_ndarray(np.asarray(upright), format="rgb24"))
     except DAMAGE as error:
         raise UnreadableMedia(path, str(error)) from error
+
+
+def pictures_from(
+    path: Path, first: Fraction, step: Fraction, count: int
+) -> Iterator[tuple[Source, Picture]]:
+    """What is on screen at ``count`` times from ``first`` on, ``step`` seconds apart, decoding from there.
+
+    Past the end of the video that is its last picture.
+
+    Args:
+        path: a video file.
+        first: seconds from the video's zero, >= 0.
+        step: seconds, above 0.
+        count: how many.
+
+    Yields:
+        the open source and the picture, which is the same object as long as it stays on screen.
+
+    Raises:
+        UnreadableMedia: no such file, no media file, no picture that decodes there.
+        NoVideoStream: sound or text only.
+    """
+    done, attempt = 0, 0
+    while done < count:
+        with open_video(path) as (container, stream):
+            source = Source(container, stream)
+            grid = Grid(first + done * step, step, count - done)
+            run_ups = source.run_ups()
+            if attempt >= len(run_ups):
+                for _, picture in every_picture(source, grid, 0):
+                    yield source, picture
+                    done += 1
+                if done < count:
+                    raise UnreadableMedia(path, f"no picture can be decoded at {float(grid.first):g} s")
+            elif source.seek(grid.time(0), run_ups[attempt]):
+                with suppress(CannotPrune):
+                    for _, picture in needed_pictures(source, grid):
+                        yield source, picture
+                        done += 1
+        attempt += 1
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.types import Moment
 
-__all__ = ["keep_answer", "kept_moment", "moment_row"]
+__all__ = ["keep_answer", "kept_answer", "kept_moment", "moment_row"]
 
 _NAME = "last-answer.json"
 
@@ -57,6 +57,29 @@ def keep_answer(library: Path, moments: Sequence[Moment], sources: Mapping[str, 
     return own
 
 
+def kept_answer(library: Path) -> tuple[list[Moment], dict[str, str]]:
+    """The moments of the last answer, ranked, and the paths of their videos by id.
+
+    Args:
+        library: its folder.
+
+    Raises:
+        NotFound: nothing was searched yet.
+        DataError: the kept answer is damaged.
+    """
+    own, users = _places(library)
+    place = next((path for path in (users, own) if path.is_file()), None)
+    if place is None:
+        raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
+    names = ("video_id", "start", "end", "score", "rank", "source", "snippet")
+    try:
+        rows = read_json(place)
+        moments = [Moment(**{name: row[name] for name in names}) for row in rows]
+        return moments, {row["video_id"]: str(row["path"]) for row in rows}
+    except (TypeError, KeyError, ValueError) as error:
+        raise DataError(f"{place}: damaged; search again, or delete it") from error
+
+
 def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
     """A moment of the last answer, and its video's file.
 
@@ -68,19 +91,11 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
         NotFound: nothing was searched yet, the answer has no such rank, or the file is gone.
         DataError: the kept answer is damaged.
     """
-    own, users = _places(library)
-    place = next((path for path in (users, own) if path.is_file()), None)
-    if place is None:
-        raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
-    try:
-        rows = {int(row["rank"]): row for row in read_json(place)}
-        if rank not in rows:
-            raise NotFound(f"rank {rank}: the last answer has {len(rows)} moments; take one of their ranks")
-        path = Path(rows[rank]["path"])
-        names = ("video_id", "start", "end", "score", "rank", "source", "snippet")
-        moment = Moment(**{name: rows[rank][name] for name in names})
-    except (TypeError, KeyError, ValueError) as error:
-        raise DataError(f"{place}: damaged; search again, or delete it") from error
+    moments, paths = kept_answer(library)
+    moment = next((moment for moment in moments if moment.rank == rank), None)
+    if moment is None:
+        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; take one of their ranks")
+    path = Path(paths[moment.video_id])
     if not path.is_file():
         raise NotFound(f"{path}: the video's file is gone; index the folder where it lies now")
     return moment, path

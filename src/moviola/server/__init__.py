@@ -2,7 +2,7 @@
 
 ``app`` puts together what the other modules hold: routes by theme (``routes/``), what they read and answer
 (``schemas``), who may ask (``security``), how many at once (``pools``), files made of videos (``stills``),
-bringing videos in (``jobs``), and errors as answers (``problems``). ``client`` asks such a server from Python.
+bringing videos in (``jobs``), and errors as answers (``problems``). ``client`` asks one from Python.
 """
 
 from __future__ import annotations

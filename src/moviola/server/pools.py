@@ -9,14 +9,12 @@ from functools import partial
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["Busy", "Pool"]
+from moviola.server.refusals import Busy
+
+__all__ = ["Pool"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Busy(Exception):
-    """More is waiting than the server takes on; try again later."""
 
 
 class Pool:

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound, printable
-from moviola.server.pools import Busy
+from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Code, Problem, ProblemAnswer
 
 __all__ = ["ANSWERS", "TooLarge", "handle_problems", "problem"]
@@ -49,6 +49,7 @@ CODES: tuple[tuple[type[Exception], Code], ...] = (
     (LibraryError, "unavailable"),
     (MoviolaError, "unavailable"),
     (Busy, "busy"),
+    (Forbidden, "forbidden"),
 )
 """The first class that fits decides."""
 
@@ -89,16 +90,18 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     """The first complaint, with the name of what it is about; the value itself may be anything."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    place = ".".join(map(str, first["loc"][1:])) or "body"
     reason = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "json_invalid":
-        reason = f"no JSON ({first.get('ctx', {}).get('error', reason)}); send one JSON document"
-    return problem("invalid_value", f"{place or 'body'}: {reason}")
+        place, reason = "body", f"no JSON ({first.get('ctx', {}).get('error', reason)}, at {place})"
+    return problem("invalid_value", f"{place}: {reason}")
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     codes: list[Code] = [code for code, status in STATUS.items() if status == error.status_code]
+    if error.status_code == 400:  # FastAPI's, for a body that is not even text
+        return problem("invalid_value", "body: no JSON; send one JSON document in UTF-8")
     return problem((*codes, "invalid_value")[0], str(error.detail), error.headers)
 
 

@@ -5,9 +5,10 @@ Times are seconds from the start of a video, scores are in [0, 1].
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from moviola.search.queries import GAP
 
@@ -72,10 +73,11 @@ Code = Literal[
 
 QueryText = Annotated[
     str,
+    Field(min_length=1, max_length=LONGEST_TEXT),
     AfterValidator(_no_control_characters),
-    Field(min_length=1, max_length=LONGEST_TEXT, examples=["a dog runs on a beach"]),
+    Field(examples=["a dog runs on a beach"]),
 ]
-Name = Annotated[str, AfterValidator(_no_control_characters), Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_no_control_characters)]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
@@ -130,7 +132,33 @@ class PictureTerm(_Request):
     weight: Weight = 1.0
 
 
-Term = TextTerm | MomentTerm | PictureTerm
+def _kind_of_term(term: Any) -> str | None:
+    """What tells the terms apart, so that a complaint is about the one that was meant."""
+    keys = term if isinstance(term, Mapping) else vars(term) if isinstance(term, BaseModel) else ()
+    return next((key for key in ("text", "picture", "video_id") if key in keys), None)
+
+
+Term = Annotated[
+    Annotated[TextTerm, Tag("text")]
+    | Annotated[PictureTerm, Tag("picture")]
+    | Annotated[MomentTerm, Tag("video_id")],
+    Discriminator(
+        _kind_of_term,
+        custom_error_type="term",
+        custom_error_message="a term has text, or video_id and time, or picture",
+    ),
+]
+
+
+def _text_or_object(value: Any) -> str | None:
+    return "text" if isinstance(value, str) else "object" if isinstance(value, Mapping | BaseModel) else None
+
+
+_TEXT_OR_OBJECT = Discriminator(
+    _text_or_object,
+    custom_error_type="query",
+    custom_error_message="a query is a text, or an object with terms",
+)
 
 
 class Sum(_Request):
@@ -147,15 +175,19 @@ class Step(Sum):
     )
 
 
+Excluded = Annotated[Annotated[QueryText, Tag("text")] | Annotated[Sum, Tag("object")], _TEXT_OR_OBJECT]
+
+
 class AskedQuery(Sum):
     """What to look for, what comes later, and what must not be there."""
 
     then: list[Step] = Field(default_factory=list, max_length=8)
-    not_: list[QueryText | Sum] = Field(default_factory=list, max_length=16, alias="not")
+    not_: list[Excluded] = Field(default_factory=list, max_length=16, alias="not")
 
 
 Query = Annotated[
-    QueryText | AskedQuery,
+    Annotated[QueryText, Tag("text")] | Annotated[AskedQuery, Tag("object")],
+    _TEXT_OR_OBJECT,
     Field(
         examples=[
             "a dog runs on a beach",
@@ -168,7 +200,7 @@ Query = Annotated[
     ),
 ]
 
-FilterText = Annotated[str, AfterValidator(_no_control_characters), Field(max_length=500)]
+FilterText = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
 
 
 class Filters(_Request):
@@ -274,6 +306,7 @@ class ExportFormat(_Answer):
     name: str = Field(examples=["csv"])
     title: str = Field(examples=["Table (CSV)"])
     suffix: str = Field(examples=[".csv"])
+    options: list[str] = Field(description="That it heeds.", examples=[["title", "rate"]])
 
 
 class LimitsInfo(_Answer):
@@ -428,7 +461,7 @@ class Job(_Answer):
     video: str = Field(description="In flight.", examples=["holiday/beach"])
     seconds: float = Field(description="Of it that are done.", examples=[31.0])
     refused: list[Refusal]
-    added: list[str] = Field(examples=[["holiday/beach"]])
+    added: int = Field(description="Videos that are in, or in anew.", examples=[3])
     started: str | None = Field(examples=["2024-05-01T18:30:00+00:00"])
     finished: str | None = Field(examples=[None])
     error: str = Field(examples=[""])

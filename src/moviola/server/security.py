@@ -42,7 +42,10 @@ HEADERS = {
 }
 
 # Shown once after a link with a token: a redirect would not carry a cookie that is strict about its site.
-_WELCOME = '<!doctype html><meta charset="utf-8"><title>moviola</title><meta http-equiv="refresh" content="0; url=/">'
+_WELCOME = (
+    '<!doctype html><meta charset="utf-8"><title>moviola</title>'
+    '<meta http-equiv="refresh" content="0; url=/">'
+)
 
 
 class SecurityHeaders:
@@ -230,7 +233,7 @@ def _token_in(scope: Scope) -> str:
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
     except ValueError:  # more fields than that
         return ""
-    return query.get("token", [""])[0]
+    return str(query.get("token", [""])[0])
 
 
 def _same(given: str, wanted: str) -> bool:

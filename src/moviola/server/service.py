@@ -17,6 +17,7 @@ from moviola.errors import InvalidValue, MoviolaError
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow
 from moviola.search import Library
+from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.stills import FileCache, cache_folder
@@ -39,6 +40,7 @@ class Service:
         converting: one thread for whole videos.
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
+        jobs: that bring videos in.
         task: what is judged here, if anything.
         unready: why no query can be answered yet, or at all; empty when one can.
     """
@@ -51,6 +53,7 @@ class Service:
     stills: FileCache
     converted: FileCache
     uploads: Uploads
+    jobs: Jobs
     task: JudgingTask | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -70,6 +73,7 @@ class Service:
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+            jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
             task=task,
         )
 
@@ -87,6 +91,7 @@ class Service:
         """Let go of everything."""
         if self.warming is not None:
             self.warming.cancel()
+        await self.jobs.close()
         for pool in (self.searching, self.media, self.converting):
             pool.close()
         self.uploads.close()

@@ -1,28 +1,31 @@
 // Everything the page asks of the server. No other module knows an address of the API.
 
 /**
+ * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
- *   snippet: string, steps: Moment[]}} Moment
+ *   snippet: string, snippet_kind: string, steps: Part[], duration: number, version: string}} Moment
  * @typedef {{query: string, confident: boolean | null, moments: Moment[], timings: Record<string, number>}} Answer
  * @typedef {{text: string, weight?: number}} TextTerm
  * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
  * @typedef {{picture: string, weight?: number}} PictureTerm
  * @typedef {TextTerm | MomentTerm | PictureTerm} Term
- * @typedef {{terms: Term[], then?: {terms: Term[], gap: number}[], not?: string[]}} Query
+ * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], not?: string[]}} Query
  * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
- *   encoder: string | null, sentence_encoder: string | null, models: Record<string, unknown>,
+ *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string}[], limits: Record<string, number>}} LibraryInfo
- * @typedef {{video_id: string, path: string, duration: number, state: string, error: string | null,
- *   bytes: number, modified: string | number, width?: number, height?: number}} Video
+ * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
+ *   error: string, bytes: number, modified: string, width: number, height: number, version: string}} Video
+ * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
- * @typedef {{job: string | number, state: string, done: number, total: number, video: string | null,
- *   refused: Refused[], added: number, error: string | null}} Job
+ * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
+ *   total: number, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
 /** What the server refused, in its own words. */
@@ -134,11 +137,12 @@ function videoUrl(video, what, parameters = {}) {
 const rounded = (seconds) => Math.round(seconds * 1000) / 1000;
 
 export const url = {
-  /** @param {string} video @param {number} time @param {number} [width] */
-  still: (video, time, width = 480) => videoUrl(video, "/still", { time: rounded(time), width }),
-  /** @param {string} video @param {number} start @param {number} end @param {number} count @param {number} width */
-  strip: (video, start, end, count, width) =>
-    videoUrl(video, "/strip", { start: rounded(start), end: rounded(end), count, width }),
+  /** @param {OfVideo} video @param {number} time @param {number} [width] */
+  still: ({ video_id, version }, time, width = 480) =>
+    videoUrl(video_id, "/still", { time: rounded(time), width, ...(version && { v: version }) }),
+  /** @param {OfVideo & {start: number, end: number}} span @param {number} count @param {number} width of each */
+  strip: ({ video_id, start, end, version }, count, width) =>
+    videoUrl(video_id, "/strip", { start: rounded(start), end: rounded(end), count, width, ...(version && { v: version }) }),
   /** @param {string} video */
   stream: (video) => videoUrl(video, "/stream"),
   /** @param {string} video @param {number} start @param {number} end */
@@ -154,7 +158,7 @@ export const search = (asked, signal) => postJson("/api/search", asked, signal);
 /** @param {Query} query @param {string} video @param {AbortSignal} [signal] @returns {Promise<Curve>} */
 export const curve = (query, video, signal) => postJson("/api/curve", { query, video_id: video }, signal);
 
-/** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Video>} */
+/** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
 
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Shot[]>} */
@@ -202,9 +206,6 @@ export const startJob = (sources) => postJson("/api/jobs", { sources });
 
 /** @param {Job} job */
 export const cancelJob = (job) => request(`/api/jobs/${job.job}`, { method: "DELETE" });
-
-/** @param {Job} job */
-export const job = (job) => /** @type {Promise<Job>} */ (getJson(`/api/jobs/${job.job}`));
 
 /** @param {Job} job */
 export const jobEvents = (job) => new EventSource(`/api/jobs/${job.job}/events`);

@@ -19,8 +19,8 @@ const bar = h("div", { class: "export" });
 
 /** @param {number} index @param {boolean} [goOn] */
 function play(index, goOn = false) {
-  const moments = collection.value.map((item) => ({ ...item, score: item.score ?? undefined }));
-  openPlayer(/** @type {import("./opening.js").Playable[]} */ (moments), index, goOn);
+  const moments = collection.value.map(({ score, ...item }) => ({ ...item, ...(score !== null && { score }) }));
+  openPlayer(moments, index, goOn);
 }
 
 /** A field for one end; what is no time, or the wrong way round, is said and not taken.

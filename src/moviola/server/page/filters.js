@@ -21,10 +21,8 @@ const EVIDENCE = {
   said: "whatever is said", text: "text in pictures",
 };
 
-/** @param {string} source as in an answer @returns {string} what to call it beside a moment; empty for pictures. */
-export function evidenceName(source) {
-  return { subtitles: "said", speech: "said", text: "written", both: "seen and said" }[source] ?? "";
-}
+/** What the library calls a kind of cue, and how a search is asked to go by it. */
+const BY = /** @type {Record<string, string>} */ ({ subtitle: "subtitles" });
 
 export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": "Filters" });
 export const filterButton = h("button", {
@@ -94,9 +92,9 @@ function folderField() {
 
 /** @param {string[]} kinds of evidence that the library has. */
 function evidenceField(kinds) {
-  const heard = kinds.includes("subtitles") && kinds.includes("speech") ? ["said"] : [];
+  const heard = kinds.includes("subtitle") && kinds.includes("speech") ? ["said"] : [];
   const select = h("select", { onchange: () => change({ by: select.value }) },
-    ["both", ...kinds, ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
+    ["both", ...kinds.map((kind) => BY[kind] ?? kind), ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
   follow(select, (search) => search.by);
   return h("label", { class: "field" }, h("span", {}, "Found by"), select);
 }

@@ -29,7 +29,7 @@ export function parametersOf(search) {
   for (const like of search.likes)
     if (like.kind === "moment") found.append("like", `${like.video_id}@${short(like.time)}`);
     else found.append("picture", `${like.id}~${like.name}`);
-  for (const step of search.then) if (step.text.trim()) found.append("then", `${step.gap}~${step.text.trim()}`);
+  for (const step of search.then) if (step.text.trim()) found.append("then", `${step.gap ?? "any"}~${step.text.trim()}`);
   for (const text of search.not) if (text.trim()) found.append("not", text.trim());
   for (const [name, value] of Object.entries(search.filter)) found.set(`in.${name}`, value);
   for (const video of search.videos) found.append("video", video);
@@ -73,8 +73,8 @@ function pictureLike(text) {
 
 /** @param {string} text */
 function stepOf(text) {
-  const [, gap, words] = /^(\d+(?:\.\d+)?)~(.*)$/s.exec(text) ?? [];
-  return gap === undefined ? { text, gap: GAP } : { text: words ?? "", gap: Number(gap) };
+  const [, gap, words] = /^(\d+(?:\.\d+)?|any)~(.*)$/s.exec(text) ?? [];
+  return gap === undefined ? { text, gap: GAP } : { text: words ?? "", gap: gap === "any" ? null : Number(gap) };
 }
 
 /** The link to what is shown now. */

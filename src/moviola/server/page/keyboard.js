@@ -40,8 +40,8 @@ const TABLE = [
     [["p", "ArrowUp"], "previous", "moment before"],
     [["ArrowLeft"], "back", "1 s back"],
     [["ArrowRight"], "on", "1 s on"],
-    [["J", "Shift+ArrowLeft"], "farBack", "10 s back"],
-    [["K", "Shift+ArrowRight"], "farOn", "10 s on"],
+    [["Shift+ArrowLeft"], "farBack", "10 s back"],
+    [["Shift+ArrowRight"], "farOn", "10 s on"],
     [[","], "frameBack", "a frame back"],
     [["."], "frameOn", "a frame on"],
     [["a"], "again", "the moment again"],
@@ -60,7 +60,7 @@ const TABLE = [
     [["Alt+ArrowUp"], "moveUp", "move it up"],
     [["Alt+ArrowDown"], "moveDown", "move it down"],
     [["Enter"], "", "play it, trim it"],
-    [["Delete", "Backspace"], "discard", "take it out"],
+    [["Delete"], "discard", "take it out"],
   ] },
 ];
 

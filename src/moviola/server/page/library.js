@@ -50,8 +50,9 @@ async function loadVideos(further = false) {
 /** @param {api.Video} video */
 function videoRow(video) {
   const ready = video.state !== "refused";
-  const still = ready ? new Still({ video_id: video.video_id, start: 0, end: video.duration }, { time: video.duration / 3 }).element : h("span", { class: "still missing" });
-  const play = () => openPlayer([{ video_id: video.video_id, start: 0, end: video.duration }]);
+  const whole = { video_id: video.video_id, start: 0, end: video.duration, version: video.version };
+  const still = ready ? new Still(whole, { time: video.duration / 3 }).element : h("span", { class: "still missing" });
+  const play = () => openPlayer([whole]);
   const name = ready
     ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
     : h("span", {}, title(video.video_id));
@@ -65,24 +66,18 @@ function videoRow(video) {
 function drawFacts() {
   const info = libraryInfo.value;
   if (!info) return;
-  const models = Object.entries(info.models ?? {}).map(([role, model]) => [role === "stage1" ? "First stage" : "Refiner", modelName(model)]);
+  const models = Object.entries(info.models).map(([role, model]) => [role === "stage1" ? "First stage" : "Refiner", model?.name ?? "not trained"]);
   /** @type {[string, string][]} */
   const rows = [
     ["Videos", `${info.videos.toLocaleString("en")}, ${long(info.seconds)}`],
-    ["Segments", (info.segments ?? 0).toLocaleString("en")],
-    ["Pictures", info.encoder ?? "–"],
-    ["Sentences", info.sentence_encoder ?? "–"],
+    ["Segments", info.segments.toLocaleString("en")],
+    ["Pictures", info.encoder || "–"],
+    ["Sentences", info.sentence_encoder || "–"],
     .../** @type {[string, string][]} */ (models),
     ["Evidence", info.evidence.join(", ")],
     ["moviola", info.version],
   ];
   fill(facts, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-}
-
-/** @param {unknown} model */
-function modelName(model) {
-  if (model && typeof model === "object" && "name" in model) return String(model.name);
-  return model ? String(model) : "not trained";
 }
 
 /** @param {string} what @param {unknown} error */
@@ -118,8 +113,7 @@ function followJob(job) {
   if (!runs(now)) return;
   const events = api.jobEvents(job);
   const update = async (/** @type {MessageEvent} */ event) => {
-    const said = JSON.parse(event.data);
-    now = "state" in said ? said : await api.job(now);
+    now = JSON.parse(event.data);
     draw();
     if (runs(now)) return;
     events.close();
@@ -143,7 +137,7 @@ function jobParts(job) {
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
       h("span", { class: "muted" }, job.total ? `${job.done} of ${count(job.total, "file")}` : ""),
-      h("span", { class: "job-video" }, runs(job) ? (job.video ?? "") : `${count(job.added ?? 0, "video")} added`), cancel),
+      h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
     bar,
     job.error ? h("p", { class: "why" }, job.error) : null,
     job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,

@@ -4,8 +4,8 @@ import { Observable } from "./store.js";
 import { markSeen } from "./seen.js";
 
 /**
- * @typedef {{video_id: string, start: number, end: number, score?: number, rank?: number, snippet?: string,
- *   source?: string, steps?: import("./api.js").Moment[], id?: string, note?: string}} Playable
+ * @typedef {{video_id: string, start: number, end: number, version?: string, score?: number,
+ *   id?: string}} Playable
  *   `id` is that of the collection.
  * @typedef {{moments: Playable[], index: number, goOn: boolean}} Opened
  *   `goOn`: whether the next one plays when one has ended.

@@ -16,6 +16,7 @@ import { Timeline } from "./timeline.js";
 
 const FRAME = 1 / 25;
 const LISTED = 400; // most cues in the list
+const CONVERTING = 3000; // ms until it is asked again for a video that is being converted
 
 const dialog = byId("player", HTMLDialogElement);
 const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => toggle() });
@@ -38,6 +39,8 @@ let loading = new AbortController();
 /** Whether to stop at the end of the moment, once. */
 let stopsAtEnd = false;
 let loops = false;
+/** The next call of onFrame. */
+let frame = 0;
 let muted = false;
 
 /** @param {number} seconds */
@@ -49,7 +52,7 @@ function seek(seconds) {
 
 function toggle() {
   if (!video.paused) return video.pause();
-  if (playing && video.currentTime >= playing.end - 0.05) stopsAtEnd = false;
+  if (playing && video.currentTime >= playing.end - 2 * FRAME) stopsAtEnd = false;
   void play();
 }
 
@@ -90,7 +93,7 @@ function start(sameVideo) {
   failure.hidden = true;
   if (!sameVideo) {
     video.src = `${api.url.stream(playing.video_id)}#t=${playing.start}`;
-    video.poster = api.url.still(playing.video_id, playing.start, 960);
+    video.poster = api.url.still(playing, playing.start, 960);
     const from = playing.start;
     video.addEventListener("loadedmetadata", () => { if (Math.abs(video.currentTime - from) > 0.2) video.currentTime = from; }, { once: true });
   } else video.currentTime = playing.start;
@@ -122,7 +125,7 @@ async function load(moment) {
   if (info.status === "rejected") showFailure(info.reason instanceof Error ? info.reason.message : String(info.reason));
   around = {
     duration: info.status === "fulfilled" ? info.value.duration : around.duration,
-    shape: info.status === "fulfilled" && info.value.height ? (info.value.width ?? 16) / info.value.height : 16 / 9,
+    shape: info.status === "fulfilled" && info.value.height ? info.value.width / info.value.height : 16 / 9,
     shots: shots.status === "fulfilled" ? shots.value : [],
     cues: cues.status === "fulfilled" ? cues.value : [],
     curve: curve.status === "fulfilled" ? curve.value : null,
@@ -136,11 +139,22 @@ function showFailure(message) {
   failure.hidden = false;
 }
 
+/** Some videos are converted for browsers when they are first played: that takes a while, and then they play. */
+async function onBroken() {
+  const moment = playing;
+  if (!moment || !video.getAttribute("src")) return;
+  const info = await api.video(moment.video_id).catch(() => null);
+  if (playing?.video_id !== moment.video_id) return;
+  if (!info || info.playable || info.stream_ready) return showFailure("This video cannot be played here. The clip can still be downloaded.");
+  showFailure("Being converted for this browser, once. It plays as soon as that is done.");
+  setTimeout(() => { if (playing?.video_id === moment.video_id) start(false); }, CONVERTING);
+}
+
 function drawAround() {
   if (!playing) return;
   const { video_id, start, end } = playing;
   const others = (answer.value?.moments ?? []).filter((moment) => moment.video_id === video_id && moment.start !== start);
-  timeline.show({ ...around, video_id, span: { start, end }, others, trims: !isWhole() });
+  timeline.show({ ...around, video_id, version: playing.version, span: { start, end }, others, trims: !isWhole() });
   timeline.at(video.currentTime || start);
   drawCues();
   drawTime();
@@ -283,15 +297,23 @@ function setEnd(end) {
   timeline.trim(span);
 }
 
-function onTimeUpdate() {
+function drawProgress() {
   timeline.at(video.currentTime);
   drawTime();
   followCues();
-  if (!playing || !stopsAtEnd || video.paused || isWhole() || video.currentTime < playing.end) return;
+}
+
+/** At each picture that is drawn while the video plays: the end of a moment is met exactly. */
+function onFrame() {
+  cancelAnimationFrame(frame);
+  if (video.paused || !playing) return;
+  frame = requestAnimationFrame(onFrame);
+  if (!stopsAtEnd || isWhole() || video.currentTime < playing.end) return;
   if (loops) return again();
   stopsAtEnd = false;
   if (opened.value?.goOn && step(1)) return;
   video.pause();
+  video.currentTime = Math.max(playing.end - FRAME, playing.start);
 }
 
 /** @param {number} by */
@@ -303,9 +325,10 @@ export function startPlayer() {
     h("div", { class: "player-main" }, h("div", { class: "screen" }, video, failure), side),
     transport, timeline.element, actions);
   fill(side, h("h3", {}, "Said and written"), cueList);
-  video.addEventListener("timeupdate", onTimeUpdate);
+  for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
+  video.addEventListener("playing", () => { failure.hidden = true; onFrame(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
-  video.addEventListener("error", () => { if (video.getAttribute("src")) showFailure("This video cannot be played here. The clip can still be downloaded."); });
+  video.addEventListener("error", () => void onBroken());
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); closePlayer(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
   opened.onChange(onOpened);

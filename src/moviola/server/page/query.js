@@ -110,7 +110,7 @@ async function thumbnail(file) {
 function likeChip(like) {
   const name = like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name;
   const picture = like.kind === "moment"
-    ? h("img", { src: api.url.still(like.video_id, like.time, 128), alt: "" })
+    ? h("img", { src: api.url.still(like, like.time, 128), alt: "" })
     : (thumbnails.get(like.id) ?? icon("picture"));
   const remove = () => { change({ likes: asked.value.likes.filter((other) => other !== like) }); words.focus(); };
   return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", `Without ${name}`, remove));
@@ -125,8 +125,8 @@ function stepRow(step, at) {
     placeholder: "what happens later", oninput: () => set({ text: text.value }),
   });
   const gap = h("input", {
-    class: "gap", type: "number", min: "0", step: "5", value: step.gap, "aria-label": "Largest gap in seconds",
-    oninput: () => { if (gap.validity.valid && gap.value) set({ gap: Number(gap.value) }); },
+    class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: "any", "aria-label": "Largest gap in seconds",
+    oninput: () => { if (gap.validity.valid) set({ gap: gap.value ? Number(gap.value) : null }); },
   });
   const remove = () => { change({ then: asked.value.then.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, "then"), text,

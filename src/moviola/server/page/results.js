@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { collect, isCollected, collection } from "./collecting.js";
 import { byId, fill, h, iconButton } from "./dom.js";
-import { filterChips, evidenceName } from "./filters.js";
+import { filterChips } from "./filters.js";
 import { clock, count, marked, spanClock, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { opened, openPlayer } from "./opening.js";
@@ -176,17 +176,17 @@ function card(moment, index, words) {
   const opener = h("button", {
     type: "button", class: "opener", tabindex: "-1", "aria-label": isSeen(moment) ? `${name}, seen` : name,
     "aria-keyshortcuts": "Enter Space c l", onclick: () => open(index), onfocus: () => focusOn(index),
-  }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(step.video_id, middle(step), 240) })));
+  }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
   const tools = h("div", { class: "tools" },
     iconButton("like", "More like this picture (l)", () => like(index), { tabindex: "-1" }), collectButton(moment));
-  const source = evidenceName(moment.source);
+  const source = moment.snippet_kind === "text" ? "written" : "said";
   const element = h("li", { class: `moment${isSeen(moment) ? " seen" : ""}${steps.length ? " steps" : ""}` },
     h("div", { class: "frame" }, opener, tools),
     h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
     h("div", { class: "caption" }, h("span", { class: "title", title: moment.video_id }, title(moment.video_id)),
       h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
       h("span", { class: "percent", "aria-hidden": "true" }, percent)),
-    moment.snippet ? h("p", { class: "snippet" }, source ? h("span", { class: "source" }, source) : null, marked(moment.snippet, words)) : null);
+    moment.snippet ? h("p", { class: "snippet" }, h("span", { class: "source" }, source), marked(moment.snippet, words)) : null);
   cards[index] = { moment, still, opener, element };
   return element;
 }

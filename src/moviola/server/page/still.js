@@ -31,7 +31,7 @@ export class Still {
   #rest = 0;
 
   /**
-   * @param {{video_id: string, start: number, end: number}} span
+   * @param {{video_id: string, start: number, end: number, version?: string}} span
    * @param {{time?: number, priority?: boolean}} [options] what it shows at first; the middle unless said.
    */
   constructor(span, { time, priority = false } = {}) {
@@ -40,7 +40,7 @@ export class Still {
     this.count = Math.round(Math.min(Math.max(span.end - span.start, 8), 20));
     /** Which still of the strip is shown; -1 for none. */
     this.at = -1;
-    this.image = h("img", { alt: "", draggable: "false", decoding: "async", loading: priority ? "eager" : "lazy", src: url.still(span.video_id, this.first) });
+    this.image = h("img", { alt: "", draggable: "false", decoding: "async", loading: priority ? "eager" : "lazy", src: url.still(span, this.first) });
     this.position = h("span", { class: "position", hidden: true });
     this.element = h("span", { class: "still" }, this.image, this.position);
     this.image.addEventListener("load", () => this.#fit());
@@ -57,7 +57,9 @@ export class Still {
 
   #fit() {
     const shape = this.image.naturalWidth / this.image.naturalHeight;
-    this.element.classList.toggle("whole", shape < 1.5 || shape > WIDEST);
+    const whole = shape < 1.5 || shape > WIDEST;
+    this.element.classList.toggle("whole", whole);
+    this.element.style.backgroundImage = whole ? `url("${this.image.src}")` : "";
   }
 
   #listen() {
@@ -92,8 +94,7 @@ export class Still {
 
   #load() {
     if (this.#strip) return;
-    const { video_id, start, end } = this.span;
-    const strip = h("img", { class: "strip", alt: "", hidden: true, draggable: "false", src: url.strip(video_id, start, end, this.count, STRIP_WIDTH) });
+    const strip = h("img", { class: "strip", alt: "", hidden: true, draggable: "false", src: url.strip(this.span, this.count, STRIP_WIDTH) });
     strip.addEventListener("load", () => { this.#shape(strip); this.#draw(); });
     this.#strip = strip;
     this.element.insertBefore(strip, this.position);

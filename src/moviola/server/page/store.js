@@ -75,7 +75,7 @@ function read(name, initial) {
 /**
  * @typedef {import("./api.js").Moment} Moment
  * @typedef {{kind: "moment", video_id: string, time: number} | {kind: "picture", id: string, name: string}} Likeness
- * @typedef {{text: string, gap: number}} Step
+ * @typedef {{text: string, gap: number | null}} Step
  * @typedef {{text: string, weight: number, likes: Likeness[], then: Step[], not: string[],
  *   filter: Record<string, string>, videos: string[], by: string, refine: boolean, minScore: number}} Search
  * @typedef {{layout: "grid" | "rows", perRow: number}} Layout

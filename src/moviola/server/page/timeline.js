@@ -7,7 +7,7 @@ import { clock } from "./format.js";
 
 /** @typedef {{start: number, end: number}} Span */
 /** @typedef {{duration: number, shape: number, span: Span, others: Span[], shots: import("./api.js").Shot[],
- *   cues: import("./api.js").Cue[], curve: import("./api.js").Curve | null, video_id: string, trims: boolean}} Shown */
+ *   cues: import("./api.js").Cue[], curve: import("./api.js").Curve | null, video_id: string, version?: string | undefined, trims: boolean}} Shown */
 
 const LEAST = 0.1; // seconds between the ends
 const AROUND = 0.8; // so much of the moment's length is shown before and after it
@@ -130,7 +130,7 @@ export class Timeline {
     this.#near = { start: Math.max(span.start - room, 0), end: Math.min(span.end + room, duration) };
     const height = this.near.clientHeight || 64;
     const tiles = Math.min(Math.max(Math.round((this.near.clientWidth || 800) / (height * shown.shape)), 3), 24);
-    const address = url.strip(shown.video_id, this.#near.start, this.#near.end, tiles, 160);
+    const address = url.strip({ ...shown, ...this.#near }, tiles, 160);
     if (this.strip.getAttribute("src") !== address) this.strip.src = address;
     this.start.hidden = this.end.hidden = !shown.trims;
     this.#placeSpan();

@@ -53,8 +53,8 @@ function noVideos() {
 /** @param {api.Video} video */
 function videoCard(video) {
   const third = Math.min(video.duration / 3, 60);
-  const still = new Still({ video_id: video.video_id, start: 0, end: video.duration }, { time: third, priority: true });
-  const whole = { video_id: video.video_id, start: 0, end: video.duration };
+  const whole = { video_id: video.video_id, start: 0, end: video.duration, version: video.version };
+  const still = new Still(whole, { time: third, priority: true });
   const onclick = () => { still.reset(); openPlayer([whole]); };
   return h("li", { class: "moment" },
     h("div", { class: "frame" }, h("button", { type: "button", class: "opener", onclick, "aria-label": `Play ${title(video.video_id)}` }, still.element)),

@@ -15,7 +15,7 @@ from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.labelstudio import GUIDELINE
 from moviola.errors import NotFound
 from moviola.judging import EXPORTS, Batch, JudgingTask, export_task, progress_of
-from moviola.server.schemas import ExportFormat, Name
+from moviola.server.schemas import Name
 from moviola.server.service import ServiceOf
 
 __all__ = ["router"]
@@ -44,6 +44,14 @@ class LevelMeaning(BaseModel):
     meaning: str = Field(examples=[GUIDELINE[3]])
 
 
+class JudgedForm(BaseModel):
+    """A file that judgements can be written to."""
+
+    name: str = Field(examples=["tvr_ranking"])
+    title: str = Field(examples=[EXPORTS["tvr_ranking"].title])
+    suffix: str = Field(examples=[".json"])
+
+
 class JudgingInfo(BaseModel):
     """What is judged, and how."""
 
@@ -54,7 +62,7 @@ class JudgingInfo(BaseModel):
     )
     names: list[str] = Field(description="Of those who signed in.", examples=[["Anna", "Ben"]])
     levels: list[LevelMeaning] = Field(description="From 4 to 0.")
-    export_formats: list[ExportFormat]
+    export_formats: list[JudgedForm]
 
 
 class Rater(BaseModel):
@@ -165,7 +173,7 @@ def info(task: TaskOf) -> JudgingInfo:
         names=task.raters(),
         levels=[LevelMeaning(level=level, meaning=GUIDELINE[level]) for level in sorted(GUIDELINE)[::-1]],
         export_formats=[
-            ExportFormat(name=name, title=form.title, suffix=form.suffix) for name, form in EXPORTS.items()
+            JudgedForm(name=name, title=form.title, suffix=form.suffix) for name, form in EXPORTS.items()
         ],
     )
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from moviola.export import FORMATS
 from moviola.search import Library
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
 from moviola.server.service import Service, ServiceOf
@@ -15,12 +16,6 @@ from moviola.server.service import Service, ServiceOf
 __all__ = ["router"]
 
 router = APIRouter(tags=["library"])
-
-FORMATS = (
-    ExportFormat(name="csv", title="Table (CSV)", suffix=".csv"),
-    ExportFormat(name="json", title="JSON", suffix=".json"),
-    ExportFormat(name="clips", title="Clips (MP4 in a ZIP)", suffix=".zip"),
-)
 
 
 @router.get("/healthz", response_class=PlainTextResponse)
@@ -66,7 +61,12 @@ def _about(service: Service, library: Library) -> LibraryInfo:
         can_ingest=bool(options.allow_ingest) and os.access(library.folder, os.W_OK),
         ingest_folders=[str(folder) for folder in options.allow_ingest],
         clip_formats=["exact", "copy"],
-        export_formats=list(FORMATS),
+        export_formats=[
+            ExportFormat(
+                name=one.name, title=one.title, suffix=one.suffix or ".zip", options=sorted(one.options)
+            )
+            for one in FORMATS.values()
+        ],
         limits=LimitsInfo(
             query_characters=limits.query_characters,
             top_k=limits.top_k,

@@ -15,9 +15,9 @@ from starlette.background import BackgroundTask
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.library import VideoRow
-from moviola.media import cut, make_playable, plays_in_browsers, probe
-from moviola.server.pools import Busy
+from moviola.media import make_playable, plays_in_browsers, probe
 from moviola.server.ranges import ranged_file
+from moviola.server.refusals import Busy
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.types import Moment, Span
@@ -86,7 +86,10 @@ async def clip(
     start: Seconds,
     end: Seconds,
     mode: Annotated[
-        Literal["exact", "copy"], Query(description="copy: only what needs no new encoding, else 409.")
+        Literal["exact", "copy"],
+        Query(
+            description="copy: never encoded again, from the key frame before the start; 409 if that fails."
+        ),
     ] = "exact",
 ) -> Response:
     """A moment as an MP4 of its own."""
@@ -98,10 +101,8 @@ async def clip(
     folder = Path(mkdtemp(prefix="moviola-clip-"))
     out = folder / clip_name(moment)
     try:
-        if mode == "copy":
-            await service.media.run(cut, Path(video.path), span, out, mode="copy")
-        else:
-            await service.media.run(export_clip, moment, Path(video.path), out)
+        how: Literal["exact", "key-frames"] = "exact" if mode == "exact" else "key-frames"
+        await service.media.run(export_clip, moment, Path(video.path), out, mode=how)
     except BaseException:
         _discard(folder)
         raise

@@ -1,0 +1,54 @@
+"""Chapters for players in a browser: WebVTT (W3C), to be used as ``<track kind="chapters">``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+from moviola.export.selection import Selection, one_line
+from moviola.export.timeline import Timeline
+from moviola.files.writing import write_text
+
+__all__ = ["write_film_chapters", "write_video_chapters"]
+
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def write_video_chapters(chosen: Iterable[Selection], out: Path) -> None:
+    """Write the moments of one video as chapters of it, in order of time.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    ordered = sorted(chosen, key=lambda selection: (selection.moment.start, selection.moment.end))
+    _write(((Fraction(s.moment.start), Fraction(s.moment.end), s) for s in ordered), out)
+
+
+def write_film_chapters(timeline: Timeline, out: Path) -> None:
+    """Write the events as chapters of the film that shows all of them.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    seconds = timeline.timebase.seconds
+    cues = ((seconds(e.record[0]), seconds(e.record[1]), e.selection) for e in timeline.events)
+    _write(cues, out)
+
+
+def _write(cues: Iterable[tuple[Fraction, Fraction, Selection]], out: Path) -> None:
+    """Written here, since pysubs2 leaves ``<`` and ``&`` as they are, which players would take for tags."""
+    blocks = ["WEBVTT"]
+    for number, (start, end, selection) in enumerate(cues, start=1):
+        first = round(start * 1000)
+        times = f"{_time(first)} --> {_time(max(first + 1, round(end * 1000)))}"
+        if note := one_line(selection.note):
+            # A comment must not hold an arrow either.
+            blocks.append(f"NOTE {note.translate(_ESCAPED)}")
+        blocks.append(f"{number}\n{times}\n{selection.name.translate(_ESCAPED)}")
+    write_text(out, "\n\n".join(blocks) + "\n")
+
+
+def _time(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{rest:03d}"

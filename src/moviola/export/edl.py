@@ -1,0 +1,135 @@
+"""Edit decision lists: CMX 3600, of cuts, and with the markers that DaVinci Resolve reads.
+
+Written here, since the adapter of OpenTimelineIO counts drop-frame at every 29.97, says no ``FCM``, and
+begins all records at zero. A reel name has 8 characters at most and no blank; the file's name stands in
+``* FROM CLIP NAME:``. The list has one rate: times of a video of another rate are those of its timecode,
+with the frames at the rate of the list, to the nearest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from moviola.export.selection import one_line
+from moviola.export.timeline import Event, SourceVideo, Timeline
+from moviola.files.writing import write_text
+
+__all__ = ["reel_names", "source_timecodes", "write_cuts", "write_markers"]
+
+_REEL = 8
+# Beside titles and markers, lines of other programs may hold so much; programs cut what is longer, or fail.
+_LINE = 120
+
+
+def write_cuts(timeline: Timeline, out: Path) -> None:
+    """Write the events as cuts of picture and sound.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    reels = reel_names(event.video for event in timeline.events)
+    lines = _head(timeline)
+    for event in timeline.events:
+        channel = "B" if event.video.info.audio_codec else "V"
+        source, record = source_timecodes(event, timeline), _record_timecodes(event, timeline)
+        lines += [
+            f"{event.number:03d}  {reels[event.video.video_id]:<{_REEL}} {channel:<5} C        "
+            f"{' '.join((*source, *record))}",
+            f"* FROM CLIP NAME:  {_text(event.video.path.name)}",
+            f"* LOC: {record[0]} GREEN   {_text(event.selection.name)}",
+        ]
+        if note := _text(event.selection.note):
+            lines.append(f"* COMMENT: {note}")
+    write_text(out, "\n".join(lines) + "\n")
+
+
+def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> None:
+    """Write a marker for each event, with its title, its note and its length.
+
+    In Resolve: a timeline's menu, Timelines, Import, Timeline Markers from EDL.
+
+    Args:
+        timeline: events.
+        out: the file.
+        of_video: the markers stand where the moments are in their video, not where the events are.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    lines = _head(timeline)
+    for event in timeline.events:
+        at, end = _source_frames(event, timeline) if of_video else _record_frames(event, timeline)
+        spot = f"{timeline.timebase.timecode(at)} {timeline.timebase.timecode(at + 1)}"
+        note = _marker_text(event.selection.note)
+        lines += [
+            f"{event.number:03d}  001      V     C        {spot} {spot}  ",
+            f"{note} |C:ResolveColorGreen |M:{_marker_text(event.selection.name)} |D:{end - at}",
+            "",
+        ]
+    write_text(out, "\n".join(lines) + "\n")
+
+
+def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
+    """A reel name for each video by id: letters and digits of its file's name, no two alike."""
+    names: dict[str, str] = {}
+    for video in videos:
+        if video.video_id in names:
+            continue
+        plain = re.sub(r"[^A-Z0-9]", "", video.path.stem.upper())[:_REEL] or "REEL"
+        name, number = plain, 1
+        while name in names.values():
+            number += 1
+            name = f"{plain[: _REEL - len(str(number))]}{number}"
+        names[video.video_id] = name
+    return names
+
+
+def source_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
+    """Where an event begins and ends in its video, as the video counts where it has the timeline's rate."""
+    video = event.video
+    timebase = video.timebase if _same_rate(event, timeline) else timeline.timebase
+    first, end = _source_frames(event, timeline)
+    return timebase.timecode(first), timebase.timecode(end)
+
+
+def _same_rate(event: Event, timeline: Timeline) -> bool:
+    return event.video.timebase.rate == timeline.timebase.rate and (
+        event.video.info.start_timecode is not None
+        or event.video.timebase.drop_frame == timeline.timebase.drop_frame
+    )
+
+
+def _source_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
+    """Numbers of frames by source timecode, at the rate of the timeline; as many as of its record."""
+    video, to = event.video, timeline.timebase
+    if video.timebase.rate == to.rate:
+        first = video.first_frame + event.source[0]
+    else:
+        started = to.nearest_label(video.timebase.timecode(video.first_frame), video.timebase.base)
+        first = started + round(video.timebase.seconds(event.source[0]) * to.rate)
+    return first, first + event.duration
+
+
+def _record_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
+    return timeline.first_frame + event.record[0], timeline.first_frame + event.record[1]
+
+
+def _record_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
+    first, end = _record_frames(event, timeline)
+    return timeline.timebase.timecode(first), timeline.timebase.timecode(end)
+
+
+def _head(timeline: Timeline) -> list[str]:
+    counting = "DROP FRAME" if timeline.timebase.drop_frame else "NON-DROP FRAME"
+    return [f"TITLE: {_text(timeline.title)}", f"FCM: {counting}", ""]
+
+
+def _text(text: str) -> str:
+    return one_line(text)[:_LINE]
+
+
+def _marker_text(text: str) -> str:
+    """Without the bar that divides a marker's fields."""
+    return _text(text).replace("|", "/")

@@ -1,0 +1,72 @@
+"""One film of all moments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moviola.errors import InvalidValue
+from moviola.export.selection import one_line
+from moviola.export.timeline import Timeline
+from moviola.export.times import clock
+from moviola.media import Card, Piece, join, title_card
+
+__all__ = ["CARD_SECONDS", "parse_size", "write_film"]
+
+CARD_SECONDS = 2.0
+"""How long a title is shown before its moment."""
+
+# Beyond, browsers and phones refuse H.264.
+_LONGEST_SIDE = 3840
+
+
+def write_film(timeline: Timeline, out: Path, *, size: tuple[int, int] | None = None) -> None:
+    """Write the events as one MP4, at the timeline's rate; a chapter each.
+
+    Args:
+        timeline: where it leaves room before an event, a card with its title is shown.
+        out: the film; it appears whole or not at all.
+        size: width and height in pixels, even; None takes those of the largest video.
+
+    Raises:
+        MediaError: a video cannot be read.
+        InvalidValue: an odd size, or a place that cannot be written.
+    """
+    width, height = size or _within_limits(timeline.frame_size)
+    parts: list[Piece | Card] = []
+    at = 0
+    for event in timeline.events:
+        video, moment = event.video, event.selection.moment
+        if event.record[0] > at:
+            lines = (
+                event.selection.name,
+                one_line(event.selection.note),
+                f"{video.path.name}  {clock(moment.start)}",
+            )
+            parts.append(Card(title_card(list(filter(None, lines)), width, height), event.record[0] - at))
+        start = video.timebase.seconds(event.source[0])
+        parts.append(Piece(video.path, start, event.duration, event.selection.name))
+        at = event.record[1]
+    sound = any(event.video.info.audio_codec for event in timeline.events)
+    join(parts, out, rate=timeline.timebase.rate, size=(width, height), sound=sound)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Width and height of ``"1280x720"``.
+
+    Raises:
+        InvalidValue: something else, odd or too large.
+    """
+    sides = [
+        int(side) for side in text.lower().split("x") if side.isascii() and side.isdigit() and len(side) < 6
+    ]
+    if len(sides) != 2 or min(sides) < 2 or max(sides) > _LONGEST_SIDE or sides[0] % 2 or sides[1] % 2:
+        raise InvalidValue(
+            f"size {text!r}: write WIDTHxHEIGHT, even, at most {_LONGEST_SIDE}, such as 1280x720"
+        )
+    return sides[0], sides[1]
+
+
+def _within_limits(size: tuple[int, int]) -> tuple[int, int]:
+    share = min(1.0, _LONGEST_SIDE / max(size))
+    width, height = (max(2, int(side * share) // 2 * 2) for side in size)
+    return width, height

@@ -1,0 +1,293 @@
+"""One table of all ways in which moments go out, and the one function that writes them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from moviola.errors import InvalidValue
+from moviola.export.chapters import write_film_chapters, write_video_chapters
+from moviola.export.clips import export_clips
+from moviola.export.edl import write_cuts, write_markers
+from moviola.export.fcpxml import write_fcpxml
+from moviola.export.film import CARD_SECONDS, parse_size, write_film
+from moviola.export.otio import write_otio
+from moviola.export.selection import Selection, one_line, selections
+from moviola.export.sheet import export_sheet
+from moviola.export.tables import write_moments_csv, write_moments_json
+from moviola.export.timebase import parse_rate
+from moviola.export.timeline import Timeline, lay_out, read_sources
+from moviola.types import Moment
+
+__all__ = ["FORMATS", "ExportOptions", "MomentFormat", "Written", "format_of", "write_moments"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What can be chosen; :class:`MomentFormat` says which of it a format heeds.
+
+    Attributes:
+        title: name of the timeline or the sheet.
+        rate: frames a second of the timeline, a number or text such as ``"23.976"`` or ``"30000/1001"``; None
+            takes that of most moments.
+        drop_frame: count timecode so, at 29.97 and 59.94; None counts as the videos do, by their start
+            timecode.
+        start_timecode: of the timeline's first frame.
+        mode: of clips: ``"exact"``, or ``"key-frames"``, which begin at the key frame before the start and
+            are never encoded again.
+        titles: show a card with the title before each moment of the film.
+        size: of the film, ``"1280x720"``; None takes the largest video's.
+        columns: pictures in a row of the sheet.
+    """
+
+    title: str = "Moments"
+    rate: Fraction | float | str | None = None
+    drop_frame: bool | None = None
+    start_timecode: str = "01:00:00:00"
+    mode: Literal["exact", "key-frames"] = "exact"
+    titles: bool = False
+    size: str | None = None
+    columns: int = 5
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("exact", "key-frames"):
+            raise InvalidValue(f"mode {self.mode!r}: give exact or key-frames")
+        if self.columns < 1:
+            raise InvalidValue(f"columns {self.columns}: give at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an export made.
+
+    Attributes:
+        files: the files, in order.
+        refused: why something is missing in it, by its name (a clip's file, a picture's video).
+    """
+
+    files: tuple[Path, ...]
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Export:
+    """What a writer gets."""
+
+    chosen: list[Selection]
+    paths: Mapping[str, str | Path]
+    out: Path
+    options: ExportOptions
+
+    def timeline(self) -> Timeline:
+        """The moments one after the other."""
+        options = self.options
+        return lay_out(
+            self.chosen,
+            read_sources(self.chosen, self.paths),
+            title=one_line(options.title) or "Moments",
+            rate=None if options.rate is None else parse_rate(str(options.rate)),
+            drop_frame=options.drop_frame,
+            start=options.start_timecode,
+            lead=CARD_SECONDS if options.titles else 0.0,
+        )
+
+    def only_video(self, instead: str) -> None:
+        """All moments must be of one video."""
+        videos = sorted({selection.moment.video_id for selection in self.chosen})
+        if len(videos) > 1:
+            raise InvalidValue(
+                f"{self.out}: moments of {len(videos)} videos, with times of one ({videos[0]} and others); "
+                f"choose those of one, or the format {instead}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class MomentFormat:
+    """A way out.
+
+    Attributes:
+        name: by which it is asked for.
+        title: for people.
+        suffix: of the file; empty for a folder.
+        kind: whether it makes a file or a folder of files.
+        options: names of those of :class:`ExportOptions` that it heeds.
+    """
+
+    name: str
+    title: str
+    suffix: str
+    kind: Literal["file", "folder"]
+    options: frozenset[str]
+    write: Callable[[_Export], Written] = field(repr=False)
+
+
+def write_moments(
+    moments: Sequence[Moment | Selection],
+    videos: Mapping[str, str | Path],
+    out: Path,
+    format: str | None = None,
+    **options: Any,
+) -> Written:
+    """Write moments in one of :data:`FORMATS`.
+
+    Args:
+        moments: in the order in which they are to stand; as :class:`Selection` with title and note.
+        videos: path of each video by id.
+        out: the file, or the folder, which is made when missing; a file appears whole or not at all.
+        format: a name in :data:`FORMATS`; None goes by the suffix of ``out`` (:func:`format_of`).
+        options: of :class:`ExportOptions`, those that the format heeds.
+
+    Returns:
+        the files, and what was left out and why: a clip that cannot be cut takes no other with it.
+
+    Raises:
+        InvalidValue: no moments, an unknown format, an option that it does not heed or a value out of range,
+            a moment after the end of its video, or a place that cannot be written.
+        NotFound: a video without a path.
+        MediaError: a video's file is gone or cannot be read; it is named, and nothing is written.
+        MissingDependency: the format needs ``moviola[editors]``.
+    """
+    chosen, out = selections(moments), Path(out)
+    chosen_format = format_of(out) if format is None else FORMATS.get(format)
+    if chosen_format is None:
+        raise InvalidValue(f"format {format!r}: give one of {', '.join(FORMATS)}")
+    if not chosen:
+        raise InvalidValue(f"{out}: no moments to write; search or choose some first")
+    if unknown := sorted(set(options) - chosen_format.options):
+        heeded = ", ".join(sorted(chosen_format.options)) or "none"
+        raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
+    return chosen_format.write(_Export(chosen, videos, out, ExportOptions(**options)))
+
+
+def format_of(out: Path) -> MomentFormat:
+    """The format that a name stands for: the first in :data:`FORMATS` with its suffix; without one, clips.
+
+    Raises:
+        InvalidValue: no format has that suffix.
+    """
+    suffix = out.suffix.lower()
+    if found := next((format for format in FORMATS.values() if format.suffix == suffix), None):
+        return found if suffix else FORMATS["clips"]
+    known = ", ".join(dict.fromkeys(format.suffix for format in FORMATS.values() if format.suffix))
+    raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
+
+
+def _csv(export: _Export) -> Written:
+    write_moments_csv(export.chosen, export.paths, export.out)
+    return Written((export.out,))
+
+
+def _json(export: _Export) -> Written:
+    write_moments_json(export.chosen, export.paths, export.out)
+    return Written((export.out,))
+
+
+def _video_chapters(export: _Export) -> Written:
+    export.only_video("vtt-videos or vtt-film")
+    write_video_chapters(export.chosen, export.out)
+    return Written((export.out,))
+
+
+def _chapters_by_video(export: _Export) -> Written:
+    by_video: dict[str, list[Selection]] = defaultdict(list)
+    for selection in export.chosen:
+        by_video[selection.moment.video_id].append(selection)
+    files: dict[Path, str] = {}
+    for video_id, own in by_video.items():
+        stem = plain = re.sub(r"[^\w.-]+", "_", video_id).strip("._") or "video"
+        number = 1
+        while (path := export.out / f"{stem}.vtt") in files:
+            number += 1
+            stem = f"{plain}-{number}"
+        files[path] = video_id
+        write_video_chapters(own, path)
+    return Written(tuple(files))
+
+
+def _film_chapters(export: _Export) -> Written:
+    write_film_chapters(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _edl(export: _Export) -> Written:
+    write_cuts(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _markers(export: _Export) -> Written:
+    write_markers(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _video_markers(export: _Export) -> Written:
+    export.only_video("edl-markers")
+    write_markers(export.timeline(), export.out, of_video=True)
+    return Written((export.out,))
+
+
+def _otio(export: _Export) -> Written:
+    write_otio(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _fcpxml(export: _Export) -> Written:
+    write_fcpxml(export.timeline(), export.out)
+    return Written((export.out,))
+
+
+def _film(export: _Export) -> Written:
+    size = export.options.size
+    write_film(export.timeline(), export.out, size=parse_size(size) if size else None)
+    return Written((export.out,))
+
+
+def _clips(export: _Export) -> Written:
+    moments = [selection.moment for selection in export.chosen]
+    files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
+    return Written(tuple(files), refused)
+
+
+def _sheet(export: _Export) -> Written:
+    moments = [selection.moment for selection in export.chosen]
+    names = [selection.name if selection.title else "" for selection in export.chosen]
+    refused = export_sheet(
+        moments,
+        export.paths,
+        export.out,
+        title=one_line(export.options.title),
+        notes=names if any(names) else (),
+        columns=export.options.columns,
+    )
+    return Written((export.out,), refused)
+
+
+_TIMELINE = frozenset({"title", "rate", "drop_frame", "start_timecode"})
+_FILM = frozenset({"rate", "titles"})
+_NOTHING: frozenset[str] = frozenset()
+
+FORMATS: dict[str, MomentFormat] = {
+    format.name: format
+    for format in (
+        MomentFormat("csv", "Table (CSV)", ".csv", "file", _NOTHING, _csv),
+        MomentFormat("json", "JSON", ".json", "file", _NOTHING, _json),
+        MomentFormat("edl", "EDL, CMX 3600: cuts", ".edl", "file", _TIMELINE, _edl),
+        MomentFormat("edl-markers", "EDL: markers on the cuts", ".edl", "file", _TIMELINE, _markers),
+        MomentFormat("edl-markers-video", "EDL: markers in one video", ".edl", "file",
+                     _TIMELINE - {"start_timecode"}, _video_markers),
+        MomentFormat("vtt", "Chapters of one video (WebVTT)", ".vtt", "file", _NOTHING, _video_chapters),
+        MomentFormat("vtt-videos", "Chapters, a file per video (WebVTT)", "", "folder", _NOTHING,
+                     _chapters_by_video),
+        MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM, _film_chapters),
+        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _otio),
+        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _fcpxml),
+        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
+        MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),
+        MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
+    )
+}  # fmt: skip
+"""By name: all ways in which moments go out."""

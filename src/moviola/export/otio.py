@@ -1,0 +1,89 @@
+"""OpenTimelineIO: what Resolve, Premiere (by a plug-in), Kdenlive, Blender's add-ons and pipelines read.
+
+Each clip counts at its video's own rate, which the format allows, so that no edit is rounded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moviola.errors import MissingDependency
+from moviola.export.selection import clean_lines
+from moviola.export.timebase import Timebase
+from moviola.export.timeline import Event, Timeline
+from moviola.files.writing import write_text
+
+if TYPE_CHECKING:
+    from opentimelineio.opentime import TimeRange
+    from opentimelineio.schema import Clip, Track
+
+__all__ = ["write_otio"]
+
+
+def write_otio(timeline: Timeline, out: Path) -> None:
+    """Write the events as a timeline of one track of pictures and, where there is sound, one of sound.
+
+    Title and note stand in a marker on the clip, moment, score and note in ``metadata["moviola"]``.
+
+    Raises:
+        MissingDependency: ``opentimelineio`` is not installed.
+        InvalidValue: the file cannot be written.
+    """
+    try:
+        from opentimelineio import opentime, schema
+    except ImportError as error:
+        raise MissingDependency("OTIO needs opentimelineio; pip install 'moviola[editors]'") from error
+    start = opentime.RationalTime(timeline.first_frame, float(timeline.timebase.rate))
+    made = schema.Timeline(timeline.title, global_start_time=start)
+    made.metadata["moviola"] = {"drop_frame": timeline.timebase.drop_frame}
+    made.tracks.append(_track(timeline, schema.TrackKind.Video))
+    if any(event.video.info.audio_codec for event in timeline.events):
+        made.tracks.append(_track(timeline, schema.TrackKind.Audio))
+    write_text(out, made.to_json_string() + "\n")
+
+
+def _track(timeline: Timeline, kind: str) -> Track:
+    from opentimelineio import schema
+
+    track = schema.Track(kind, kind=kind)
+    for event in timeline.events:
+        if kind == schema.TrackKind.Video or event.video.info.audio_codec:
+            track.append(_clip(event, marked=kind == schema.TrackKind.Video))
+        else:
+            track.append(schema.Gap(source_range=_range(event.video.timebase, 0, _length(event))))
+    return track
+
+
+def _clip(event: Event, *, marked: bool) -> Clip:
+    from opentimelineio import schema
+
+    video, selection, timebase = event.video, event.selection, event.video.timebase
+    count = video.frame_count
+    available = None if count is None else _range(timebase, video.first_frame, count)
+    media = schema.ExternalReference(target_url=video.path.as_uri(), available_range=available)
+    media.name = video.path.name
+    clip = schema.Clip(
+        selection.name, media, _range(timebase, video.first_frame + event.source[0], _length(event))
+    )
+    moment = selection.moment
+    clip.metadata["moviola"] = {
+        "video_id": moment.video_id, "start": moment.start, "end": moment.end, "score": moment.score,
+        "title": selection.title, "note": clean_lines(selection.note),
+    }  # fmt: skip
+    if marked:
+        marker = schema.Marker(selection.name, clip.source_range, schema.MarkerColor.GREEN)
+        marker.comment = clean_lines(selection.note)
+        clip.markers.append(marker)
+    return clip
+
+
+def _length(event: Event) -> int:
+    return event.source[1] - event.source[0]
+
+
+def _range(timebase: Timebase, first: int, count: int) -> TimeRange:
+    from opentimelineio import opentime
+
+    rate = float(timebase.rate)
+    return opentime.TimeRange(opentime.RationalTime(first, rate), opentime.RationalTime(count, rate))

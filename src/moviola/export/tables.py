@@ -1,0 +1,118 @@
+"""Moments as CSV and JSON, to be read, edited by hand and read back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import DataError, InvalidValue
+from moviola.export.selection import Selection, selections
+from moviola.files.rows import number, parse_json, read_csv, read_json_lines, read_text, text
+from moviola.files.writing import write_csv, write_json
+from moviola.types import Moment
+
+__all__ = ["read_moments", "write_moments_csv", "write_moments_json"]
+
+_COLUMNS = ("rank", "video_id", "start", "end", "score", "title", "note", "source", "snippet", "path")
+# What spreadsheets take for a formula; an apostrophe before it makes it text. One that is there already gets
+# another, so that reading takes away what writing put there.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_MASKED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
+    """Write one row per moment; cells that a spreadsheet would compute get an apostrophe in front.
+
+    Times are seconds, with all their digits.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    rows = ({name: row.get(name, "") for name in _COLUMNS} for row in _rows(chosen, paths))
+    write_csv(out, _COLUMNS, ([_cell(value) for value in row.values()] for row in rows))
+
+
+def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
+    """Write a list of objects: the fields of a moment, with ``title``, ``note`` and its video's ``path``.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+    """
+    write_json(out, list(_rows(chosen, paths)), indent=1)
+
+
+def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
+    """Read moments that were written as CSV or JSON, by us or by hand.
+
+    Args:
+        path: ``.csv`` with a header, ``.json`` with a list of objects, or ``.jsonl``. Of the fields only
+            ``video_id``, ``start`` and ``end`` (seconds) are needed; others are passed over.
+
+    Returns:
+        the moments, ranked as they stand, and paths of videos by id as far as they are given.
+
+    Raises:
+        NotFound: no such file.
+        DataError: a row that is no moment; the file, its line and the field are named.
+        InvalidValue: another suffix.
+    """
+    chosen: list[Selection] = []
+    paths: dict[str, str] = {}
+    for rank, (place, row) in enumerate(_objects(path), start=1):
+        selection = _selection(place, row, rank)
+        chosen.append(selection)
+        if row.get("path"):
+            paths[selection.moment.video_id] = str(row["path"])
+    return chosen, paths
+
+
+def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Iterator[dict[str, Any]]:
+    for selection in selections(chosen):
+        video_id = selection.moment.video_id
+        words = {"title": selection.title, "note": selection.note}
+        yield {**asdict(selection.moment), **words, "path": str(paths.get(video_id, ""))}
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        for place, row in read_csv(path, ("video_id", "start", "end")).objects():
+            yield place, {name: cell[1:] if _MASKED.match(cell) else cell for name, cell in row.items()}
+    elif suffix == ".jsonl":
+        yield from read_json_lines(path)
+    elif suffix == ".json":
+        rows = parse_json(path, read_text(path))
+        if not isinstance(rows, list):
+            raise DataError(f"{path}: a list of moments is expected, not {type(rows).__name__}")
+        for at, row in enumerate(rows, start=1):
+            if not isinstance(row, dict):
+                raise DataError(f"{path}: moment {at}: an object is expected, not {row!r:.60}")
+            yield f"{path}: moment {at}", row
+    else:
+        raise InvalidValue(f"{path}: moments are read from .csv, .json and .jsonl; name such a file")
+
+
+def _selection(place: str, row: Mapping[str, Any], rank: int) -> Selection:
+    start = number(row.get("start"), "start", place)
+    end = number(row.get("end"), "end", place)
+    if end <= start:
+        raise DataError(f"{place}: end: {end:g} s is not after the start, {start:g} s")
+    score = row.get("score")
+    moment = Moment(
+        text(row, "video_id", place),
+        start,
+        end,
+        number(score, "score", place, low=-math.inf) if score not in (None, "") else 0.0,
+        rank,
+        source=str(row.get("source") or "visual"),
+        snippet=str(row.get("snippet") or ""),
+    )
+    return Selection(moment, str(row.get("title") or ""), str(row.get("note") or ""))

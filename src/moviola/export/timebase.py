@@ -1,0 +1,190 @@
+"""Frames and timecodes: which frames a span takes in, and what a frame is called.
+
+Conventions: frames are counted from 0; a range ``(first, end)`` is half-open, as spans are. The first frame
+of a span is the one on screen at its start, its end the first frame that begins at or after its end, so
+that an edit shows exactly the frames of the clip that :func:`moviola.media.cut` makes. Times within a
+sixteenth of a frame of a frame's beginning are taken for it: files round their time stamps, Matroska to a
+millisecond.
+
+Timecodes are those of SMPTE ST 12-1. Drop-frame counting leaves out numbers, not frames: 00 and 01 (00 to 03
+at 59.94) at the start of each minute that is no multiple of ten. The labels are the library ``timecode``'s.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from moviola.errors import InvalidValue, MissingDependency
+from moviola.types import Span
+
+if TYPE_CHECKING:
+    from timecode.timecode import Timecode
+
+__all__ = ["STANDARD_RATES", "Timebase", "nominal_rate", "parse_rate", "sequence_rate"]
+
+STANDARD_RATES = tuple(
+    Fraction(rate)
+    for rate in (
+        Fraction(24000, 1001), 24, 25, Fraction(30000, 1001), 30, 50, Fraction(60000, 1001), 60,
+    )
+)  # fmt: skip
+"""Rates that all editing programs have for a timeline, rising."""
+
+_NEAR_FRAME = Fraction(1, 16)
+# How far the average of a varying rate may be from the rate that the camera aimed at.
+_VARIATION = Fraction(2, 100)
+_TIMECODE = re.compile(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)([:;])(\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Timebase:
+    """A rate in frames a second, exact, and the way of counting.
+
+    Raises:
+        InvalidValue: a rate that is not above 0, or drop-frame counting at another rate than 29.97, 59.94 and
+            their multiples by 2.
+    """
+
+    rate: Fraction
+    drop_frame: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0:
+            raise InvalidValue(f"rate {self.rate}: give frames a second, above 0")
+        if self.drop_frame and not can_drop(self.rate):
+            raise InvalidValue(
+                f"drop-frame at {float(self.rate):g} frames a second: only 29.97 and 59.94 have it; "
+                "leave it off"
+            )
+
+    @property
+    def base(self) -> int:
+        """Frames that a second of timecode counts: 30 at 29.97."""
+        return max(1, round(self.rate))
+
+    def frames(self, span: Span) -> tuple[int, int]:
+        """The frames of a span, at least one: ``(first, end)``."""
+        first = math.floor(Fraction(span.start) * self.rate + _NEAR_FRAME)
+        end = math.ceil(Fraction(span.end) * self.rate - _NEAR_FRAME)
+        return first, max(first + 1, end)
+
+    def seconds(self, frames: int) -> Fraction:
+        """How long so many frames last."""
+        return frames / self.rate
+
+    def timecode(self, frame: int) -> str:
+        """The label of a frame, ``01:00:00:00``; ``;`` before the frames in drop-frame counting.
+
+        After 23:59:59 it begins anew.
+        """
+        return str(self._of(frames=frame + 1))
+
+    def frame_of(self, timecode: str) -> int:
+        """The frame that has a label.
+
+        Args:
+            timecode: ``hh:mm:ss:ff``; ``;`` before the frames is allowed in drop-frame counting only.
+
+        Raises:
+            InvalidValue: no timecode, or a number that this counting does not have.
+        """
+        found = _TIMECODE.fullmatch(timecode)
+        if not found or int(found[5]) >= self.base:
+            raise InvalidValue(
+                f"timecode {timecode!r}: write hh:mm:ss:ff, with frames from 00 to {self.base - 1:02d}"
+            )
+        plain = timecode.replace(";", ":")
+        frame = self._number(plain)
+        if (found[4] == ";" and not self.drop_frame) or self.timecode(frame).replace(";", ":") != plain:
+            counting = "drop-frame" if self.drop_frame else "non-drop"
+            raise InvalidValue(
+                f"timecode {timecode!r}: not there in {counting} counting; take the one after it"
+            )
+        return frame
+
+    def nearest_label(self, timecode: str, base: int) -> int:
+        """The frame here that a label of another counting names: the same hours, minutes and seconds.
+
+        Args:
+            timecode: ``hh:mm:ss:ff``.
+            base: frames that a second has in that counting.
+        """
+        clock, frames = timecode.replace(";", ":").rsplit(":", 1)
+        return self._number(f"{clock}:{min(self.base - 1, round(int(frames) * self.base / base)):02d}")
+
+    def _number(self, timecode: str) -> int:
+        return int(self._of(start_timecode=timecode).frames) - 1
+
+    def _of(self, **value: int | str) -> Timecode:
+        try:
+            from timecode.timecode import Timecode
+        except ImportError as error:
+            raise MissingDependency("timecodes need 'timecode'; pip install 'moviola[editors]'") from error
+        # The library takes the whole part of a rate that it does not know, 12 of 12.5.
+        rate = self.rate if self.rate.denominator == 1001 else Fraction(self.base)
+        return Timecode(rate, force_non_drop_frame=not self.drop_frame, **value)  # type: ignore[arg-type]
+
+
+def can_drop(rate: Fraction) -> bool:
+    """Whether a rate has drop-frame counting: 29.97 and its multiples."""
+    return (rate / Fraction(30000, 1001)).denominator == 1
+
+
+def parse_rate(text: str) -> Fraction:
+    """A rate as people write it: ``25``, ``23.976``, ``29.97``, ``24000/1001``.
+
+    Raises:
+        InvalidValue: no number above 0.
+    """
+    try:
+        rate = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if not 0 < rate <= 1000:
+        raise InvalidValue(f"rate {text!r}: give frames a second, such as 25, 23.976 or 30000/1001")
+    near = min(STANDARD_RATES, key=lambda standard: abs(standard - rate))
+    return near if abs(near - rate) < Fraction(6, 1000) else rate.limit_denominator(1001)
+
+
+def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
+    """The rate that a file was made for.
+
+    Args:
+        average, base: as :class:`moviola.media.MediaInfo` has them.
+
+    Returns:
+        the base rate where it is a standard one near the average; else the standard rate nearest to the
+        average, where that varies by less than two in a hundred; else the average: an odd rate. 25 where the
+        file says nothing.
+    """
+    if average is None:
+        return Fraction(25)
+    if base in STANDARD_RATES and abs(base - average) <= _VARIATION * average:
+        return base
+    near = min(STANDARD_RATES, key=lambda standard: abs(standard - average))
+    return near if abs(near - average) <= _VARIATION * average else average.limit_denominator(1001)
+
+
+def sequence_rate(rates: Iterable[Fraction]) -> Fraction:
+    """The rate of a timeline that holds videos of these rates, one for each moment.
+
+    Returns:
+        the one that most have, the first of several; if no program has it, the least standard rate that is
+        a multiple of it (25 for 12.5), else the greatest that it is a multiple of (60 for 240), else the next
+        whole one above.
+    """
+    counts: dict[Fraction, int] = {}
+    for rate in rates:
+        counts[rate] = counts.get(rate, 0) + 1
+    if not counts:
+        return Fraction(25)
+    rate = max(counts, key=lambda known: counts[known])
+    multiples = [standard for standard in STANDARD_RATES if (standard / rate).denominator == 1]
+    parts = [standard for standard in STANDARD_RATES if (rate / standard).denominator == 1]
+    above = [standard for standard in STANDARD_RATES if standard.denominator == 1 and standard >= rate]
+    return next(iter([*multiples, *reversed(parts), *above]), STANDARD_RATES[-1])

@@ -1,0 +1,192 @@
+"""Moments one after the other on a timeline: what the formats of editing programs write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from moviola.errors import InvalidValue, MediaError
+from moviola.export.clips import source_of
+from moviola.export.selection import Selection
+from moviola.export.timebase import Timebase, can_drop, nominal_rate, sequence_rate
+from moviola.media import MediaInfo, probe
+from moviola.types import Span
+
+__all__ = ["Event", "SourceVideo", "Timeline", "lay_out", "read_sources"]
+
+Paths = Mapping[str, str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceVideo:
+    """A video as an editing program sees it.
+
+    Attributes:
+        video_id: its id.
+        info: what its file says.
+        timebase: its nominal rate, and how its timecode counts.
+        first_frame: number of its first picture by its start timecode; 0 without one.
+    """
+
+    video_id: str
+    info: MediaInfo
+    timebase: Timebase
+    first_frame: int
+
+    @property
+    def path(self) -> Path:
+        """Its file, absolute."""
+        return self.info.path.absolute()
+
+    @property
+    def frame_count(self) -> int | None:
+        """Frames that its header promises, at least one; None when it is silent."""
+        if not self.info.duration:
+            return None
+        return self.timebase.frames(Span(0.0, self.info.duration))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A moment on the timeline.
+
+    Attributes:
+        number: from 1.
+        selection: the moment and what is said of it.
+        video: where it comes from.
+        source: its frames ``(first, end)``, counted from the video's first picture at the video's rate.
+        record: its frames on the timeline, counted from the timeline's beginning at the timeline's rate.
+    """
+
+    number: int
+    selection: Selection
+    video: SourceVideo
+    source: tuple[int, int]
+    record: tuple[int, int]
+
+    @property
+    def duration(self) -> int:
+        """Frames of the timeline."""
+        return self.record[1] - self.record[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Events without gaps, but for those that were asked for.
+
+    Attributes:
+        title: one line, not empty.
+        timebase: of the timeline.
+        first_frame: number of its first frame by its timecode.
+        events: in order.
+    """
+
+    title: str
+    timebase: Timebase
+    first_frame: int
+    events: tuple[Event, ...]
+
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        """Width and height of the largest video in it, the first of several, as even numbers."""
+        infos = (event.video.info for event in self.events)
+        largest = max(infos, key=lambda info: info.width * info.height)
+        return max(2, largest.width // 2 * 2), max(2, largest.height // 2 * 2)
+
+    @property
+    def duration(self) -> int:
+        """Frames from the beginning to the end of the last event."""
+        return self.events[-1].record[1] if self.events else 0
+
+
+def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceVideo]:
+    """The videos of selections, by id; each file is opened once.
+
+    Raises:
+        NotFound: no path is known for a video.
+        MediaError: a file is gone, or is no video that can be read.
+    """
+    found: dict[str, SourceVideo] = {}
+    for selection in chosen:
+        video_id = selection.moment.video_id
+        if video_id in found:
+            continue
+        info = probe(source_of(video_id, paths))
+        rate = nominal_rate(info.average_rate, info.base_rate)
+        start = info.start_timecode
+        timebase = Timebase(rate, bool(start and ";" in start and can_drop(rate)))
+        found[video_id] = SourceVideo(video_id, info, timebase, _first_frame(info, timebase))
+    return found
+
+
+def lay_out(
+    chosen: Sequence[Selection],
+    videos: Mapping[str, SourceVideo],
+    *,
+    title: str,
+    rate: Fraction | None = None,
+    drop_frame: bool | None = None,
+    start: str = "01:00:00:00",
+    lead: float = 0.0,
+) -> Timeline:
+    """Put moments one after the other.
+
+    Args:
+        chosen: in order.
+        videos: those of the moments.
+        title: the timeline's name.
+        rate: frames a second; None takes that of most moments (:func:`sequence_rate`).
+        drop_frame: how timecode counts at 29.97 and 59.94; None counts as the first of the videos of that
+            rate that has a start timecode, without one non-drop.
+        start: timecode of the first frame.
+        lead: seconds left free before each moment, rounded to frames.
+
+    Raises:
+        InvalidValue: a moment begins after the end of its video, or a rate, a counting or a timecode that
+            does not exist.
+    """
+    used = [videos[selection.moment.video_id] for selection in chosen]
+    rate = rate or sequence_rate(video.timebase.rate for video in used)
+    if drop_frame is None:
+        drop_frame = next(
+            (v.timebase.drop_frame for v in used if v.timebase.rate == rate and v.info.start_timecode), False
+        )
+    timebase = Timebase(rate, drop_frame)
+    gap, at, events = round(Fraction(lead) * rate), 0, []
+    for number, (selection, video) in enumerate(zip(chosen, used, strict=True), start=1):
+        first, end = _source_frames(selection, video)
+        at += gap
+        # Whole frames of the timeline, so that none lies past the end of what was chosen.
+        after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))
+        events.append(Event(number, selection, video, (first, end), (at, after)))
+        at = after
+    first_frame = timebase.frame_of(start.replace(";", ":"))
+    return Timeline(title, timebase, first_frame, tuple(events))
+
+
+def _source_frames(selection: Selection, video: SourceVideo) -> tuple[int, int]:
+    """The frames of a moment that its video has."""
+    first, end = video.timebase.frames(selection.moment.span)
+    count = video.frame_count
+    if count is not None and first >= count:
+        raise InvalidValue(
+            f"{video.path}: {selection.moment.start:g} s is after the end of the video at "
+            f"{video.info.duration:g} s; correct the moment or leave it out"
+        )
+    return first, end if count is None else min(end, count)
+
+
+def _first_frame(info: MediaInfo, timebase: Timebase) -> int:
+    """Of a file's start timecode; a drop-frame sign at a rate that has no such counting is no sign."""
+    if info.start_timecode is None:
+        return 0
+    try:
+        return timebase.frame_of(info.start_timecode.replace(";", ":"))
+    except InvalidValue as error:
+        reason = f"its start timecode cannot be at {float(timebase.rate):g} frames a second ({error})"
+        raise MediaError(
+            info.path, f"{reason}; correct the tag 'timecode', or leave its moments out"
+        ) from error

@@ -1,0 +1,93 @@
+"""Moments as files: tables, edit lists, clips, films, whatever :mod:`moviola.export` writes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, Response
+from starlette.background import BackgroundTask
+
+from moviola.errors import InvalidValue
+from moviola.export import FORMATS, Selection, write_moments
+from moviola.server.schemas import ExportMoment, ExportRequest
+from moviola.server.service import Service, ServiceOf
+from moviola.types import Moment, Span
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api", tags=["export"])
+
+_TYPES = {".mp4": "video/mp4", ".zip": "application/zip", ".csv": "text/csv", ".json": "application/json",
+    ".vtt": "text/vtt", ".png": "image/png"}  # fmt: skip
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {}}, "description": "The file"}
+}
+
+
+@router.post("/export", response_class=Response, responses=_FILE)
+async def export(request: ExportRequest, service: ServiceOf) -> Response:
+    """Moments in one of the library's `export_formats`, as an attachment; several files come in a ZIP."""
+    folder = Path(mkdtemp(prefix="moviola-export-"))
+    try:
+        path = await service.converting.run(_written, service, request, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    kind = _TYPES.get(path.suffix, "application/octet-stream")
+    discard = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return FileResponse(path, media_type=kind, filename=path.name, background=discard)
+
+
+def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
+    """Write the file that was asked for; gives its path, below ``folder``."""
+    format = FORMATS.get(request.format)
+    if format is None:
+        raise InvalidValue(f"format {request.format!r}: give one of {', '.join(FORMATS)}")
+    name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
+    ids = {moment.video_id for moment in request.moments}
+    videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
+    for moment in request.moments:
+        _require_inside(moment, videos[moment.video_id].duration, service.options.limits.clip_seconds)
+    options = dict(request.options)
+    if "title" in format.options:
+        options.setdefault("title", request.title)
+    written = write_moments(
+        [_selection(moment, place) for place, moment in enumerate(request.moments, 1)],
+        {video_id: video.path for video_id, video in videos.items()},
+        folder / f"{name}{format.suffix}",
+        request.format,
+        **options,
+    )
+    if format.kind == "file":
+        return written.files[0]
+    return _zipped(written.files, written.refused, folder / f"{name}.zip")
+
+
+def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
+    span = Span(moment.start, moment.end)
+    if span.start >= duration:
+        raise InvalidValue(f"{moment.video_id}: {span.start:g} s is after its end at {duration:g} s")
+    if span.duration > most:
+        raise InvalidValue(f"{moment.video_id}: {span.duration:g} s; at most {most:g} s are taken at once")
+
+
+def _selection(moment: ExportMoment, place: int) -> Selection:
+    rank = moment.rank or place
+    found = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
+    return Selection(found, moment.title, moment.note)
+
+
+def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:
+    """Files in a ZIP, as they are; what is missing is said in a text beside them."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for path in files:
+            archive.write(path, path.name)
+        if refused:
+            archive.writestr("missing.txt", "".join(f"{name}: {why}\n" for name, why in refused.items()))
+    return out

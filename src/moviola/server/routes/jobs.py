@@ -1,0 +1,89 @@
+"""Bringing videos into the library, and hearing how far that is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path
+from fastapi.responses import Response, StreamingResponse
+
+from moviola.server.jobs import ENDED, Jobs
+from moviola.server.schemas import Job, JobList, JobRequest
+from moviola.server.service import ServiceOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+Name = Annotated[str, Path(max_length=100, description="Of the job.", examples=["9f86d081884c7d65"])]
+# After which a browser that lost the connection asks again.
+_RETRY = 2000
+
+
+@router.post("", status_code=201)
+async def start(request: JobRequest, service: ServiceOf) -> Job:
+    """Bring files and folders into the library; jobs run one after the other.
+
+    Sources are absolute, or relative to one of `ingest_folders` of the library; links are followed before
+    it is decided whether they lie below one. Searches go on meanwhile, and find each video as soon as it is
+    whole.
+    """
+    return await service.jobs.add(request.sources)
+
+
+@router.get("")
+async def jobs(service: ServiceOf) -> JobList:
+    """All jobs since the server was started, newest first."""
+    return JobList(jobs=service.jobs.all())
+
+
+@router.get("/{job}")
+async def job(job: Name, service: ServiceOf) -> Job:
+    """How far a job is."""
+    return service.jobs.get(job)
+
+
+@router.delete("/{job}")
+async def cancel(job: Name, service: ServiceOf) -> Job:
+    """End a job. Videos that are finished stay in the library."""
+    return await service.jobs.cancel(job)
+
+
+@router.get(
+    "/{job}/events",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "text/event-stream": {
+                    "example": 'id: 3\nevent: progress\ndata: {"job": "9f86d081884c7d65", …}\n\n'
+                }
+            },
+            "description": "`progress`, `refused` and at last `done`, each with the job as it is then",
+        },
+        204: {"description": "The job has ended, and all of it was heard"},
+    },
+)
+async def events(
+    job: Name,
+    service: ServiceOf,
+    last_event_id: Annotated[
+        str, Header(max_length=100, description="Number of the last event that was heard.", examples=["3"])
+    ] = "",
+) -> Response:
+    """What happens to a job, as server-sent events: all of it, or what came after the last that was heard."""
+    after = int(last_event_id[:18]) if last_event_id.isascii() and last_event_id.isdecimal() else 0
+    if service.jobs.get(job).state in ENDED and after >= service.jobs.last_event(job):
+        return Response(status_code=204)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_lines(service.jobs, job, after), 200, headers, "text/event-stream")
+
+
+async def _lines(jobs: Jobs, name: str, after: int) -> AsyncIterator[str]:
+    yield f"retry: {_RETRY}\n\n"
+    async for event in jobs.events(name, after):
+        if event is None:
+            yield ": nothing new\n\n"
+        else:
+            yield f"id: {event.number}\nevent: {event.name}\ndata: {event.job.model_dump_json()}\n\n"

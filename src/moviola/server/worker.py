@@ -1,0 +1,93 @@
+"""What brings videos in for a server, in a process: ``python -m moviola.server.worker LIBRARY SOURCE…``.
+
+It says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it
+does not outlive a server that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import MoviolaError
+from moviola.library import IngestProgress
+from moviola.search import Library
+
+__all__ = ["main"]
+
+# Searches come first: the server's users wait for them.
+_NICENESS = 10
+# Seconds between two lines on the same video.
+_EVERY = 0.25
+
+
+def main() -> int:
+    """Index; gives the exit code."""
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    folder, *sources = map(Path, sys.argv[1:])
+    try:
+        with Library(folder) as library:
+            telling = _Telling(library)
+            report = library.index(*sources, progress=telling)
+    except (MoviolaError, OSError) as error:
+        _say({"error": str(error)})
+        return 1
+    telling.refuse(report.refused)
+    _say({"added": len(report.added) + len(report.updated)})
+    return 0
+
+
+class _Telling:
+    """Says what the indexer does, but not each picture."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._done, self._said = 0, 0.0
+        self._refused: set[str] = set()
+
+    def __call__(self, progress: IngestProgress) -> None:
+        """What :meth:`moviola.Library.index` calls."""
+        now = time.monotonic()
+        if progress.done == self._done and now - self._said < _EVERY:
+            return
+        if progress.done != self._done and progress.step == "pictures":
+            video = self._library.catalogue.video(progress.video_id)
+            if video.state == "refused":
+                self.refuse({progress.video_id: f"{Path(video.path).name}: {video.error}; skipped"})
+        self._done, self._said = progress.done, now
+        _say({
+            "progress": {
+                "done": progress.done, "total": progress.total, "video": progress.video_id,
+                "seconds": round(progress.seconds, 1), "step": progress.step,
+            }
+        })  # fmt: skip
+
+    def refuse(self, reasons: dict[str, str]) -> None:
+        """Say why videos were refused, of each once."""
+        for video, reason in reasons.items():
+            if video not in self._refused:
+                self._refused.add(video)
+                _say({"refused": {"video": video, "reason": reason}})
+
+
+def _say(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def _end_with_server() -> None:
+    # Not through a file object, whose lock a thread may hold when the process ends in peace.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
