@@ -62,7 +62,8 @@ def test_from_queries_to_an_evaluation(
     assert sum(figures["levels"]) == told["moments"]
 
     judged = tmp_path / "judged.json"
-    assert moviola("judge", "export", task, "--out", judged).code == 0
+    written = moviola("judge", "export", task, "--out", judged)
+    assert written.out.endswith(f"{told['moments']} judged moments\n")
     scored = moviola("evaluate", run, judged, "-m", "nDCG@5,IoU>=0.5", "--json")
     assert scored.code == 0, scored.err
     assert 0 < json.loads(scored.out)["measures"]["nDCG@5,IoU>=0.5"] <= 1

@@ -162,10 +162,11 @@ def export(
     from moviola.judging import JudgingTask, export_task
 
     count = export_task(JudgingTask(task), out, form)
+    what = "judged moments" if form in ("tvr_ranking", "qrels") else "ratings"
     if json:
         emit_json({"out": str(out), "as": form, "rows": count})
     else:
-        console.print(f"{out}: {count} {'judged moments' if form in ('tvr-ranking', 'qrels') else 'ratings'}")
+        console.print(f"{out}: {count} {what}")
 
 
 @judge.command("import")

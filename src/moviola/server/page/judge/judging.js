@@ -128,16 +128,17 @@ function drawNothingLeft(open) {
 
 // ---- doing -----------------------------------------------------------------------------------------------
 
-/** Run what asks the server; what it refuses is said.
+/** Run what asks the server, again when it is back where it is away; what it refuses is said.
  * @param {() => Promise<void>} run */
 async function guarded(run) {
-  try {
-    await run();
-  } catch (error) {
-    if (error instanceof Unreachable) {
-      notify("Not saved yet: the server does not answer. It is tried again when it is back.");
-      connection.addEventListener("up", () => void guarded(run), { once: true });
-    } else notify(error instanceof Error ? error.message : String(error));
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof Unreachable)) return notify(error instanceof Error ? error.message : String(error));
+      notify("Not saved yet: the server does not answer");
+      await new Promise((resolve) => connection.addEventListener("up", resolve, { once: true }));
+    }
   }
 }
 
