@@ -6,6 +6,8 @@ import { NOTHING, asked, libraryInfo } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 
+const TYPING = 400; // ms without a key before a filter counts
+
 /** Ranges of the API are written LOW..HIGH.
  * @type {{name: string, label: string, short: string, kind: "text" | "date", hints: [string, string]}[]} */
 const RANGES = [
@@ -62,10 +64,16 @@ let change = () => {};
  * @type {((search: Search) => void)[]} */
 const fields = [];
 
-/** @param {string} name @param {string} value empty takes the filter away. */
+let typing = 0;
+
+/** Half a folder or half a time is no filter yet: it counts when the typing rests.
+ * @param {string} name @param {string} value empty takes the filter away. */
 function setFilter(name, value) {
-  const { [name]: _, ...others } = asked.value.filter;
-  change({ filter: value ? { ...others, [name]: value } : others });
+  clearTimeout(typing);
+  typing = window.setTimeout(() => {
+    const { [name]: _, ...others } = asked.value.filter;
+    change({ filter: value ? { ...others, [name]: value } : others });
+  }, TYPING);
 }
 
 /** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */

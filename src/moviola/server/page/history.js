@@ -155,7 +155,7 @@ function readPlaying(text) {
 
 export function startHistory() {
   asked.onChange(onAsked);
-  showUnsure.onChange(() => write(false));
+  showUnsure.onChange((wanted) => { if (wanted) write(true); });
   view.onChange((now, before) => { if (now !== before) write(true); });
   opened.onChange((now, before) => {
     settle();

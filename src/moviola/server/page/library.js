@@ -136,9 +136,9 @@ function jobParts(job) {
   const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => showFailure("Not cancelled", error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
-      h("span", { class: "muted" }, job.total ? `${job.done} of ${count(job.total, "file")}` : ""),
+      h("span", { class: "muted" }, job.total && runs(job) ? `${job.done} of ${count(job.total, "file")}` : ""),
       h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
-    bar,
+    runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
     job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,
   ];

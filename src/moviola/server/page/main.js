@@ -57,8 +57,8 @@ async function start() {
   startKeyboard();
   listenForKeys();
   startQuery();
-  startResults();
   startPlayer();
+  startResults();
   startCollection();
   startLibrary();
   view.onChange(drawView);

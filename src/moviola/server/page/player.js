@@ -145,7 +145,8 @@ async function onBroken() {
   if (!moment || !video.getAttribute("src")) return;
   const info = await api.video(moment.video_id).catch(() => null);
   if (playing?.video_id !== moment.video_id) return;
-  if (!info || info.playable || info.stream_ready) return showFailure("This video cannot be played here. The clip can still be downloaded.");
+  if (!info) return; // what is wrong has been said
+  if (info.playable || info.stream_ready) return showFailure("This video cannot be played here. The clip can still be downloaded.");
   showFailure("Being converted for this browser, once. It plays as soon as that is done.");
   setTimeout(() => { if (playing?.video_id === moment.video_id) start(false); }, CONVERTING);
 }

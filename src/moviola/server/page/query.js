@@ -217,7 +217,8 @@ export function startQuery() {
     filterButton);
   exclusions.className = "";
   fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions), more, filterPanel);
-  form.addEventListener("submit", (event) => { event.preventDefault(); words.dispatchEvent(new Event("settled", { bubbles: true })); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
   words.addEventListener("keydown", (event) => {
     if (event.key === "Backspace" && !words.value && asked.value.likes.length) change({ likes: asked.value.likes.slice(0, -1) });
   });

@@ -1,0 +1,94 @@
+"""A real server on a fresh library of four films of photographs, and a browser that opens its page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from browser import REMEDY, find_browser
+from page_server import Served
+from photo_library import make_library
+
+SIZE, RATE = (320, 180), 8
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The films and their library; not to be changed."""
+    folder = tmp_path_factory.mktemp("photographs")
+    make_library(folder, size=SIZE, rate=RATE)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(made: Path) -> Iterator[Served]:
+    """A server on the library that no test changes."""
+    with Served(made) as server:
+        yield server
+
+
+@pytest.fixture
+def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
+    """A server of the test's own, on a copy of the library (its films stay where they are)."""
+    shutil.copytree(made / "library", tmp_path / "library")
+    with Served(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    path = find_browser()
+    if path is None:
+        pytest.fail(REMEDY, pytrace=False)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
+        )
+        yield chromium
+        chromium.close()
+
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Opener]:
+    """Open a page: ``open_page(server, "#/search?q=a+cat", **context options)``, a visitor of its own each.
+
+    At the end no page may have asked another host for anything, or have thrown an error.
+    """
+    contexts: list[BrowserContext] = []
+    asked: list[str] = []
+    errors: list[str] = []
+
+    def opened(server: Served, link: str = "", **options: object) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+
+        def note(request: Request) -> None:
+            if not request.url.startswith((f"{server.url}/", "blob:", "data:")):
+                asked.append(request.url)
+
+        page.on("request", note)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{server.url}/{link}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not asked
+    assert not errors
+
+
+@pytest.fixture
+def page(open_page: Opener, served: Served) -> Page:
+    """The page on the library that no test changes."""
+    return open_page(served)

@@ -1,0 +1,143 @@
+"""The collection: put in, trimmed, ordered, noted, exported."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from page_visitor import card, opened, search, until
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def collected(page: Page) -> Page:
+    """The collection of the first two moments with a rocket."""
+    search(page, "a rocket")
+    card(page).locator(".opener").focus()
+    page.keyboard.press("c")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("c")
+    expect(page.get_by_role("link", name="Collection 2")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page.locator(".item")).to_have_count(2)
+    return page
+
+
+def starts(page: Page) -> list[str]:
+    fields = page.locator(".item").get_by_label(re.compile("^Start of"))
+    return [fields.nth(place).input_value() for place in range(fields.count())]
+
+
+def test_one_key_puts_in_and_takes_out(page: Page) -> None:
+    search(page, "a rocket")
+    card(page).locator(".opener").focus()
+    page.keyboard.press("c")
+    expect(page.get_by_role("link", name="Collection 1")).to_be_visible()
+    page.keyboard.press("c")
+    expect(page.locator("#collected")).to_be_empty()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="Collection 1")).to_be_visible()
+
+
+def test_it_is_there_after_a_reload_and_in_another_tab(collected: Page) -> None:
+    other = collected.context.new_page()
+    other.goto(collected.url)
+    expect(other.locator(".item")).to_have_count(2)
+    other.get_by_role("button", name=re.compile("^Take .* out")).first.click()
+    expect(collected.locator(".item")).to_have_count(1)
+    collected.reload()
+    expect(collected.locator(".item")).to_have_count(1)
+
+
+def test_order_by_keys_buttons_and_dragging(collected: Page) -> None:
+    first, second = starts(collected)
+    collected.locator(".item .opener").first.focus()
+    collected.keyboard.press("Alt+ArrowDown")
+    assert starts(collected) == [second, first]
+    expect(collected.locator(".item .opener").nth(1)).to_be_focused()
+    collected.get_by_role("button", name=re.compile("^Move .* up")).nth(1).click()
+    assert starts(collected) == [first, second]
+    collected.locator(".grip").nth(1).drag_to(collected.locator(".item").first)
+    assert starts(collected) == [second, first]
+
+
+def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> None:
+    before = starts(collected)[0]
+    player = collected.locator("#player")
+    collected.locator(".item .opener").first.click()
+    handle = player.get_by_role("slider", name="Start of the moment")
+    expect(handle).to_have_attribute("aria-valuetext", before)
+    handle.focus()
+    for _ in range(3):
+        collected.keyboard.press("ArrowRight")
+    later = handle.get_attribute("aria-valuetext")
+    assert later and later != before
+    box = player.get_by_role("slider", name="End of the moment").bounding_box()
+    assert box
+    end = player.get_by_role("slider", name="End of the moment").get_attribute("aria-valuenow")
+    collected.mouse.move(box["x"] + 7, box["y"] + 30)
+    collected.mouse.down()
+    collected.mouse.move(box["x"] + 60, box["y"] + 30, steps=4)
+    collected.mouse.up()
+    collected.keyboard.press("Escape")
+    assert starts(collected)[0] == later
+    moved = collected.locator(".item").get_by_label(re.compile("^End of")).first
+    assert float(moved.input_value().split(":")[1]) > float(end or 0)
+    moved.fill("0:01")
+    moved.press("Enter")
+    assert moved.evaluate("field => field.validationMessage") == "The end must come after the start"
+    moved.fill("0:12.5")
+    moved.press("Enter")
+    expect(collected.locator(".item").first).to_contain_text(" s")
+    collected.reload()
+    expect(collected.locator(".item").get_by_label(re.compile("^End of")).first).to_have_value("0:12.5")
+
+
+def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
+    collected.get_by_label(re.compile("^Note on")).first.fill("the best one, <b>really</b>")
+    collected.get_by_label("Title of the collection").fill("Rockets")
+    with collected.expect_download() as download:
+        collected.get_by_role("button", name="Export").click()
+    assert download.value.suggested_filename == "Rockets.csv"
+    path = tmp_path / "rockets.csv"
+    download.value.save_as(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2
+    assert "the best one, <b>really</b>" in rows[0].values()
+    names = [option.text_content() or "" for option in collected.get_by_label("Format").locator("option").all()]
+    edl = next(name for name in names if "CMX" in name)
+    collected.get_by_label("Format").select_option(label=edl)
+    with collected.expect_download() as download:
+        collected.get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "rockets.edl")
+    text = (tmp_path / "rockets.edl").read_text()
+    assert text.startswith("TITLE: Rockets")
+    assert len(re.findall(r"^\d{3}\s", text, re.MULTILINE)) == 2
+
+
+def test_all_play_one_after_another(collected: Page) -> None:
+    collected.get_by_role("button", name="Play all").click()
+    player = collected.locator("#player")
+    expect(player.get_by_text("1 of 2")).to_be_visible()
+    until(collected, "!video.paused")
+    collected.evaluate("document.querySelector('#player video').currentTime += 4.5")
+    expect(player.get_by_text("2 of 2")).to_be_visible(timeout=15_000)
+
+
+def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    page.keyboard.press("Space")
+    page.evaluate("document.querySelector('#player video').currentTime = 9")
+    until(page, "!video.seeking")
+    page.keyboard.press("i")
+    expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute("aria-valuetext", "0:09.0")
+    page.keyboard.press("c")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    assert starts(page) == ["0:09.0"]

@@ -1,0 +1,174 @@
+"""Asking: words, sequences, exclusions, pictures, filters, links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from page_visitor import card, moments, search
+from page_server import Served
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_first_search_shows_moments_with_time_and_score(page: Page) -> None:
+    expect(page.locator(".shelf .moment")).to_have_count(4)
+    found = search(page, "a rocket")["moments"]
+    expect(moments(page)).to_have_count(len(found))
+    expect(page.get_by_role("status").filter(has_text="moments in")).to_contain_text(f"{len(found)} moments")
+    expect(card(page).locator(".title")).to_have_text("launch")
+    expect(card(page).locator(".percent")).to_have_text(str(round(100 * found[0]["score"])))
+    expect(card(page).locator("img").first).to_have_js_property("complete", True)
+
+
+def test_words_that_are_said_are_marked_and_data_is_never_markup(page: Page) -> None:
+    search(page, "every point of light is a galaxy")
+    snippet = page.locator(".snippet").first
+    expect(snippet.locator("mark", has_text="galaxy")).to_be_visible()
+    search(page, "<img src=x onerror=alert(1)> galaxy")
+    page.get_by_role("button", name="Show the least bad moments").or_(moments(page).first).first.wait_for()
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_no_confident_match_is_said_and_the_least_bad_are_shown_when_wanted(page: Page) -> None:
+    assert search(page, "tax return")["confident"] is False
+    expect(page.get_by_role("heading", name="No confident match")).to_be_visible()
+    expect(moments(page)).to_have_count(0)
+    page.get_by_role("button", name="Show the least bad moments").click()
+    expect(moments(page).first).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="least bad")).to_be_visible()
+
+
+def test_then_and_not_with_a_gap(page: Page) -> None:
+    search(page, "an astronaut")
+    page.get_by_role("button", name="then", exact=True).click()
+    page.get_by_label("Then, step 2").fill("a rocket")
+    expect(card(page).locator(".time")).to_contain_text("→")
+    with page.expect_request(lambda request: '"gap":5' in (request.post_data or "")):
+        page.get_by_label("Largest gap in seconds").fill("5")
+    page.get_by_role("button", name="not", exact=True).click()
+    with page.expect_response(lambda response: '"not":["stars"]' in (response.request.post_data or "")) as one:
+        page.get_by_label("Not, 1").fill("stars")
+    assert one.value.ok
+    expect(card(page).locator(".title")).to_have_text("launch")
+    page.get_by_role("button", name="Without this exclusion").click()
+    page.get_by_role("button", name="Without this step").click()
+    expect(card(page).locator(".time")).not_to_contain_text("→")
+
+
+def test_filters_narrow_the_answer_and_can_be_taken_away(page: Page) -> None:
+    search(page, "a cat")
+    work = page.locator(".caption .title").filter(has_text="launch")
+    expect(work.first).to_be_visible()
+    page.get_by_role("button", name="filters", exact=True).click()
+    page.get_by_label("Folder", exact=True).fill("*/home/*")
+    chip = page.locator("#status .chip", has_text="in */home/*")
+    expect(chip).to_be_visible()
+    expect(work).to_have_count(0)
+    expect(moments(page).first).to_be_visible()
+    page.get_by_label("Length of the moment, to").fill("0:06")
+    expect(page.locator("#status .chip", has_text="moment ..0:06")).to_be_visible()
+    chip.get_by_role("button").click()
+    expect(work.first).to_be_visible()
+    page.get_by_label("Length of the moment, to").fill("soon")
+    expect(page.get_by_role("alert").filter(has_text="moment length")).to_be_visible()
+
+
+def test_coarse_and_by_evidence(page: Page) -> None:
+    search(page, "galaxy")
+    page.get_by_role("button", name="filters", exact=True).click()
+    with page.expect_request(lambda request: '"refine":false' in (request.post_data or "")):
+        page.get_by_label("Refined ends").uncheck()
+    with page.expect_request(lambda request: '"by":"subtitles"' in (request.post_data or "")):
+        page.get_by_label("Found by").select_option("subtitles")
+    expect(card(page).locator(".snippet")).to_contain_text("galaxy")
+
+
+def test_more_like_this_from_a_still(page: Page) -> None:
+    search(page, "a cat")
+    card(page).hover()
+    card(page).get_by_role("button", name="More like this picture").click()
+    expect(page.locator(".chip.picture")).to_contain_text("a cat")
+    expect(card(page).locator(".title")).to_have_text("a cat")
+    expect(page).to_have_url(re.compile("like="))
+
+
+def test_a_picture_that_is_chosen_pasted_or_dropped(page: Page, tmp_path: Path) -> None:
+    expect(page.locator(".shelf .moment").first).to_be_visible()
+    photograph = page.request.get(f"{page.url.split('#')[0]}api/videos/work%2Flaunch/still?time=10&width=320").body()
+    picture = tmp_path / "rocket.jpg"
+    picture.write_bytes(photograph)
+    page.get_by_label("A picture to look for").set_input_files(picture)
+    expect(page.locator(".chip.picture")).to_contain_text("rocket.jpg")
+    expect(card(page).locator(".title")).to_have_text("launch")
+    page.get_by_label("What to look for").fill("a rocket")
+    expect(page.get_by_label("Weight of the words")).to_be_visible()
+    page.get_by_role("button", name="Clear the search").click()
+    data = page.evaluate_handle(
+        """async (bytes) => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(bytes)], "dropped.jpg", { type: "image/jpeg" }));
+          return data;
+        }""",
+        list(photograph),
+    )
+    page.dispatch_event("main", "dragover", {"dataTransfer": data})
+    expect(page.locator("#drop")).to_be_visible()
+    page.dispatch_event("main", "drop", {"dataTransfer": data})
+    expect(page.locator(".chip.picture")).to_contain_text("dropped.jpg")
+    expect(card(page).locator(".title")).to_have_text("launch")
+
+
+def test_rows_by_video_with_so_many_a_row(page: Page) -> None:
+    search(page, "a rocket")
+    page.get_by_role("button", name="As rows by video").click()
+    rows = page.locator(".rows > section")
+    expect(rows.first.get_by_role("heading")).to_contain_text("launch")
+    with page.expect_request(lambda request: '"per_video":3' in (request.post_data or "")):
+        page.get_by_label("Moments a row").select_option("3")
+    expect(rows.first.locator(".moment")).to_have_count(3)
+
+
+def test_a_link_repeats_the_search(page: Page, open_page: Callable[..., Page], served: Served) -> None:
+    search(page, "an astronaut")
+    page.get_by_role("button", name="then", exact=True).click()
+    page.get_by_label("Then, step 2").fill("a rocket")
+    page.get_by_label("Largest gap in seconds").fill("30")
+    page.get_by_role("button", name="filters", exact=True).click()
+    page.get_by_label("Where in the video, from").fill("1%")
+    expect(page.locator("#status .chip", has_text="at 1%..")).to_be_visible()
+    with page.expect_response(lambda response: '"by":"visual"' in (response.request.post_data or "")):
+        page.get_by_label("Found by").select_option("visual")
+    expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
+    times = card(page).locator(".time").text_content()
+    assert times
+    other = open_page(served, "#" + page.url.partition("#")[2])
+    expect(card(other).locator(".time")).to_have_text(times)
+    expect(other.get_by_label("What to look for")).to_have_value("an astronaut")
+    expect(other.get_by_label("Then, step 2")).to_have_value("a rocket")
+    expect(other.locator("#status .chip", has_text="at 1%..")).to_be_visible()
+    expect(other.locator("#status .chip", has_text="by what is seen")).to_be_visible()
+
+
+def test_back_goes_back_to_the_search_before(page: Page) -> None:
+    search(page, "a rocket")
+    page.keyboard.press("Enter")
+    search(page, "a cat")
+    expect(card(page).locator(".title")).to_have_text("a cat")
+    page.go_back()
+    expect(page.get_by_label("What to look for")).to_have_value("a rocket")
+    expect(card(page).locator(".title")).to_have_text("launch")
+
+
+def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
+    """A slow answer to what was asked before is thrown away."""
+    held: list[object] = []
+    page.route("**/api/search", lambda route: held.append(route) if "a cat" in (route.request.post_data or "") else route.continue_())
+    page.get_by_label("What to look for").fill("a cat")
+    expect(page.locator("#results")).to_have_attribute("aria-busy", "true")
+    search(page, "a rocket")
+    expect(card(page).locator(".title")).to_have_text("launch")
+    assert len(held) == 1

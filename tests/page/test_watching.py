@@ -1,0 +1,152 @@
+"""Stills that move, and the player."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from page_server import Served
+from page_visitor import card, opened, search, until, video_time
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_moment_opens_and_plays_inside_its_span(page: Page) -> None:
+    found = search(page, "stars and galaxies")["moments"][0]
+    opened(page)
+    until(page, "!video.paused")
+    assert found["start"] <= video_time(page) < found["end"]
+    until(page, f"video.currentTime > {found['start']} + 0.5")
+    assert found["start"] <= video_time(page) < found["end"]
+    expect(page).to_have_url(re.compile("play="))
+
+
+def test_it_stops_at_the_end_of_the_moment(page: Page) -> None:
+    found = search(page, "stars and galaxies")["moments"][0]
+    opened(page)
+    page.evaluate(f"document.querySelector('#player video').currentTime = {found['end']} - 0.4")
+    until(page, "video.paused")
+    assert found["end"] - 0.5 <= video_time(page) <= found["end"]
+
+
+def test_the_timeline_has_span_shots_cues_and_the_curve(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    expect(player.locator(".whole-video .curve")).to_have_count(1)
+    expect(player.locator(".whole-video .span")).to_have_count(1)
+    expect(player.locator(".whole-video .shot").first).to_be_attached()
+    expect(player.locator(".whole-video .cue")).to_have_count(3)
+    expect(player.locator(".cues mark", has_text="rocket")).to_have_count(1)
+    player.locator(".cues button").last.click()
+    until(page, "video.currentTime >= 15")
+    strip = player.locator(".near-stills")
+    expect(strip).to_have_attribute("src", re.compile("/strip"))
+    expect(strip).not_to_have_js_property("naturalWidth", 0)
+
+
+def test_where_else_a_click_on_the_whole_video_goes_there(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    page.keyboard.press("Space")
+    until(page, "video.paused")
+    expect(player.locator(".whole-video .curve")).to_have_count(1)
+    box = player.locator(".whole-video").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] * 0.75, box["y"] + box["height"] / 2)
+    until(page, "Math.abs(video.currentTime - 18) < 0.5")
+
+
+def test_next_and_previous_moment(page: Page) -> None:
+    found = search(page, "a rocket")["moments"]
+    player = opened(page)
+    expect(player.get_by_text(f"1 of {len(found)}")).to_be_visible()
+    page.keyboard.press("n")
+    expect(player.get_by_text(f"2 of {len(found)}")).to_be_visible()
+    until(page, f"video.currentTime >= {found[1]['start']}")
+    player.get_by_role("button", name="Moment before").click()
+    expect(player.get_by_text(f"1 of {len(found)}")).to_be_visible()
+
+
+def test_the_wheel_over_a_still_scrubs_through_its_moment(page: Page) -> None:
+    search(page, "a rocket")
+    still = card(page).locator(".still")
+    box = still.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.move(box["x"] + 60, box["y"] + 50)
+    page.mouse.wheel(0, 150)
+    strip = still.locator(".strip")
+    expect(strip).to_be_visible()
+    expect(still.locator(".position")).to_have_attribute("data-time", re.compile(r"0:0\d"))
+    first = still.locator(".position").get_attribute("data-time")
+    page.mouse.wheel(0, 100)
+    expect(still.locator(".position")).not_to_have_attribute("data-time", first or "")
+    assert page.evaluate("window.scrollY") == 0
+    page.mouse.move(5, 5)
+    expect(strip).to_be_hidden()
+
+
+def test_resting_on_a_still_plays_it_muted(page: Page) -> None:
+    found = search(page, "a rocket")["moments"][0]
+    box = card(page).locator(".still").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.move(box["x"] + 60, box["y"] + 50)
+    video = card(page).locator(".still video.moving")
+    expect(video).to_be_visible()
+    expect(video).to_have_js_property("muted", True)
+    assert found["start"] - 0.1 <= video.evaluate("video => video.currentTime") <= found["end"] + 0.3
+    page.mouse.move(5, 5)
+    expect(video).to_have_count(0)
+
+
+def test_those_who_want_stillness_get_it(open_page: Callable[..., Page], served: Served) -> None:
+    page = open_page(served, reduced_motion="reduce")
+    page.clock.install()
+    search(page, "a rocket")
+    box = card(page).locator(".still").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.move(box["x"] + 60, box["y"] + 50)
+    page.clock.run_for(3000)
+    expect(page.locator(".still video")).to_have_count(0)
+
+
+def test_what_was_opened_is_marked_as_seen(page: Page) -> None:
+    search(page, "a rocket")
+    opened(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#player")).to_be_hidden()
+    expect(card(page)).to_have_class(re.compile("seen"))
+    expect(card(page, 1)).not_to_have_class(re.compile("seen"))
+    page.reload()
+    expect(card(page)).to_have_class(re.compile("seen"))
+
+
+def test_a_link_opens_the_player_and_back_closes_it(
+    page: Page, open_page: Callable[..., Page], served: Served
+) -> None:
+    search(page, "a rocket")
+    opened(page)
+    expect(page).to_have_url(re.compile("play="))
+    other = open_page(served, "#" + page.url.partition("#")[2])
+    expect(other.locator("#player")).to_be_visible()
+    expect(other.locator("#player h2")).to_have_text("launch")
+    page.go_back()
+    expect(page.locator("#player")).to_be_hidden()
+    expect(page.get_by_label("What to look for")).to_have_value("a rocket")
+
+
+def test_more_like_the_picture_that_is_shown(page: Page) -> None:
+    search(page, "a rocket")
+    opened(page)
+    page.keyboard.press("l")
+    expect(page.locator("#player")).to_be_hidden()
+    expect(page.locator(".chip.picture")).to_contain_text("launch 0:")
+
+
+def test_a_video_that_is_gone_is_said_to_be(open_page: Callable[..., Page], served: Served) -> None:
+    page = open_page(served, "#/search?play=nothing@1-2")
+    expect(page.get_by_role("alert").filter(has_text="nothing")).to_be_visible()
