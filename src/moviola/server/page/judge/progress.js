@@ -24,7 +24,7 @@ function drawSummary(found) {
   const all = total(found, "moments");
   const judged = all - total(found, "open");
   return h("section", { "aria-label": "All" },
-    h("h2", { class: "progress-head" }, `${judged} of ${count(all, "moment")} done`),
+    h("h2", { class: "progress-head" }, `${judged.toLocaleString("en")} of ${count(all, "moment")} done`),
     bar(Object.assign({ moments: all }, ...STATES.map((state) => ({ [state]: total(found, state) })))),
     h("ul", { class: "legend" }, STATES.map((state) =>
       h("li", {}, h("span", { class: `swatch ${state}` }), h("strong", { class: "figure" }, total(found, state)), ` ${TITLES[state]}`))));
@@ -63,7 +63,7 @@ function drawAgreement(found) {
   const pairs = found.low_high.flat().reduce((sum, n) => sum + n, 0);
   const cell = (/** @type {number} */ n, /** @type {number} */ low, /** @type {number} */ high) => {
     const box = h("td", { class: high < low ? "no" : high - low > 1 ? "apart" : "" }, high < low ? "" : n);
-    box.style.setProperty("--share", String(n / most));
+    box.style.setProperty("--share", String(Math.sqrt(n / most)));
     return box;
   };
   return h("section", { "aria-labelledby": "agreement-title" }, h("h2", { id: "agreement-title" }, "Agreement"),
