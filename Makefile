@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test quick kernels fuzz check format docs bench clean
+.PHONY: demo test quick kernels fuzz check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -28,7 +28,7 @@ demo: $(READY)
 
 # ---- for whoever changes the code ---------------------------------------------------------------------
 # Everything that CI checks: format, lint, types, architecture, all tests, and what computes on other kernels.
-test: check
+test: check browser
 	$(BIN)/pytest -n 2 -m "slow or not slow"
 	@$(MAKE) --no-print-directory kernels
 
@@ -48,11 +48,19 @@ FUZZ := 300
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ)
 
-check: $(READY)
+check: $(READY) page-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_architecture.py
+
+# The types of the page's scripts; fetches TypeScript once.
+page-check: $(READY)
+	$(BIN)/python scripts/check_page.py
+
+# A Chromium for the tests of the page: found, or installed.
+browser: $(READY)
+	@$(BIN)/python scripts/browser.py
 
 format: $(READY)
 	$(BIN)/ruff format .
@@ -62,6 +70,10 @@ format: $(READY)
 # variable the theme announces its successor.)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Pictures of the page for the documentation.
+screenshots: $(READY) browser
+	$(BIN)/python scripts/screenshots.py docs/images
 
 # Timings and figures, each beside a named baseline. Takes long.
 bench: $(READY)

@@ -2,7 +2,7 @@
 
     python examples/photo_library.py FOLDER
 
-``FOLDER/films`` and ``FOLDER/library``. The films are made as in ``photo_film.py``; nothing is fetched.
+``FOLDER/films`` and ``FOLDER/photographs``. The films are made as in ``photo_film.py``; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def make_library(folder: Path, *, size: tuple[int, int] = SIZE, rate: float = RA
     """Make the films and index them with the best encoder that needs no download; text is not read in them.
 
     Args:
-        folder: where ``films`` and ``library`` go.
+        folder: where ``films`` and the library, ``photographs``, go.
         size, rate: of the films, as of :func:`photo_film.make_film`.
 
     Returns:
@@ -76,9 +76,9 @@ def make_library(folder: Path, *, size: tuple[int, int] = SIZE, rate: float = RA
         (path.parent / f"{NAME}.json").unlink()
     for name, text in SUBTITLES.items():
         (films / name).write_text(text, encoding="utf-8")
-    with Library(folder / "library", encoder=best_encoder().name) as library:
+    with Library(folder / "photographs", encoder=best_encoder().name) as library:
         library.index(films, ocr=False)
-    return folder / "library"
+    return library.folder
 
 
 def main() -> None:

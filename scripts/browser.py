@@ -1,7 +1,7 @@
 """A Chromium for the tests of the page and for its screenshots: found, or made to be there.
 
-    python scripts/browser.py            # says which one it is; installs one where there is none
-    python scripts/browser.py --find     # only says
+python scripts/browser.py            # says which one it is; installs one where there is none
+python scripts/browser.py --find     # only says
 """
 
 from __future__ import annotations

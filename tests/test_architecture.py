@@ -79,6 +79,7 @@ HOME: dict[str, set[str]] = {
     "sqlite3": {"library", "judging"},
     "filelock": {"files"},
     "tomli_w": {"files"},
+    "snowballstemmer": {"library"},
     "typer": {"cli"},
     "rich": {"cli"},
     "fastapi": {"server"},

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from moviola.errors import InvalidValue
-from moviola.export import clips, export_clips, export_sheet
+from moviola.export import Selection, clips, export_clips, export_sheet, write_moments
 from moviola.media import write_video
 from moviola.types import Moment
 
@@ -84,3 +85,12 @@ def test_films_at_impossible_places(tmp_path: Path, sources: dict[str, str]) -> 
     for out in impossible(tmp_path)[1:]:
         with pytest.raises(InvalidValue, match=f"{out}: cannot be written"):
             write_video(out, [np.zeros((32, 32, 3), np.uint8)], rate=10)
+
+
+def test_sheets_show_titles(tmp_path: Path, sources: dict[str, str]) -> None:
+    plain, titled = tmp_path / "plain.png", tmp_path / "titled.png"
+    write_moments(moments((0, 1), (2, 3)), sources, plain, title="a", columns=1)
+    chosen = [Selection(moment, "A door") for moment in moments((0, 1), (2, 3))]
+    assert write_moments(chosen, sources, titled, title="a", columns=1).files == (titled,)
+    with Image.open(plain) as without, Image.open(titled) as image:
+        assert image.width == without.width and image.height > without.height

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from browser import REMEDY, find_browser
 from page_server import Served
 from photo_library import make_library
 
 SIZE, RATE = (320, 180), 8
+# Milliseconds: a busy machine encodes a first picture slowly.
+PATIENCE = 30_000
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +36,7 @@ def served(made: Path) -> Iterator[Served]:
 @pytest.fixture
 def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
     """A server of the test's own, on a copy of the library (its films stay where they are)."""
-    shutil.copytree(made / "library", tmp_path / "library")
+    shutil.copytree(made / "photographs", tmp_path / "photographs")
     with Served(tmp_path) as server:
         yield server
 
@@ -45,6 +47,7 @@ def browser() -> Iterator[Browser]:
     path = find_browser()
     if path is None:
         pytest.fail(REMEDY, pytrace=False)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
@@ -70,7 +73,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
 
         def note(request: Request) -> None:
             if not request.url.startswith((f"{server.url}/", "blob:", "data:")):

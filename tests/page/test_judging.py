@@ -28,7 +28,7 @@ LENGTH = 1.5
 @pytest.fixture
 def task(made: Path, tmp_path: Path) -> Path:
     """Two queries; of the first, four moments of the library's videos."""
-    with Library(made / "library", read_only=True) as library:
+    with Library(made / "photographs", read_only=True) as library:
         videos = library.videos()
     pairs = [
         Pair(f"{query}:{rank}", query, text, videos[rank % len(videos)].video_id, float(rank), rank + LENGTH,

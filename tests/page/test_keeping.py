@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from page_visitor import card, opened, search, until
 from playwright.sync_api import Page, expect
+
+from page_visitor import card, opened, search, until
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +110,9 @@ def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2
     assert "the best one, <b>really</b>" in rows[0].values()
-    names = [option.text_content() or "" for option in collected.get_by_label("Format").locator("option").all()]
+    names = [
+        option.text_content() or "" for option in collected.get_by_label("Format").locator("option").all()
+    ]
     edl = next(name for name in names if "CMX" in name)
     collected.get_by_label("Format").select_option(label=edl)
     with collected.expect_download() as download:
@@ -126,7 +129,7 @@ def test_all_play_one_after_another(collected: Page) -> None:
     expect(player.get_by_text("1 of 2")).to_be_visible()
     until(collected, "!video.paused")
     collected.evaluate("document.querySelector('#player video').currentTime += 4.5")
-    expect(player.get_by_text("2 of 2")).to_be_visible(timeout=15_000)
+    expect(player.get_by_text("2 of 2")).to_be_visible()
 
 
 def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
@@ -136,7 +139,9 @@ def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
     page.evaluate("document.querySelector('#player video').currentTime = 9")
     until(page, "!video.seeking")
     page.keyboard.press("i")
-    expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute("aria-valuetext", "0:09.0")
+    expect(player.get_by_role("slider", name="Start of the moment")).to_have_attribute(
+        "aria-valuetext", "0:09.0"
+    )
     page.keyboard.press("c")
     page.keyboard.press("Escape")
     page.keyboard.press("2")

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, expect
+
 from page_server import Served
 from page_visitor import moments, search
-from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 
@@ -65,5 +66,5 @@ def test_a_server_that_is_restarted_under_an_open_page(
     expect(page.locator("#offline")).to_contain_text("does not answer")
     expect(moments(page)).to_have_count(shown)
     own_server.start()
-    expect(page.locator("#offline")).to_be_empty(timeout=30_000)
+    expect(page.locator("#offline")).to_be_empty()
     expect(page.locator(".caption .title").first).to_have_text("a cat")

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from page_visitor import card, moments, search
-from page_server import Served
 from playwright.sync_api import Page, expect
+
+from page_server import Served
+from page_visitor import card, moments, search
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,9 @@ def test_then_and_not_with_a_gap(page: Page) -> None:
     with page.expect_request(lambda request: '"gap":5' in (request.post_data or "")):
         page.get_by_label("Largest gap in seconds").fill("5")
     page.get_by_role("button", name="not", exact=True).click()
-    with page.expect_response(lambda response: '"not":["stars"]' in (response.request.post_data or "")) as one:
+    with page.expect_response(
+        lambda response: '"not":["stars"]' in (response.request.post_data or "")
+    ) as one:
         page.get_by_label("Not, 1").fill("stars")
     assert one.value.ok
     expect(card(page).locator(".title")).to_have_text("launch")
@@ -98,7 +101,9 @@ def test_more_like_this_from_a_still(page: Page) -> None:
 
 def test_a_picture_that_is_chosen_pasted_or_dropped(page: Page, tmp_path: Path) -> None:
     expect(page.locator(".shelf .moment").first).to_be_visible()
-    photograph = page.request.get(f"{page.url.split('#')[0]}api/videos/work%2Flaunch/still?time=10&width=320").body()
+    photograph = page.request.get(
+        f"{page.url.split('#')[0]}api/videos/work%2Flaunch/still?time=10&width=320"
+    ).body()
     picture = tmp_path / "rocket.jpg"
     picture.write_bytes(photograph)
     page.get_by_label("A picture to look for").set_input_files(picture)
@@ -166,7 +171,10 @@ def test_back_goes_back_to_the_search_before(page: Page) -> None:
 def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
     """A slow answer to what was asked before is thrown away."""
     held: list[object] = []
-    page.route("**/api/search", lambda route: held.append(route) if "a cat" in (route.request.post_data or "") else route.continue_())
+    page.route(
+        "**/api/search",
+        lambda route: held.append(route) if "a cat" in (route.request.post_data or "") else route.continue_(),
+    )
     page.get_by_label("What to look for").fill("a cat")
     expect(page.locator("#results")).to_have_attribute("aria-busy", "true")
     search(page, "a rocket")

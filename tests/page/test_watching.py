@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page, expect
+
 from page_server import Served
 from page_visitor import card, opened, search, until, video_time
-from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 

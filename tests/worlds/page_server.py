@@ -18,7 +18,7 @@ class Served:
     """A library and the server on it.
 
     Attributes:
-        folder: holds ``films`` and ``library``.
+        folder: holds the library, ``photographs``.
         port: 0 takes a free one; the one it got, once it runs.
         options: more of ``moviola serve``.
     """
@@ -42,7 +42,7 @@ class Served:
         """Begin, and wait until requests are taken."""
         self.incoming.mkdir(exist_ok=True)
         command = [
-            sys.executable, "-m", "moviola", "serve", self.folder / "library", "--port", str(self.port),
+            sys.executable, "-m", "moviola", "serve", self.folder / "photographs", "--port", str(self.port),
             "--allow-ingest", self.incoming, "--json", *self.options,
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

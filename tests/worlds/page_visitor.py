@@ -22,9 +22,7 @@ def card(page: Page, place: int = 0) -> Locator:
 def search(page: Page, text: str) -> dict[str, Any]:
     """Ask for something in words; gives the answer of the server when it is shown."""
     with page.expect_response(
-        lambda response: (
-            response.url.endswith("/api/search") and text in (response.request.post_data or "")
-        )
+        lambda response: response.url.endswith("/api/search") and text in (response.request.post_data or "")
     ) as answered:
         page.get_by_label("What to look for").fill(text)
     answer: dict[str, Any] = answered.value.json()
@@ -46,7 +44,7 @@ def video_time(page: Page) -> float:
     return float(page.evaluate("document.querySelector('#player video').currentTime"))
 
 
-PATIENCE = 20_000
+PATIENCE = 30_000  # ms
 
 
 def until(page: Page, condition: str) -> None:

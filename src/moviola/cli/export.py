@@ -1,7 +1,8 @@
-"""``moviola export``: moments of the last answer, or of a file, in any of the formats that moments go out in."""
+"""``moviola export``: moments of the last answer, or of a file, in any of the formats."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -148,19 +149,16 @@ def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]
 
 
 def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
-    """Those with the ranks that ``1,3-5`` names."""
+    """Those with the ranks that ``1,3-5`` names, in that order."""
     known = {selection.moment.rank: selection for selection in chosen}
     picked = []
     for part in ranks.split(","):
-        first, dash, last = (word.strip() for word in part.partition("-"))
-        if not first.isdecimal() or not (last or first).isdecimal() or (dash and not last):
-            raise InvalidValue(f"ranks {ranks!r}: write 1,3-5")
-        for rank in range(int(first), min(int(last or first), max(known, default=0)) + 1):
+        found = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if last < first:
+            raise InvalidValue(f"ranks {ranks!r}: write single ranks and ranges, such as 1,3-5")
+        for rank in range(first, last + 1):
             if rank not in known:
-                raise InvalidValue(
-                    f"ranks {ranks!r}: there is no rank {rank}; there are {len(known)} moments"
-                )
+                raise InvalidValue(f"ranks {ranks!r}: there is no rank {rank} among {len(known)} moments")
             picked.append(known[rank])
-        if int(first) > max(known, default=0):
-            raise InvalidValue(f"ranks {ranks!r}: there is no rank {first}; there are {len(known)} moments")
     return picked

@@ -1,4 +1,4 @@
-"""Chapters for players in a browser: WebVTT (W3C), to be used as ``<track kind="chapters">``."""
+"""Chapters for players in a browser: WebVTT (W3C), for ``<track kind="chapters">``; titles, no notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
-from moviola.export.selection import Selection, one_line
+from moviola.export.selection import Selection
 from moviola.export.timeline import Timeline
 from moviola.files.writing import write_text
 
@@ -42,9 +42,6 @@ def _write(cues: Iterable[tuple[Fraction, Fraction, Selection]], out: Path) -> N
     for number, (start, end, selection) in enumerate(cues, start=1):
         first = round(start * 1000)
         times = f"{_time(first)} --> {_time(max(first + 1, round(end * 1000)))}"
-        if note := one_line(selection.note):
-            # A comment must not hold an arrow either.
-            blocks.append(f"NOTE {note.translate(_ESCAPED)}")
         blocks.append(f"{number}\n{times}\n{selection.name.translate(_ESCAPED)}")
     write_text(out, "\n\n".join(blocks) + "\n")
 

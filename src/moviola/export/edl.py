@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from moviola.errors import InvalidValue
 from moviola.export.selection import one_line
 from moviola.export.timeline import Event, SourceVideo, Timeline
 from moviola.files.writing import write_text
@@ -21,13 +22,14 @@ __all__ = ["reel_names", "source_timecodes", "write_cuts", "write_markers"]
 _REEL = 8
 # Beside titles and markers, lines of other programs may hold so much; programs cut what is longer, or fail.
 _LINE = 120
+_MOST_EVENTS = 999
 
 
 def write_cuts(timeline: Timeline, out: Path) -> None:
     """Write the events as cuts of picture and sound.
 
     Raises:
-        InvalidValue: the file cannot be written.
+        InvalidValue: more than 999 events, or a file that cannot be written.
     """
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
@@ -56,7 +58,7 @@ def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> N
         of_video: the markers stand where the moments are in their video, not where the events are.
 
     Raises:
-        InvalidValue: the file cannot be written.
+        InvalidValue: more than 999 events, or a file that cannot be written.
     """
     lines = _head(timeline)
     for event in timeline.events:
@@ -89,16 +91,11 @@ def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
 def source_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
     """Where an event begins and ends in its video, as the video counts where it has the timeline's rate."""
     video = event.video
-    timebase = video.timebase if _same_rate(event, timeline) else timeline.timebase
+    # Without a start timecode it has no way of counting of its own.
+    own = video.info.start_timecode is not None and video.timebase.rate == timeline.timebase.rate
+    timebase = video.timebase if own else timeline.timebase
     first, end = _source_frames(event, timeline)
     return timebase.timecode(first), timebase.timecode(end)
-
-
-def _same_rate(event: Event, timeline: Timeline) -> bool:
-    return event.video.timebase.rate == timeline.timebase.rate and (
-        event.video.info.start_timecode is not None
-        or event.video.timebase.drop_frame == timeline.timebase.drop_frame
-    )
 
 
 def _source_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
@@ -122,6 +119,10 @@ def _record_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
 
 
 def _head(timeline: Timeline) -> list[str]:
+    if len(timeline.events) > _MOST_EVENTS:
+        raise InvalidValue(
+            f"{len(timeline.events)} moments: an EDL numbers at most {_MOST_EVENTS}; choose fewer, or OTIO"
+        )
     counting = "DROP FRAME" if timeline.timebase.drop_frame else "NON-DROP FRAME"
     return [f"TITLE: {_text(timeline.title)}", f"FCM: {counting}", ""]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -83,8 +83,8 @@ class _Export:
     out: Path
     options: ExportOptions
 
-    def timeline(self) -> Timeline:
-        """The moments one after the other."""
+    def timeline(self, *, counted: bool = True) -> Timeline:
+        """The moments one after the other; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
             self.chosen,
@@ -92,7 +92,7 @@ class _Export:
             title=one_line(options.title) or "Moments",
             rate=None if options.rate is None else parse_rate(str(options.rate)),
             drop_frame=options.drop_frame,
-            start=options.start_timecode,
+            start=options.start_timecode if counted else None,
             lead=CARD_SECONDS if options.titles else 0.0,
         )
 
@@ -147,12 +147,14 @@ def write_moments(
 
     Raises:
         InvalidValue: no moments, an unknown format, an option that it does not heed or a value out of range,
-            a moment after the end of its video, or a place that cannot be written.
+            a moment that is no span or after the end of its video, or a place that cannot be written.
         NotFound: a video without a path.
         MediaError: a video's file is gone or cannot be read; it is named, and nothing is written.
         MissingDependency: the format needs ``moviola[editors]``.
     """
     chosen, out = selections(moments), Path(out)
+    for selection in chosen:
+        _ = selection.moment.span  # refused when it is none
     chosen_format = format_of(out) if format is None else FORMATS.get(format)
     if chosen_format is None:
         raise InvalidValue(f"format {format!r}: give one of {', '.join(FORMATS)}")
@@ -210,7 +212,7 @@ def _chapters_by_video(export: _Export) -> Written:
 
 
 def _film_chapters(export: _Export) -> Written:
-    write_film_chapters(export.timeline(), export.out)
+    write_film_chapters(export.timeline(counted=False), export.out)
     return Written((export.out,))
 
 
@@ -242,12 +244,13 @@ def _fcpxml(export: _Export) -> Written:
 
 def _film(export: _Export) -> Written:
     size = export.options.size
-    write_film(export.timeline(), export.out, size=parse_size(size) if size else None)
+    write_film(export.timeline(counted=False), export.out, size=parse_size(size) if size else None)
     return Written((export.out,))
 
 
 def _clips(export: _Export) -> Written:
-    moments = [selection.moment for selection in export.chosen]
+    # Numbered as they stand: ranks may come from several searches.
+    moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
     files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
     return Written(tuple(files), refused)
 

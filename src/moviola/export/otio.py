@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviola.errors import MissingDependency
-from moviola.export.selection import clean_lines
+from moviola.export.selection import clean_lines, one_line
 from moviola.export.timebase import Timebase
 from moviola.export.timeline import Event, Timeline
 from moviola.files.writing import write_text
@@ -62,14 +62,14 @@ def _clip(event: Event, *, marked: bool) -> Clip:
     count = video.frame_count
     available = None if count is None else _range(timebase, video.first_frame, count)
     media = schema.ExternalReference(target_url=video.path.as_uri(), available_range=available)
-    media.name = video.path.name
+    media.name = one_line(video.path.name)
     clip = schema.Clip(
         selection.name, media, _range(timebase, video.first_frame + event.source[0], _length(event))
     )
     moment = selection.moment
     clip.metadata["moviola"] = {
-        "video_id": moment.video_id, "start": moment.start, "end": moment.end, "score": moment.score,
-        "title": selection.title, "note": clean_lines(selection.note),
+        "video_id": one_line(moment.video_id), "start": moment.start, "end": moment.end,
+        "score": moment.score, "title": one_line(selection.title), "note": clean_lines(selection.note),
     }  # fmt: skip
     if marked:
         marker = schema.Marker(selection.name, clip.source_range, schema.MarkerColor.GREEN)

@@ -15,6 +15,9 @@ __all__ = ["Selection", "clean_lines", "one_line", "selections"]
 # holds them, some would break a line.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 
+# Of what is said, as much as names a moment.
+_LONGEST_SNIPPET = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -34,7 +37,8 @@ class Selection:
     def name(self) -> str:
         """The title, else what is said or written there, else the video's name; one line, not empty."""
         video = PurePath(self.moment.video_id).name
-        names = map(one_line, (self.title, self.moment.snippet, video, self.moment.video_id))
+        said = one_line(self.moment.snippet)[:_LONGEST_SNIPPET].rstrip()
+        names = (one_line(self.title), said, one_line(video), one_line(self.moment.video_id))
         return next(filter(None, names), "moment")
 
 

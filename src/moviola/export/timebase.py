@@ -36,8 +36,10 @@ STANDARD_RATES = tuple(
 """Rates that all editing programs have for a timeline, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)
-# How far the average of a varying rate may be from the rate that the camera aimed at.
+# How far the average of a varying rate may be from the rate that the camera aimed at, and how far a constant
+# one that was rounded: 29.97 for 30000/1001.
 _VARIATION = Fraction(2, 100)
+_ROUNDING = Fraction(5, 10_000)
 _TIMECODE = re.compile(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)([:;])(\d\d)")
 
 
@@ -159,15 +161,16 @@ def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
 
     Returns:
         the base rate where it is a standard one near the average; else the standard rate nearest to the
-        average, where that varies by less than two in a hundred; else the average: an odd rate. 25 where the
-        file says nothing.
+        average, where that is less than two in a hundred away, of a constant rate one in two thousand; else
+        the average: an odd rate. 25 where the file says nothing.
     """
     if average is None:
         return Fraction(25)
     if base in STANDARD_RATES and abs(base - average) <= _VARIATION * average:
         return base
     near = min(STANDARD_RATES, key=lambda standard: abs(standard - average))
-    return near if abs(near - average) <= _VARIATION * average else average.limit_denominator(1001)
+    allowed = _ROUNDING if base == average else _VARIATION
+    return near if abs(near - average) <= allowed * average else average.limit_denominator(1001)
 
 
 def sequence_rate(rates: Iterable[Fraction]) -> Fraction:

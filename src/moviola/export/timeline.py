@@ -28,13 +28,32 @@ class SourceVideo:
         video_id: its id.
         info: what its file says.
         timebase: its nominal rate, and how its timecode counts.
-        first_frame: number of its first picture by its start timecode; 0 without one.
     """
 
     video_id: str
     info: MediaInfo
     timebase: Timebase
-    first_frame: int
+
+    @property
+    def first_frame(self) -> int:
+        """Number of its first picture by its start timecode; 0 without one.
+
+        A drop-frame sign at a rate that has no such counting is no sign.
+
+        Raises:
+            MediaError: there is no such timecode at its rate.
+        """
+        start = self.info.start_timecode
+        if start is None:
+            return 0
+        try:
+            return self.timebase.frame_of(start.replace(";", ":"))
+        except InvalidValue as error:
+            reason = (
+                f"its start timecode cannot be at {float(self.timebase.rate):g} frames a second ({error})"
+            )
+            remedy = "correct the tag 'timecode', or leave its moments out"
+            raise MediaError(self.path, f"{reason}; {remedy}") from error
 
     @property
     def path(self) -> Path:
@@ -118,7 +137,7 @@ def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceV
         rate = nominal_rate(info.average_rate, info.base_rate)
         start = info.start_timecode
         timebase = Timebase(rate, bool(start and ";" in start and can_drop(rate)))
-        found[video_id] = SourceVideo(video_id, info, timebase, _first_frame(info, timebase))
+        found[video_id] = SourceVideo(video_id, info, timebase)
     return found
 
 
@@ -129,7 +148,7 @@ def lay_out(
     title: str,
     rate: Fraction | None = None,
     drop_frame: bool | None = None,
-    start: str = "01:00:00:00",
+    start: str | None = "01:00:00:00",
     lead: float = 0.0,
 ) -> Timeline:
     """Put moments one after the other.
@@ -141,7 +160,7 @@ def lay_out(
         rate: frames a second; None takes that of most moments (:func:`sequence_rate`).
         drop_frame: how timecode counts at 29.97 and 59.94; None counts as the first of the videos of that
             rate that has a start timecode, without one non-drop.
-        start: timecode of the first frame.
+        start: timecode of the first frame; None where nobody asks for it.
         lead: seconds left free before each moment, rounded to frames.
 
     Raises:
@@ -163,7 +182,7 @@ def lay_out(
         after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))
         events.append(Event(number, selection, video, (first, end), (at, after)))
         at = after
-    first_frame = timebase.frame_of(start.replace(";", ":"))
+    first_frame = timebase.frame_of(start.replace(";", ":")) if start else 0
     return Timeline(title, timebase, first_frame, tuple(events))
 
 
@@ -177,16 +196,3 @@ def _source_frames(selection: Selection, video: SourceVideo) -> tuple[int, int]:
             f"{video.info.duration:g} s; correct the moment or leave it out"
         )
     return first, end if count is None else min(end, count)
-
-
-def _first_frame(info: MediaInfo, timebase: Timebase) -> int:
-    """Of a file's start timecode; a drop-frame sign at a rate that has no such counting is no sign."""
-    if info.start_timecode is None:
-        return 0
-    try:
-        return timebase.frame_of(info.start_timecode.replace(";", ":"))
-    except InvalidValue as error:
-        reason = f"its start timecode cannot be at {float(timebase.rate):g} frames a second ({error})"
-        raise MediaError(
-            info.path, f"{reason}; correct the tag 'timecode', or leave its moments out"
-        ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
 from moviola.library.indexer import Indexer
+from moviola.library.names import VideoNames, read_name_vectors, stems_of
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.source import LibrarySource, export_features, open_features
@@ -30,13 +31,16 @@ __all__ = [
     "Reading",
     "Settings",
     "ShotRow",
+    "VideoNames",
     "VideoRow",
     "View",
     "Viewer",
     "compact",
     "export_features",
     "open_features",
+    "read_name_vectors",
     "read_unrelated",
     "repair",
+    "stems_of",
     "verify",
 ]  # fmt: skip

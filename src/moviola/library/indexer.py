@@ -13,6 +13,7 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, printable
 from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
+from moviola.library.names import publish_names
 from moviola.library.reading import Readers, ReadingRun, append_cues, replace_subtitles
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
@@ -294,6 +295,7 @@ class Indexer:
         store = self._store
         publish_indexes(store)
         publish_unrelated(store)
+        publish_names(store)
         videos = store.searchable()
         features = store.features_of([videos[row] for row in sorted(videos)])
         store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))

@@ -84,6 +84,7 @@ class LibraryStore:
                     str(encoder), sentence_encoder, chosen, device=device, precision=precision
                 ),
             )
+        self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         self.settings = Settings.read(self.folder)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision)
         if exists:
@@ -136,6 +137,13 @@ class LibraryStore:
             if settings != self.settings:
                 self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders)
+
+    def refresh(self) -> None:
+        """Go on with the models that another process has put in use since; videos need no such call."""
+        changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
+        if changed != self._settings_changed:
+            self.adopt(Settings.read(self.folder))
+            self._settings_changed = changed
 
     # -- reading ---------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from av.audio.stream import AudioStream
 from av.packet import Packet
 from av.stream import Stream
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import ColorRange, VideoReformatter
 from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
@@ -28,7 +28,7 @@ from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.editlist import set_shown_duration
 from moviola.media.frame_selection import CannotPrune, from_key_frame, in_order
-from moviola.media.picture import DisplayScaler, pixel_aspect
+from moviola.media.picture import UNSPECIFIED_COLOURS, DisplayScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import Span
 
@@ -276,6 +276,7 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
         track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
         track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"
         track.codec_context.time_base = _TICK
+        _keep_colours(excerpt.video, track)
         track.codec_context.options = {"crf": "20", "preset": "veryfast"}
         streams: list[Iterator[Packet[Any]]] = [
             _encoded_pictures(excerpt, track, scale, chain([(first, frame)], pictures), first)
@@ -288,6 +289,13 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
             target.mux(packet)
     assert excerpt.source.end is not None
     set_shown_duration(draft, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))
+
+
+def _keep_colours(video: VideoStream, track: VideoStream) -> None:
+    """Say of a clip how its colours are coded, as its video does; else players guess."""
+    given, made = video.codec_context, track.codec_context
+    made.colorspace, made.color_primaries = given.colorspace, given.color_primaries
+    made.color_trc, made.color_range = given.color_trc, ColorRange.MPEG
 
 
 def _pictures_of(excerpt: _Excerpt) -> Iterator[tuple[int, VideoFrame]]:
@@ -331,6 +339,9 @@ def _encoded_pictures(
     first: int,
 ) -> Iterator[Packet[VideoStream]]:
     to_yuv = VideoReformatter()
+    # As they were read, so that their numbers are the same again.
+    coded = excerpt.video.codec_context.colorspace
+    matrix = None if coded == UNSPECIFIED_COLOURS else coded
     durations: dict[int | None, int] = {}
     tick = excerpt.source.tick / _TICK
     current = next(pictures, None)
@@ -338,7 +349,8 @@ def _encoded_pictures(
         since, frame = current
         current = next(pictures, None)
         until = current[0] if current else excerpt.source.end or since
-        picture = to_yuv.reformat(VideoFrame.from_ndarray(scale(frame)), format="yuv420p", threads=1)
+        image = VideoFrame.from_ndarray(scale(frame))
+        picture = to_yuv.reformat(image, format="yuv420p", dst_colorspace=matrix, threads=1)
         picture.pts, picture.time_base = round((since - first) * tick), _TICK
         durations[picture.pts] = max(1, round((until - since) * tick))
         for packet in track.encode(picture):

@@ -16,7 +16,7 @@ from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -82,6 +82,9 @@ def join(
         track = target.add_stream("libx264", rate=rate)
         track.width, track.height, track.pix_fmt = *size, "yuv420p"
         track.codec_context.options = {"crf": "20", "preset": "veryfast"}
+        context = track.codec_context
+        context.colorspace = context.color_primaries = context.color_trc = _BT709
+        context.color_range = ColorRange.MPEG
         streams: list[Iterator[Packet[Any]]] = [_encoded_pictures(parts, track, rate, size)]
         if sound:
             audio = target.add_stream("aac", rate=_SOUND_RATE, layout="stereo")
@@ -90,20 +93,22 @@ def join(
             target.mux(packet)
 
 
+_BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
 _OPTIONS = {"movflags": "+faststart"}
 
 
 def _chapters(parts: Sequence[Piece | Card], rate: Fraction) -> list[Any]:
-    """A chapter for each titled piece, in milliseconds."""
+    """A chapter for each titled piece and the cards before it, in milliseconds; MP4 has none with gaps."""
     made: list[Any] = []
-    at = 0
+    begun = at = 0
     for part in parts:
-        after = at + part.frames
-        if isinstance(part, Piece) and part.title:
-            start, end = (round(frame / rate * 1000) for frame in (at, after))
+        at += part.frames
+        if isinstance(part, Piece):
+            start, end = (round(frame / rate * 1000) for frame in (begun, at))
             about = {"start": start, "end": end, "time_base": Fraction(1, 1000)}
-            made.append({"id": len(made) + 1, **about, "metadata": {"title": part.title}})
-        at = after
+            if part.title:
+                made.append({"id": len(made) + 1, **about, "metadata": {"title": part.title}})
+            begun = at
     return made
 
 
@@ -116,7 +121,10 @@ def _encoded_pictures(
         images = _still(part) if isinstance(part, Card) else _pictures(part, rate, size)
         for image in images:
             picture = to_yuv.reformat(
-                VideoFrame.from_ndarray(image, format="rgb24"), format="yuv420p", threads=1
+                VideoFrame.from_ndarray(image, format="rgb24"),
+                format="yuv420p",
+                dst_colorspace=Colorspace.ITU709,
+                threads=1,
             )
             picture.pts, picture.time_base = number, 1 / rate
             number += 1

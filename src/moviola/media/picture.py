@@ -13,7 +13,7 @@ from typing import Self, cast
 import numpy as np
 from av.sidedata.sidedata import SideDataContainer
 from av.video.frame import VideoFrame
-from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from moviola.media.container import MAX_ASPECT_RATIO
 from moviola.types import FrameSize
 
 __all__ = [
+    "UNSPECIFIED_COLOURS",
     "DisplayScaler",
     "InputScaler",
     "LetterboxScaler",
@@ -31,6 +32,10 @@ __all__ = [
     "pixel_aspect",
 ]
 
+UNSPECIFIED_COLOURS = 2
+"""What ITU-T H.273 (8.1 to 8.3) writes where nobody says how colours are coded."""
+
+_HIGH_DEFINITION = 720
 _INTERPOLATION = {
     "bilinear": Interpolation.BILINEAR,
     "bicubic": Interpolation.BICUBIC,
@@ -122,13 +127,27 @@ class _Scaler:
         self._interpolation = interpolation
 
     def scale(
-        self, frame: VideoFrame, orientation: Orientation, width: int, height: int
+        self,
+        frame: VideoFrame,
+        orientation: Orientation,
+        width: int,
+        height: int,
+        colours: Colorspace | None = None,
     ) -> NDArray[np.uint8]:
-        """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view."""
+        """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view.
+
+        ``colours`` says how to read its colours; None goes by the picture, BT.601 where that is silent.
+        """
         if orientation.transpose:
             width, height = height, width
         scaled = self._reformatter.reformat(
-            frame, width, height, "rgb24", interpolation=self._interpolation, threads=1
+            frame,
+            width,
+            height,
+            "rgb24",
+            src_colorspace=colours,
+            interpolation=self._interpolation,
+            threads=1,
         )
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
 
@@ -226,7 +245,9 @@ class LetterboxScaler:
         height = min(self._height, max(1, round(shown_height * scale)))
         canvas = np.zeros((self._height, self._width, 3), np.uint8)
         top, left = (self._height - height) // 2, (self._width - width) // 2
-        canvas[top : top + height, left : left + width] = self._scaler.scale(
-            frame, orientation, width, height
-        )
+        # As players do: BT.709 where a picture of high definition does not say otherwise.
+        silent = frame.colorspace == UNSPECIFIED_COLOURS and frame.height >= _HIGH_DEFINITION
+        colours = Colorspace.ITU709 if silent else None
+        scaled = self._scaler.scale(frame, orientation, width, height, colours)
+        canvas[top : top + height, left : left + width] = scaled
         return canvas

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
@@ -181,14 +181,16 @@ def _require_order(name: str, low: float | datetime | None, high: float | dateti
 def _dates(text: str) -> tuple[datetime | None, datetime | None]:
     since, until = parse_range(text, "date", _date)
     if until is not None and "T" not in text.partition("..")[2]:
-        until = datetime.combine(until.date() + timedelta(days=1), time()) - timedelta(microseconds=1)
+        until = datetime.combine(until.date(), time.max)
     return since, until
 
 
 def _date(text: str, what: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError as error:
+        found = datetime.fromisoformat(text.strip())
+        found.astimezone().timestamp()  # years at both ends of the calendar have no time in every zone
+        return found
+    except (ValueError, OverflowError, OSError) as error:
         raise InvalidValue(
             f"{what} {text!r}: write it as 2024-05-31, or with a time as 2024-05-31T18:30"
         ) from error

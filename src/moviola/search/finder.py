@@ -1,6 +1,7 @@
 """From queries to candidates: every kind of query is answered with moments that have scores in [0, 1].
 
-- A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said.
+- A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said
+  and in what the videos are called (:mod:`moviola.search.names`).
 - A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
   that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
   takes its place, and scores are set against chance.
@@ -19,6 +20,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -30,12 +32,13 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, LibraryError, MoviolaError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View
-from moviola.retrieval import Moments, Retrieval, Scope
+from moviola.retrieval import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.segments import normalised
 from moviola.search.cues import CueSearch
 from moviola.search.filters import Filter
 from moviola.search.found import Found
 from moviola.search.fusion import fused
+from moviola.search.names import KNOWN_BY_NAME, NameSearch, with_names
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
@@ -67,6 +70,7 @@ class Finder:
         vectors: the stages for what has no tokens; None likewise.
         cues: what is said and written.
         kinds: which cues to look at; none of them where only pictures count.
+        names: what videos are called; None: that does not count.
         filter: where to look.
     """
 
@@ -76,6 +80,7 @@ class Finder:
     vectors: Retrieval | None
     cues: CueSearch
     kinds: Collection[CueKind]
+    names: NameSearch | None
     filter: Filter
 
     # -- where ---------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ class Finder:
         if (retrieval := self._stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
-        return self.there(fused(seen, self.said(query, rows)))
+        return self.there(self.named(fused(seen, self.said(query, rows)), query, rows))
 
     def _by_pictures(
         self, retrieval: Retrieval, features: QueryFeatures, rows: set[int] | None, segments: int
@@ -152,6 +157,27 @@ class Finder:
             if isinstance(term, Text)
             for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds))
         ]
+
+    def named(self, found: list[Found], query: Simple, rows: set[int] | None) -> list[Found]:
+        """Candidates with what names add, and moments of the videos that are known by their names."""
+        shares = self.name_shares(query)
+        known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME and row in self.view.videos}
+        missing = (known if rows is None else known & rows) - {one.row for one in found}
+        if missing and (retrieval := self._stages(query)) is not None and len(retrieval.index):
+            found = [*found, *self._by_pictures(retrieval, self.features(query), missing, SEGMENTS)]
+        return with_names(found, shares)
+
+    def name_shares(self, query: Simple) -> dict[int, float]:
+        """How well names fit the texts of a query, by shares of the weight, in (0, 1], by row number."""
+        shares: dict[int, float] = defaultdict(float)
+        if self.names is None:
+            return shares
+        terms = query.terms if isinstance(query, WeightedSum) else ((query, 1.0),)
+        total = sum(weight for _, weight in terms)
+        for text, weight in ((term.text, weight) for term, weight in terms if isinstance(term, Text)):
+            for row, share in self.names.shares(text).items():
+                shares[row] += share * weight / total
+        return shares
 
     # -- one thing to look for -----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from moviola.search.filters import Filter
 from moviola.search.finder import Finder
 from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import fused, ranked
+from moviola.search.names import NameSearch
 from moviola.search.queries import SearchQuery, Text, as_query, texts_of
 from moviola.types import CUE_KINDS, CueKind, Query
 
@@ -49,7 +50,7 @@ EVERYTHING = Filter()
 
 # Most segments that are retrieved where a filter refuses many moments.
 _DEEPEST = 64 * SEGMENTS
-# What is said answers a query confidently from this score on: most of its words, or clearly its meaning.
+# What is said or a name answers a query confidently from here on: most of its words, or clearly its meaning.
 _SAID_CONFIDENTLY = 0.8
 
 
@@ -78,6 +79,7 @@ class Searcher:
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._unrelated: tuple[View, Unrelated | None] | None = None
+        self._names: tuple[View, NameSearch] | None = None
 
     def search_many(
         self,
@@ -129,7 +131,8 @@ class Searcher:
     def _finder(self, view: View, by: Evidence, refine: bool, filter: Filter) -> Finder:
         visual, kinds = self._evidence(by)
         texts, vectors = self._stages(view, refine) if visual else (None, None)
-        return Finder(self._store, view, texts, vectors, self._cues, kinds, filter)
+        names = self._names_in(view) if by == "both" else None
+        return Finder(self._store, view, texts, vectors, self._cues, kinds, names, filter)
 
     def _evidence(self, by: Evidence) -> tuple[bool, tuple[CueKind, ...]]:
         """Whether to use pictures, and which cues."""
@@ -158,8 +161,10 @@ class Searcher:
             seen = [finder.found(moments, query) for query in range(len(texts))]
             leads = self._leads(finder, hits)
         for text, shown, lead in zip(texts, seen, leads, strict=True):
-            said = finder.said(Text(text), rows)
-            yield finder.there(fused(shown, said)), self._judged(finder, lead, said)
+            query = Text(text)
+            said = finder.said(query, rows)
+            found = finder.named(fused(shown, said), query, rows)
+            yield finder.there(found), self._judged(finder, query, lead, said)
 
     def _composed(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None
@@ -174,7 +179,7 @@ class Searcher:
         if (retrieval := finder.texts) is not None:
             hits = retrieval.hits(finder.features(text), within=finder.scope(rows), segments=NEAREST)
             (lead,) = self._leads(finder, hits)
-        return self._judged(finder, lead, finder.said(text, rows))
+        return self._judged(finder, text, lead, finder.said(text, rows))
 
     def _leads(self, finder: Finder, hits: Hits) -> Sequence[float | None]:
         unrelated, retrieval = self._unrelated_in(finder.view), finder.texts
@@ -183,9 +188,10 @@ class Searcher:
         leads: list[float | None] = unrelated.leads_of(retrieval, hits).tolist()
         return leads
 
-    def _judged(self, finder: Finder, lead: float | None, said: Sequence[Found]) -> _Judged:
-        """Whether a text has an answer, by what is shown and said."""
-        if any(found.score >= _SAID_CONFIDENTLY for found in said):
+    def _judged(self, finder: Finder, text: Text, lead: float | None, said: Sequence[Found]) -> _Judged:
+        """Whether a text has an answer, by what is shown, said, and in the names of videos."""
+        evidence = (*(found.score for found in said), *finder.name_shares(text).values())
+        if max(evidence, default=0.0) >= _SAID_CONFIDENTLY:
             return _Judged(True, lead)
         if finder.texts is None:
             return _Judged(False)
@@ -225,6 +231,12 @@ class Searcher:
                 vectors = replace(texts, refiner=store.models.untrained_refiner)
             self._retrievals[refine] = view, refiner, texts, vectors
             return texts, vectors
+
+    def _names_in(self, view: View) -> NameSearch:
+        with self._lock:
+            if self._names is None or self._names[0] is not view:
+                self._names = view, NameSearch.of(self._store, view)
+            return self._names[1]
 
     def _unrelated_in(self, view: View) -> Unrelated | None:
         with self._lock:

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
-from moviola.server.problems import ANSWERS, handle_problems
+from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import exports, jobs, judging, library, search, stills, streams, videos
 from moviola.server.routes.pages import mount_pages
 from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
@@ -62,6 +62,7 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(RawPaths)
     app.add_middleware(BodyLimit, most=limits.body_bytes, longer={"/api/pictures": limits.picture_bytes})
     app.add_middleware(Guard, token=options.token, hosts=options.allow_hosts)
+    app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
     app.add_middleware(SecurityHeaders)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -162,9 +162,12 @@ class Client:
         asked = {"format": format, "title": title, "moments": chosen, "options": options}
         out.write_bytes(self._send("POST", "/api/export", json=asked).content)
 
-    def index(self, *sources: str) -> Job:
-        """Begin to bring files and folders into the library; see :meth:`events`."""
-        return self._post(Job, "/api/jobs", {"sources": sources})
+    def index(self, *sources: str, ocr: bool | None = None) -> Job:
+        """Begin to bring files and folders into the library, reading text in pictures or not.
+
+        How it goes on is heard from :meth:`events`.
+        """
+        return self._post(Job, "/api/jobs", {"sources": sources, "ocr": ocr})
 
     def jobs(self) -> list[Job]:
         """All jobs since the server was started."""
@@ -178,7 +181,7 @@ class Client:
         """End it."""
         return _read(Job, self._send("DELETE", f"/api/jobs/{quote(job, safe='')}"))
 
-    def events(self, job: str) -> Iterator[tuple[str, Job]]:
+    def events(self, job: str) -> Generator[tuple[str, Job], None, None]:
         """What happens to a job, as it happens: names and the job, until it has ended."""
         with self._http.stream("GET", f"/api/jobs/{quote(job, safe='')}/events", timeout=None) as answer:
             if answer.status_code >= 400:

@@ -12,6 +12,7 @@ import secrets
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +58,7 @@ class _Run:
 
     job: Job
     sources: list[Path]
+    ocr: bool | None
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     happened: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -98,8 +100,12 @@ class Jobs:
         self._turn = asyncio.Lock()
         self.closing = asyncio.Event()
 
-    async def add(self, sources: Iterable[str]) -> Job:
+    async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
         """Begin to bring files and folders in, when the jobs before are done.
+
+        Args:
+            sources: files and folders.
+            ocr: read text in pictures, as of :meth:`moviola.Library.index`.
 
         Raises:
             Forbidden: a path leads out of the folders that were allowed, or none were.
@@ -113,7 +119,7 @@ class Jobs:
             job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
             step="", video="", seconds=0.0, refused=[], added=0, started=None, finished=None, error="",
         )  # fmt: skip
-        run = self._runs[job.job] = _Run(job, paths)
+        run = self._runs[job.job] = _Run(job, paths, ocr)
         run.note("progress")
         run.task = asyncio.create_task(self._work(run))
         self._forget()
@@ -220,11 +226,14 @@ class Jobs:
     async def _process(self, run: _Run) -> int:
         """Run the worker; gives its exit code."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "moviola.server.worker", str(self._library), *map(str, run.sources),
+            sys.executable, "-m", "moviola.server.worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
         )  # fmt: skip
         try:
-            assert process.stdout is not None
+            assert process.stdin is not None and process.stdout is not None
+            sources = [str(path) for path in run.sources]
+            order = {"library": str(self._library), "sources": sources, "ocr": run.ocr}
+            process.stdin.write(json.dumps(order).encode() + b"\n")
             async for line in process.stdout:
                 run.take(json.loads(line))
             return await process.wait()
@@ -249,7 +258,11 @@ def _is_there(path: Path) -> bool:
 def _require_inside(source: Path, folder: Path) -> None:
     """Refuse a folder from which a link leads to a file outside."""
     for path in walk_files(source) if source.is_dir() else ():
-        if path.is_symlink() and not _resolved(path).is_relative_to(folder):
+        if not path.is_symlink():
+            continue
+        with suppress(NotFound):  # what leads in circles leads nowhere
+            if _resolved(path).is_relative_to(folder):
+                continue
             raise Forbidden(f"{printable(path)}: a link out of {folder}; take it away, or copy the file")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
@@ -30,13 +30,13 @@ class Pool:
         self.name = name
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"moviola-{name}")
         self._most = threads + waiting
-        self._inside = 0
+        self._calls: set[Future[Any]] = set()
         self._lock = Lock()
 
     @property
     def inside(self) -> int:
         """Calls that run or wait."""
-        return self._inside
+        return len(self._calls)
 
     async def run(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Call a function in a thread and wait for what it gives.
@@ -45,18 +45,21 @@ class Pool:
             Busy: too many calls are waiting.
         """
         with self._lock:
-            if self._inside >= self._most:
+            if self.inside >= self._most:
                 raise Busy(f"{self._most} requests are being worked on ({self.name}); try again in a second")
-            self._inside += 1
-        future = self._executor.submit(partial(function, *args, **options))
-        # A thread goes on when nobody waits for it any more, so the future knows when it has ended.
-        future.add_done_callback(self._left)
-        return await asyncio.wrap_future(future)
+            call = self._executor.submit(partial(function, *args, **options))
+            self._calls.add(call)
+        # A thread goes on when nobody waits for it any more, so the call itself knows when it has ended.
+        call.add_done_callback(self._left)
+        return await asyncio.wrap_future(call)
 
-    def _left(self, _: Future[Any]) -> None:
+    def _left(self, call: Future[Any]) -> None:
         with self._lock:
-            self._inside -= 1
+            self._calls.discard(call)
 
-    def close(self) -> None:
-        """Take nothing more on; what runs goes on to its end."""
+    def close(self, patience: float) -> bool:
+        """Take nothing more on, and wait so many seconds for what runs; whether all of it has ended."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            calls = list(self._calls)
+        return not wait(calls, patience).not_done

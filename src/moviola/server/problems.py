@@ -10,12 +10,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound, printable
 from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Code, Problem, ProblemAnswer
 
-__all__ = ["ANSWERS", "TooLarge", "handle_problems", "problem"]
+__all__ = ["ANSWERS", "Defects", "TooLarge", "handle_problems", "problem"]
 
 log = logging.getLogger("moviola.server")
 
@@ -76,7 +77,6 @@ def handle_problems(app: FastAPI) -> None:
     """Have an app answer all errors in one form."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _defect)
     for kind, _ in CODES:
         app.add_exception_handler(kind, _known)
 
@@ -105,6 +105,30 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
     return problem((*codes, "invalid_value")[0], str(error.detail), error.headers)
 
 
-async def _defect(request: Request, error: Exception) -> JSONResponse:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem("internal", "the server failed on this request; its log says where")
+class Defects:
+    """Answers what nobody expected with 500, in the one form of errors; the log gets the traceback."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request, and see to it that there is an answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            if begun:
+                raise  # half an answer is broken off, so that nobody takes it for a whole one
+            await problem("internal", "the server failed on this request; its log says where")(
+                scope, receive, send
+            )

@@ -46,6 +46,8 @@ def serve(
         proxy_headers=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
+    if app.state.service.converting.inside:
+        os._exit(0)  # a video that is being converted would hold the process up for minutes
 
 
 def _listen(options: Options) -> socket.socket:

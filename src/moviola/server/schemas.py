@@ -78,7 +78,7 @@ QueryText = Annotated[
     Field(examples=["a dog runs on a beach"]),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_no_control_characters)]
-Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
 Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
 
@@ -218,7 +218,9 @@ class SearchRequest(_Request):
 
     query: Query
     top_k: int = Field(default=24, ge=1, description="At most so many moments.")
-    per_video: int | None = Field(default=None, ge=1, le=1_000_000, description="At most so many of a video.")
+    per_video: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="At most so many of a video.", examples=[3]
+    )
     videos: list[Name] | None = Field(
         default=None, max_length=10_000, description="Look only into these.", examples=[["holiday/beach"]]
     )
@@ -419,7 +421,7 @@ class ExportMoment(_Request):
     start: Seconds = Field(examples=[12.0])
     end: Seconds = Field(examples=[19.5])
     score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    rank: int | None = Field(default=None, ge=1, le=1_000_000)
+    rank: int | None = Field(default=None, ge=1, le=1_000_000, examples=[1])
     title: str = Field(default="", max_length=500, examples=["the dog"])
     note: str = Field(default="", max_length=5_000, examples=["take the second half"])
 
@@ -430,7 +432,9 @@ class ExportRequest(_Request):
     format: str = Field(max_length=40, examples=["csv"])
     title: str = Field(default="moments", max_length=200, examples=["my cut"])
     moments: list[ExportMoment] = Field(min_length=1, max_length=1_000)
-    options: dict[str, str | float | int | bool] = Field(default_factory=dict, max_length=20)
+    options: dict[str, str | float | int | bool] = Field(
+        default_factory=dict, max_length=20, examples=[{"rate": "25"}]
+    )
 
 
 # ---- jobs ----------------------------------------------------------------------------------------------
@@ -440,6 +444,9 @@ class JobRequest(_Request):
     """Files and folders to bring into the library."""
 
     sources: list[Name] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
+    ocr: bool | None = Field(
+        default=None, description="Read text in pictures; null: if the server can.", examples=[None]
+    )
 
 
 class Refusal(_Answer):

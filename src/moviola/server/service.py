@@ -25,6 +25,9 @@ from moviola.server.uploads import Uploads
 
 __all__ = ["Service", "ServiceOf", "VideoOf"]
 
+# Seconds that threads have to end what they do.
+_PATIENCE = 3.0
+
 log = logging.getLogger("moviola.server")
 
 
@@ -92,12 +95,13 @@ class Service:
         if self.warming is not None:
             self.warming.cancel()
         await self.jobs.close()
-        for pool in (self.searching, self.media, self.converting):
-            pool.close()
+        pools = (self.searching, self.media, self.converting)
+        ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in pools))
         self.uploads.close()
         if self.task is not None:
             self.task.close()
-        self.library.close()
+        if all(ended):
+            self.library.close()  # not under a thread that reads from it
 
 
 def _task_on(library: Library, path: Path) -> JudgingTask:

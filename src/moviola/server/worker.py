@@ -1,5 +1,6 @@
-"""What brings videos in for a server, in a process: ``python -m moviola.server.worker LIBRARY SOURCE…``.
+"""What brings videos in for a server, in a process of its own: ``python -m moviola.server.worker``.
 
+The first line of its standard input says what to do, as JSON: ``{"library": …, "sources": […], "ocr": …}``.
 It says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it
 does not outlive a server that was killed.
 """
@@ -28,14 +29,14 @@ _EVERY = 0.25
 
 def main() -> int:
     """Index; gives the exit code."""
+    order = json.loads(_first_line())
     threading.Thread(target=_end_with_server, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    folder, *sources = map(Path, sys.argv[1:])
     try:
-        with Library(folder) as library:
+        with Library(order["library"]) as library:
             telling = _Telling(library)
-            report = library.index(*sources, progress=telling)
+            report = library.index(*order["sources"], ocr=order["ocr"], progress=telling)
     except (MoviolaError, OSError) as error:
         _say({"error": str(error)})
         return 1
@@ -82,8 +83,18 @@ def _say(line: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def _first_line() -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        letter = os.read(sys.stdin.fileno(), 1)
+        if not letter:
+            sys.exit(3)  # the server is gone already
+        line += letter
+    return line
+
+
 def _end_with_server() -> None:
-    # Not through a file object, whose lock a thread may hold when the process ends in peace.
+    # Not through a file object, whose lock this thread would hold when the process ends in peace.
     while os.read(sys.stdin.fileno(), 1):
         pass
     os._exit(3)

@@ -53,7 +53,7 @@ export function activeFilters(search) {
   for (const video of search.videos)
     found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
   if (search.by !== "both") found.push({ text: `by ${EVIDENCE[search.by]}`, without: { by: "both" } });
-  if (search.minScore) found.push({ text: `score from ${search.minScore}`, without: { minScore: 0 } });
+  if (search.minScore) found.push({ text: `score from ${Math.round(100 * search.minScore)}`, without: { minScore: 0 } });
   if (!search.refine) found.push({ text: "coarse", without: { refine: true } });
   return found;
 }
@@ -109,8 +109,9 @@ function evidenceField(kinds) {
 
 function scoreField() {
   const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => change({ minScore: Number(input.value) }) });
-  follow(input, (search) => String(search.minScore));
-  return h("label", { class: "field" }, h("span", {}, "Score at least"), input);
+  const name = h("span");
+  fields.push((search) => { input.value = String(search.minScore); fill(name, `Score at least ${Math.round(100 * search.minScore)}`); });
+  return h("label", { class: "field" }, name, input);
 }
 
 function refineField() {

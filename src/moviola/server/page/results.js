@@ -17,6 +17,8 @@ import { drawWelcome } from "./welcome.js";
 /** @typedef {import("./api.js").Answer} Answer */
 
 const TYPING = 140; // ms without a key before a search starts
+const STALE = 120; // ms after which the answer before is dimmed
+const SLOW = 600; // ms after which it is said that there is none yet
 const PAGE = 24;
 const ROWS = 10;
 
@@ -48,7 +50,8 @@ async function search() {
   const mine = (running = new AbortController());
   if (isEmpty(asked.value)) return showNothing();
   results.setAttribute("aria-busy", "true");
-  const late = setTimeout(() => results.classList.add("stale"), 120);
+  const late = setTimeout(() => results.classList.add("stale"), STALE);
+  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, "Searching…")), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
     fill(failure);
@@ -59,6 +62,7 @@ async function search() {
     showFailure(error instanceof Error ? error.message : String(error));
   } finally {
     clearTimeout(late);
+    clearTimeout(slow);
     if (mine === running) {
       results.classList.remove("stale");
       results.removeAttribute("aria-busy");
@@ -205,7 +209,7 @@ function scoreBar(score) {
 function collectButton(moment) {
   const inside = isCollected(moment);
   const label = inside ? "In the collection; take it out (c)" : "Into the collection (c)";
-  return iconButton(inside ? "added" : "add", label, () => collect(moment), { tabindex: "-1", class: `icon-button collect${inside ? " on" : ""}` });
+  return iconButton(inside ? "added" : "add", label, () => collect(moment, asked.value.text), { tabindex: "-1", class: `icon-button collect${inside ? " on" : ""}` });
 }
 
 /** @param {number} index */
@@ -280,7 +284,7 @@ function listenForKeys() {
     first: () => goTo(0), last: () => goTo(cards.length - 1),
     preview: () => cards[current]?.still.toggle(),
     scrubBack: () => cards[current]?.still.scrub(-1), scrubOn: () => cards[current]?.still.scrub(1),
-    collect: () => { const card = cards[current]; if (card) collect(card.moment); },
+    collect: () => { const card = cards[current]; if (card) collect(card.moment, asked.value.text); },
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
   });

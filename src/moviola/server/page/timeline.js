@@ -6,7 +6,7 @@ import { fill, h, svg } from "./dom.js";
 import { clock } from "./format.js";
 
 /** @typedef {{start: number, end: number}} Span */
-/** @typedef {{duration: number, shape: number, span: Span, others: Span[], shots: import("./api.js").Shot[],
+/** @typedef {{duration: number, shape: number, span: Span, others: (Span & {score: number})[], shots: import("./api.js").Shot[],
  *   cues: import("./api.js").Cue[], curve: import("./api.js").Curve | null, video_id: string, version?: string | undefined, trims: boolean}} Shown */
 
 const LEAST = 0.1; // seconds between the ends
@@ -164,9 +164,10 @@ export class Timeline {
     const rect = (/** @type {string} */ name, /** @type {Span} */ { start, end }, y = 0, height = CURVE) =>
       svg("rect", { class: name, x: start, y, width: Math.max(end - start, least), height });
     const drawing = svg("svg", { viewBox: `0 0 ${duration} ${CURVE}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-      ...others.map((other) => rect("other", other)), rect("span", span),
+      rect("span", span),
       ...(curve ? curvePaths(curve, duration) : []),
       ...shots.slice(1).map((shot) => svg("path", { class: "shot", d: `M${shot.start} ${CURVE - 10}V${CURVE}` })),
+      ...others.map((other) => otherBar(rect("other", other, CURVE - 5, 5), other.score)),
       ...cues.map((cue) => rect("cue", cue, 0, 5)));
     fill(this.whole, drawing, this.wholeHead);
   }
@@ -179,6 +180,13 @@ export class Timeline {
     this.nearHead.style.setProperty("--share", String(share));
     this.wholeHead.style.setProperty("--share", String(time / (this.#shown?.duration || 1)));
   }
+}
+
+/** What else was found in this video, the better the plainer.
+ * @param {SVGElement} bar @param {number} score */
+function otherBar(bar, score) {
+  bar.setAttribute("opacity", String(0.1 + 0.8 * score));
+  return bar;
 }
 
 /** @param {import("./api.js").Curve} curve @param {number} duration @returns {SVGElement[]} */

@@ -29,7 +29,7 @@ async def start(request: JobRequest, service: ServiceOf) -> Job:
     it is decided whether they lie below one. Searches go on meanwhile, and find each video as soon as it is
     whole.
     """
-    return await service.jobs.add(request.sources)
+    return await service.jobs.add(request.sources, request.ocr)
 
 
 @router.get("")

@@ -39,6 +39,7 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
 
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
+        service.library.store.refresh()
         found = service.library.search(query, **wanted)
         return began, found, _described(service.library, found), perf_counter()
 

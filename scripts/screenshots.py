@@ -1,0 +1,141 @@
+"""Pictures of every view of the page, for the documentation.
+
+    python scripts/screenshots.py docs/images
+
+A library of photographs is made and served, a browser opens its page, and what it shows is saved as JPEG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+from browser import require_browser
+from photo_library import make_library
+
+WIDE = {"width": 1280, "height": 820}
+PHONE = {"width": 390, "height": 780}
+QUALITY = 84
+# For pictures and videos to arrive.
+SETTLED = 1500
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("--library", type=Path, help="serve this one instead of making one of photographs")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as made, sync_playwright() as playwright:
+        library = options.library or make_library(Path(made))
+        browser = playwright.chromium.launch(executable_path=require_browser(), args=["--no-sandbox"])
+        with served(library, Path(made)) as url:
+            take_all(browser, url, options.folder)
+        browser.close()
+
+
+@contextmanager
+def served(library: Path, incoming: Path) -> Iterator[str]:
+    """The address of a server on a library, from which videos of a folder may be brought in."""
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "moviola",
+        "serve",
+        library,
+        "--port",
+        "0",
+        "--allow-ingest",
+        incoming,
+        "--json",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = ""
+        for line in server.stdout:
+            said += line
+            if line.startswith("}"):
+                break
+        try:
+            yield json.loads(said)["url"]
+        finally:
+            server.terminate()
+
+
+def take_all(browser: Browser, url: str, folder: Path) -> None:
+    """Save all views, light and dark taking turns, and two on a phone."""
+    take_wide(browser, url, folder, "light", ("welcome", "results", "collection", "then"))
+    take_wide(browser, url, folder, "dark", ("player", "rows", "library", "keys"))
+    context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, device_scale_factor=2)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(f"{url}#/search?q=a+rocket")
+    page.locator("#results .score").first.wait_for()
+    save(page, folder, "phone")
+    page.locator("#results .opener").first.tap()
+    save(page, folder, "phone-player")
+    context.close()
+
+
+def take_wide(browser: Browser, url: str, folder: Path, scheme: str, wanted: tuple[str, ...]) -> None:
+    """Walk through all views in one colour scheme and save those that are wanted."""
+    context = browser.new_context(viewport=WIDE, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+
+    def view(name: str) -> None:
+        if name in wanted:
+            save(page, folder, name)
+
+    page.goto(url)
+    page.locator(".shelf .moment").first.wait_for()
+    view("welcome")
+    page.get_by_label("What to look for").fill("a rocket")
+    page.locator("#results .score").first.wait_for()
+    view("results")
+    openers = page.locator("#results .opener")
+    for place in range(3):
+        openers.nth(place).focus()
+        page.keyboard.press("c")
+    openers.first.click()
+    page.locator("#player .curve").wait_for(state="attached")
+    page.get_by_role("status").get_by_text("In the collection").first.wait_for(state="detached")
+    page.keyboard.press("a")
+    view("player")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="As rows by video").click()
+    page.locator(".rows").wait_for()
+    view("rows")
+    page.get_by_role("button", name="As a grid").click()
+    page.keyboard.press("t")
+    page.get_by_label("Then, step 2").fill("stars and galaxies")
+    page.locator(".moment.steps").first.wait_for()
+    view("then")
+    page.locator("#to-collection").click()
+    page.get_by_label("Title of the collection").fill("Launch")
+    page.get_by_label("Note on").first.fill("Opens the film; hold it until the count ends.")
+    view("collection")
+    page.locator("#to-library").click()
+    page.locator(".videos tbody tr").first.wait_for()
+    view("library")
+    page.locator("body").press("?")
+    view("keys")
+    context.close()
+
+
+def save(page: Page, folder: Path, name: str) -> None:
+    """What the page shows, as ``page-NAME.jpg``."""
+    page.wait_for_timeout(SETTLED)
+    page.screenshot(path=folder / f"page-{name}.jpg", type="jpeg", quality=QUALITY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""``moviola export`` and ``search --export``: what goes out, of what, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.export import read_moments
+from moviola.media import probe
+from moviola.search.last_answer import keep_answer
+from moviola.types import Moment
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def found(library: Path, films: Path) -> list[Moment]:
+    """The answer that was printed last."""
+    spans = [("street", 1.0, 3.0), ("harbour", 4.0, 11.0), ("street", 6.4, 7.0), ("harbour", 0.0, 1.2)]
+    answer = [Moment(video, start, end, 0.5, rank) for rank, (video, start, end) in enumerate(spans, 1)]
+    keep_answer(library, answer, {name: str(films / f"{name}.mp4") for name in ("street", "harbour")})
+    return answer
+
+
+def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Moment], tmp_path: Path) -> None:
+    out = tmp_path / "doors.edl"
+    assert moviola("export", out, "-l", library).out == f"{out}: 4 moments, EDL, CMX 3600: cuts\n"
+    text = out.read_text()
+    assert text.startswith("TITLE: doors\nFCM: NON-DROP FRAME\n")
+    assert text.count("* FROM CLIP NAME:") == 4
+    told = json.loads(moviola("export", tmp_path / "m.json", "-l", library, "--json").out)
+    assert (told["format"], told["moments"], told["files"]) == ("json", 4, [str(tmp_path / "m.json")])
+    chosen, paths = read_moments(tmp_path / "m.json")
+    assert [s.moment.start for s in chosen] == [moment.start for moment in found]
+    assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
+
+
+@pytest.mark.parametrize(("ranks", "picked"), [("2", [2]), ("1,3-4", [1, 3, 4]), ("4, 1 - 2", [4, 1, 2])])
+def test_ranks_are_picked_in_order(
+    moviola: Run, library: Path, found: list[Moment], tmp_path: Path, ranks: str, picked: list[int]
+) -> None:
+    assert moviola("export", tmp_path / "m.csv", "--ranks", ranks, "-l", library).code == 0
+    starts = [selection.moment.start for selection in read_moments(tmp_path / "m.csv")[0]]
+    assert starts == [found[rank - 1].start for rank in picked]
+
+
+@pytest.mark.usefixtures("found")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["m.csv", "--ranks", "9"], "there is no rank 9 among 4 moments"),
+        (["m.csv", "--ranks", "3-1"], "write single ranks and ranges, such as 1,3-5"),
+        (["m.csv", "--ranks", "1;2"], "write single ranks and ranges"),
+        (["m.avi"], "no format is known by .avi"),
+        (["m", "--format", "aaf"], "format 'aaf': give one of csv, json"),
+        (["m.csv", "--columns", "3"], "csv: no option columns; it has: none"),
+        (["m.edl", "--rate", "fast"], "rate 'fast': give frames a second"),
+        (["m.edl", "--drop-frame", "--rate", "25"], "drop-frame at 25 frames a second"),
+        (["m.csv", "--moments", "gone.csv"], "gone.csv: no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_named(
+    moviola: Run,
+    library: Path,
+    tmp_path: Path,
+    words: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = moviola("export", *words, "-l", library)
+    assert answer.code == 1 and message in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_reach_the_format(moviola: Run, library: Path, found: list[Moment], tmp_path: Path) -> None:
+    out = tmp_path / "m.edl"
+    words = ["--rate", "29.97", "--drop-frame", "--start-timecode", "10:00:00:00", "--title", "Wet doors"]
+    assert moviola("export", out, "-l", library, *words).code == 0
+    assert out.read_text().startswith("TITLE: Wet doors\nFCM: DROP FRAME\n")
+    assert "10:00:00;00" in out.read_text()
+    film = tmp_path / "film.mp4"
+    words = ["--ranks", "1", "--titles", "--size", "64x48"]
+    assert moviola("export", film, "-l", library, *words).code == 0
+    info = probe(film)
+    assert (info.width, info.height) == (64, 48)
+    assert info.duration == pytest.approx(2 + found[0].span.duration, abs=0.5)
+    words = ["--ranks", "1", "--mode", "key-frames"]
+    told = json.loads(moviola("export", tmp_path / "clips", "-l", library, *words, "--json").out)
+    assert told["format"] == "clips" and Path(told["files"][0]).is_file()
+
+
+def test_a_table_that_was_edited(moviola: Run, library: Path, films: Path, tmp_path: Path) -> None:
+    """Without the paths they are the library's."""
+    table = tmp_path / "m.csv"
+    table.write_text("video_id,start,end,title\nstreet,1,2,One\nharbour,0.5,3,Two\n")
+    assert moviola("export", tmp_path / "m.otio", "--moments", table, "-l", library).code == 0
+    text = (tmp_path / "m.otio").read_text()
+    assert text.index('"One"') < text.index('"Two"') and (films / "harbour.mp4").as_uri() in text
+    table.write_text("video_id,start,end\nnowhere,1,2\n")
+    answer = moviola("export", tmp_path / "m.otio", "--moments", table, "-l", library)
+    assert answer.code == 1 and "nowhere" in answer.err
+
+
+@pytest.mark.usefixtures("found")
+def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "m.csv"
+    table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
+    answer = moviola("export", tmp_path / "clips", "--moments", table, "-l", library)
+    assert answer.code == 3 and "002_street_90.0-91.0.mp4: " in answer.err
+    assert len(list((tmp_path / "clips").iterdir())) == 1
+
+
+def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> None:
+    names = ["found.csv", "found.edl", "found.png"]
+    words = [word for name in names for word in ("--export", str(tmp_path / name))]
+    assert moviola("search", "anything", "-l", library, "--clips", tmp_path / "clips", *words).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["clips", *names]
+    assert (tmp_path / "found.edl").read_text().startswith("TITLE: anything\n")
+    answer = moviola("search", "anything", "-l", library, "--export", "found.avi")
+    assert answer.code == 1 and "no format is known by .avi" in answer.err and not answer.out
+
+
+def test_without_an_answer_there_is_nothing_to_export(moviola: Run, tmp_path: Path) -> None:
+    answer = moviola("export", tmp_path / "m.csv", "-l", tmp_path / "lib")
+    assert answer.code == 1 and "no answer is kept" in answer.err

@@ -1,0 +1,102 @@
+"""What videos are called counts beside what they show."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.library import VideoNames, stems_of
+from moviola.library.names import read_name_vectors
+from moviola.search import Library
+from moviola.search.found import Found
+from moviola.search.names import with_names
+from moviola.search.searcher import Evidence
+from moviola.types import Span
+
+
+@pytest.fixture(scope="module")
+def named_original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of three films without subtitles whose names share a word; not to be changed."""
+    videos = tmp_path_factory.mktemp("named")
+    for film, place in zip(sorted(films.glob("*.mp4")), ("beach", "lighthouse", "market"), strict=True):
+        shutil.copy(film, videos / f"holiday_{place}.mp4")
+    with Library(videos / "library", encoder="demo", sentence_encoder="minilm") as library:
+        library.index(videos)
+    return videos / "library"
+
+
+@pytest.fixture
+def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
+    """A copy of it, opened."""
+    with Library(shutil.copytree(named_original, tmp_path / "library")) as library:
+        yield library
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("Cars driving on the road", {"car", "drive", "road"}),
+        ("BottleDetection_2019-v2", {"bottl", "detect"}),
+        ("IMG_20190704_183000", {"img"}),
+        ("the of and", set()),
+        ("Café_Übung", {"café", "übung"}),
+        ("", set()),
+    ],
+)
+def test_stems(text: str, stems: set[str]) -> None:
+    assert stems_of(text) == stems
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1)), max_size=8),
+    st.dictionaries(st.integers(0, 5), st.floats(0, 1)),
+)
+def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
+    found: list[tuple[int, float]], shares: dict[int, float]
+) -> None:
+    before = [Found(row, Span(0, 1), score, "visual") for row, score in found]
+    for old, new in zip(before, with_names(before, shares), strict=True):
+        assert old.score - 1e-12 <= new.score <= 1
+        assert new.score == pytest.approx(old.score) or shares[old.row] > 0
+
+
+def test_what_all_names_hold_tells_nothing(named_library: Library) -> None:
+    names = VideoNames.of(named_library.store.searchable())
+    assert names.weight["holiday"] == 0
+    assert set(names.telling.values()) == {"beach", "lighthouse", "market"}
+
+
+@pytest.mark.parametrize("place", ["beach", "lighthouse", "market"])
+def test_a_word_of_the_name_lifts_its_video_most(named_library: Library, place: str) -> None:
+    def best(**options: Any) -> dict[str, float]:
+        found = named_library.search(f"the {place}", top_k=3, per_video=1, **options)
+        return {moment.video_id: moment.score for moment in found}
+
+    seen, both = best(by="visual"), best()
+    for video_id, score in seen.items():
+        factor = (1 - both[video_id]) / (1 - score)
+        assert factor == pytest.approx(0.5) if video_id == f"holiday_{place}" else factor > 0.75
+
+
+def test_a_name_is_found_by_its_meaning(named_library: Library) -> None:
+    def best(by: Evidence) -> float:
+        return named_library.search("sand and waves", videos=["holiday_beach"], by=by)[0].score
+
+    assert best("both") > best("visual") + 0.01
+
+
+def test_a_name_is_a_confident_answer(named_library: Library) -> None:
+    assert named_library.search("lighthouses").confident is True
+
+
+def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library: Library) -> None:
+    store = named_library.store
+    assert set(read_name_vectors(store)) == {"beach", "lighthouse", "market"}
+    (store.folder / "cache" / "names.npz").write_bytes(b"damaged")
+    assert read_name_vectors(store) == {}

@@ -1,0 +1,126 @@
+"""A small library and apps that serve it: in the process for most tests, as a process of its own for some."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from moviola.media import write_video
+from moviola.search import Library
+from moviola.server import Options, create_app
+
+SUBTITLES = "1\n00:00:02,000 --> 00:00:05,000\nThe umbrella is gone.\n"
+ODD_NAME = "deep/Straße #1 ?50%&ü"
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three films, one under an odd name, one that browsers don't play, and a file that is none."""
+    folder = tmp_path_factory.mktemp("films").resolve()
+    generator = np.random.default_rng(0)
+    (folder / "deep").mkdir()
+    for name in ("harbour", ODD_NAME, "market"):
+        walls = [np.full((72, 96, 3), generator.integers(0, 255, 3), np.uint8) for _ in range(4)]
+        write_video(folder / f"{name}.mp4", [wall for wall in walls for _ in range(15)], rate=5)
+    to_matroska(folder / "market.mp4")
+    (folder / "harbour.srt").write_text(SUBTITLES)
+    (folder / "broken.mp4").write_bytes(b"nothing of a film")
+    return folder
+
+
+def to_matroska(path: Path) -> None:
+    """Put the pictures of a film into a container that browsers don't play, in place of the film."""
+    with av.open(str(path)) as source, av.open(str(path.with_suffix(".mkv")), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    path.unlink()
+
+
+@pytest.fixture(scope="session")
+def original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their library; not to be changed but for its cache."""
+    folder = tmp_path_factory.mktemp("original") / "library"
+    with Library(folder, encoder="demo", sentence_encoder="none") as library:
+        library.index(films, ocr=False)
+    return folder
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    """A copy of the library, without what servers have made."""
+    made = shutil.ignore_patterns("stills", "converted")
+    return Path(shutil.copytree(original, tmp_path / "library", ignore=made))
+
+
+def _serving(folder: Path, **options: Any) -> TestClient:
+    return TestClient(create_app(folder, Options(threads=2, **options)), base_url="http://localhost")
+
+
+@pytest.fixture
+def serving() -> Callable[..., TestClient]:
+    """``with serving(folder, token="secret") as client``: a client of an app in this process."""
+    return _serving
+
+
+@pytest.fixture(scope="session")
+def client(original: Path) -> Iterator[TestClient]:
+    """A client of a server without a token, for tests that change nothing."""
+    with _serving(original) as started:
+        yield started
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Server]]:
+    """Start servers of the copy as processes: ``start("--token", "secret")``."""
+    servers: list[Server] = []
+
+    def started(*options: str) -> Server:
+        servers.append(Server(folder, *options))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        server.kill()
+
+
+class Server:
+    """``moviola serve`` in a process.
+
+    Attributes:
+        url: where it listens.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "moviola", "serve", str(folder), "--port", "0", "--json", *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        )
+        assert self.process.stdout is not None
+        lines = iter(self.process.stdout.readline, b"")
+        text = b""
+        for line in lines:
+            text += line
+            if line.rstrip() == b"}":
+                break
+        self.url: str = json.loads(text)["url"]
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()

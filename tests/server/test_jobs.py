@@ -1,0 +1,154 @@
+"""Bringing videos in while the library is searched: progress, refusals, ends of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from filelock import FileLock
+
+from moviola.errors import NotFound
+from moviola.search import Library
+from moviola.server import Client
+from moviola.server.client import ServerError
+
+Serving = Callable[..., TestClient]
+
+
+@pytest.fixture
+def empty(folder: Path) -> Path:
+    """The library without its videos."""
+    with Library(folder) as library:
+        library.remove([video.video_id for video in library.catalogue.videos()])
+    return folder
+
+
+@pytest.mark.slow
+def test_a_job_brings_videos_in_and_says_what_it_refuses(serving: Serving, empty: Path, films: Path) -> None:
+    with serving(empty, allow_ingest=(films.parent,)) as http:
+        client = Client(http=http)
+        assert client.search("umbrella").moments == []
+        job = client.index(films.name, ocr=False)
+        told = list(client.events(job.job))
+        names, last = [name for name, _ in told], told[-1][1]
+        assert names[-1] == "done" and {"progress", "refused"} <= set(names)
+        assert (last.state, last.added, last.error) == ("done", 3, "")
+        assert [refusal.video for refusal in last.refused] == ["broken"]
+        assert "text file" in last.refused[0].reason
+        assert client.search("umbrella").moments[0].video_id == "harbour"
+        assert client.jobs() == [client.job(job.job)] == [last]
+        # Who was cut off hears the rest, and nothing twice.
+        events = f"/api/jobs/{job.job}/events"
+        rest = http.get(events, headers={"Last-Event-ID": str(len(told) - 2)}).text
+        assert [line for line in rest.splitlines() if line.startswith("event")] == [
+            f"event: {name}" for name in names[-2:]
+        ]
+        assert http.get(events, headers={"Last-Event-ID": str(len(told))}).status_code == 204
+        assert client.cancel(job.job).state == "done"
+
+
+@pytest.mark.slow
+def test_jobs_wait_for_each_other_and_can_be_ended(serving: Serving, empty: Path, films: Path) -> None:
+    with serving(empty, allow_ingest=(films,)) as http:
+        client = Client(http=http)
+        first, second = client.index(str(films), ocr=False), client.index("harbour.mp4", ocr=False)
+        assert client.job(second.job).state == "queued"
+        assert client.cancel(second.job).state == "cancelled"
+        assert client.cancel(first.job).state == "cancelled"
+        third = client.index("harbour.mp4", ocr=False)
+        assert [job for _, job in client.events(third.job)][-1].state == "done"
+        assert [job.job for job in client.jobs()] == [third.job, second.job, first.job]
+    with Library(empty) as library:
+        assert library.verify() == []
+
+
+def test_no_more_jobs_wait_than_the_limit(serving: Serving, empty: Path, films: Path) -> None:
+    from moviola.server.options import Limits
+
+    with serving(empty, allow_ingest=(films,), limits=Limits(jobs=1)) as http:
+        client = Client(http=http)
+        client.index("harbour.mp4", ocr=False)
+        with pytest.raises(ServerError, match="try again") as refused:
+            client.index("harbour.mp4", ocr=False)
+        assert refused.value.code == "busy"
+
+
+def test_a_library_that_somebody_else_writes_fails_the_job(
+    serving: Serving, empty: Path, films: Path
+) -> None:
+    with serving(empty, allow_ingest=(films,)) as http, Library(empty) as other, other.store.writing():
+        client = Client(http=http)
+        *_, (name, job) = client.events(client.index("harbour.mp4", ocr=False).job)
+    assert (name, job.state) == ("done", "failed")
+    assert "is writing to this library" in job.error
+
+
+# ---- where from --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inbox(tmp_path: Path, films: Path) -> Path:
+    """A folder to bring in from, with links out of it, beside one whose name begins alike."""
+    folder = tmp_path / "inbox"
+    (folder / "linked").mkdir(parents=True)
+    (tmp_path / "inbox-secret").mkdir()
+    (folder / "way-out").symlink_to(films)
+    (folder / "linked" / "film.mp4").symlink_to(films / "harbour.mp4")
+    (folder / "loop").symlink_to(folder / "loop")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["..", "../inbox-secret", "{inbox}-secret", "/", "/etc/passwd", "way-out", "way-out/harbour.mp4",
+     "linked/film.mp4", "linked", ".", "linked/../..", "{films}", "way-out/nix.mp4"],
+)  # fmt: skip
+def test_sources_stay_in_the_folders_that_were_allowed(
+    serving: Serving, folder: Path, inbox: Path, films: Path, source: str
+) -> None:
+    with serving(folder, allow_ingest=(inbox,)) as http:
+        answer = http.post("/api/jobs", json={"sources": [source.format(inbox=inbox, films=films)]})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), answer.text
+        assert http.get("/api/jobs").json()["jobs"] == []
+
+
+@pytest.mark.parametrize("source", ["nix", "loop", "linked/nix", "x" * 4000, "nix/" * 900])
+def test_sources_that_are_not_there_are_named(
+    serving: Serving, folder: Path, inbox: Path, source: str
+) -> None:
+    with serving(folder, allow_ingest=(inbox,)) as http:
+        answer = http.post("/api/jobs", json={"sources": [source]})
+    assert answer.status_code == 404, answer.text
+
+
+def test_nothing_is_brought_in_unless_that_was_allowed(client: TestClient, films: Path) -> None:
+    answer = client.post("/api/jobs", json={"sources": [str(films)]})
+    assert answer.status_code == 403 and "--allow-ingest" in answer.json()["error"]["message"]
+
+
+# ---- a server that crashes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_crash_of_the_server_ends_the_job_and_leaves_the_library_sound(
+    start: Callable[..., Any], empty: Path, films: Path
+) -> None:
+    server = start("--allow-ingest", str(films))
+    with Client(server.url) as client:
+        job = client.index(".", ocr=False)
+        told = client.events(job.job)
+        assert any(now.total for _, now in told)  # the process is at work
+        server.kill()
+        told.close()
+    with FileLock(empty / ".lock", timeout=60):  # until the process has ended, too
+        pass
+    with Library(empty) as library:
+        assert library.verify() == []
+    with Client(start("--allow-ingest", str(films)).url) as client:
+        with pytest.raises(NotFound, match="start it again"):
+            client.job(job.job)
+        again = [now for _, now in client.events(client.index(".", ocr=False).job)][-1]
+        assert again.state == "done" and client.library().videos == 3

@@ -1,0 +1,174 @@
+"""Huge and odd requests: each is answered rightly, with an error in JSON where it is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+JSON = {"Content-Type": "application/json"}
+
+FINE = [
+    "😀🎬 एक कुत्ता 犬", "שלום עולם مرحبا", "a\tb\nc",
+    "'; DROP TABLE videos; --", '" OR cues MATCH "x', "NEAR(a b) * ^ :",
+    "<script>alert(1)</script>", "&lt;b&gt;", "%s %d {0} {{}}", "../../etc/passwd", "a" * 1000,
+    "ÿ" * 1000, "a\u0301" * 500,
+    "\u202eright to left", "\ufffd", "\U0010ffff", "-", "AND OR NOT",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_odd_texts_are_searched_for(client: TestClient, text: str) -> None:
+    answer = client.post("/api/search", json={"query": {"terms": [{"text": text}], "not": [text]}})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert client.post("/api/curve", json={"query": text, "video_id": "harbour"}).status_code == 200
+
+
+BODIES: dict[str, bytes] = {
+    "nothing": b"",
+    "no JSON": b"query=a",
+    "cut short": b'{"query": "a',
+    "no object": b'"a"',
+    "null": b"null",
+    "a list": b"[1]",
+    "no text": b'{"query": 5}',
+    "empty": b'{"query": ""}',
+    "long": json.dumps({"query": "a" * 100_000}).encode(),
+    "NUL": b'{"query": "a\\u0000b"}',
+    "bell": b'{"query": "a\\u0007b"}',
+    "delete": b'{"query": "a\\u007fb"}',
+    "half a character": b'{"query": "\\ud83d"}',
+    "half a character in a name": b'{"query": "a", "\\ud83d": 1}',
+    "half a character in a format": b'{"query": "a", "by": "\\udc00"}',
+    "no UTF-8": b'{"query": "\xff\xfe"}',
+    "UTF-16": '{"query": 7}'.encode("utf-16"),
+    "not a number": b'{"query": "a", "min_score": NaN}',
+    "infinite": b'{"query": "a", "min_score": Infinity}',
+    "infinite weight": b'{"query": {"terms": [{"text": "a", "weight": 1e999}]}}',
+    "no weight": b'{"query": {"terms": [{"text": "a", "weight": 0}]}}',
+    "a large number": b'{"query": "a", "top_k": ' + b"9" * 10_000 + b"}",
+    "negative": b'{"query": "a", "top_k": -1}',
+    "a fraction": b'{"query": "a", "top_k": 1.5}',
+    "deep": b"[" * 100_000,
+    "deep object": b'{"query":' * 20_000,
+    "unknown field": b'{"query": "a", "quality": "high"}',
+    "unknown term": b'{"query": {"terms": [{"sound": "a"}]}}',
+    "two kinds": b'{"query": {"terms": [{"text": "a", "picture": "' + b"0" * 32 + b'"}]}}',
+    "many terms": json.dumps({"query": {"terms": [{"text": "a"}] * 17}}).encode(),
+    "many steps": json.dumps(
+        {"query": {"terms": [{"text": "a"}], "then": [{"terms": [{"text": "b"}]}] * 9}}
+    ).encode(),
+    "a path as picture": b'{"query": {"terms": [{"picture": "../../etc/passwd"}]}}',
+    "a NUL in a folder": b'{"query": "a", "filter": {"folder": "/a\\u0000b"}}',
+    "a date": b'{"query": "a", "filter": {"modified": "yesterday.."}}',
+    "a range": b'{"query": "a", "filter": {"where": "90%..10%"}, "top_k": 0}',
+}
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> None:
+    for path in ("/api/search", "/api/export", "/api/jobs"):
+        answer = client.post(path, content=BODIES[what], headers=JSON)
+        problem = answer.json()["error"]
+        assert (answer.status_code, problem["code"]) == (422, "invalid_value"), answer.text
+        assert 0 < len(problem["message"]) < 1000
+
+
+def test_a_year_that_no_calendar_has_is_refused(client: TestClient) -> None:
+    for modified in (
+        "0001-01-01..",
+        "..9999-12-31",
+        "0000-00-00..",
+        "-5..",
+        "2024-05-01T25:00..",
+        "2024-05-01+99:00..",
+    ):
+        answer = client.post("/api/search", json={"query": "a", "filter": {"modified": modified}})
+        assert answer.status_code in (200, 422), answer.text
+
+
+@pytest.mark.parametrize("path", ["/api/search", "/api/export", "/api/jobs", "/api/pictures", "/nix"])
+def test_a_body_that_is_announced_too_long_is_not_read(client: TestClient, path: str) -> None:
+    read = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal read
+        while True:
+            read += 1
+            yield b"x" * 65536
+
+    answer = client.post(path, content=pieces(), headers={"Content-Length": str(10**12)})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize("path", ["/api/search", "/api/export", "/api/pictures"])
+def test_a_body_of_no_announced_length_is_read_only_so_far(client: TestClient, path: str) -> None:
+    most = 20 * 2**20 if path == "/api/pictures" else 2**20
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(most // 65536 + 1):
+            yield b" " * 65536
+
+    answer = client.post(path, content=pieces(), headers=JSON)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+NUMBERS = ["nan", "inf", "-1", "1e999", "x", "", "0x10", "1e308", "9" * 400]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "path",
+    ["still?time=", "still?width=", "strip?count=", "strip?start=", "clip?end=1&start=", "clip?start=0&end=",
+     "cues?start="],
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(client: TestClient, path: str, number: str) -> None:
+    answer = client.get(f"/api/videos/harbour/{path}{number}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_value"), answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nix", 404), ("GET", "/api/nix", 404), ("GET", "/api/videos/harbour/nix", 404),
+        ("GET", "/api/search", 405), ("PUT", "/api/videos", 405), ("POST", "/", 405),
+        ("DELETE", "/api/library", 405),
+        ("GET", "/api/jobs/nix", 404), ("DELETE", "/api/jobs/nix", 404), ("GET", "/api/jobs/nix/events", 404),
+        ("GET", "/api/videos?limit=0", 422), ("GET", "/api/videos?state=odd", 422), ("GET", "/docs", 404),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_in_json(client: TestClient, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    code = {404: "not_found", 405: "method", 422: "invalid_value"}[status]
+    assert answer.json()["error"]["code"] == code
+
+
+def test_a_defect_is_logged_and_not_told(
+    original: Any, serving: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    from moviola.search import Library
+
+    with serving(original) as client:
+        client.app.state.service.library = Broken(client.app.state.service.library)
+        answer = client.post("/api/search", json={"query": "a"})
+        client.app.state.service.library = client.app.state.service.library.whole
+    assert isinstance(client.app.state.service.library, Library)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert "ZeroDivisionError" not in answer.text and "ZeroDivisionError" in caplog.text
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+class Broken:
+    """A library with a defect."""
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+        self.store = whole.store
+
+    def search(self, *_: object, **__: object) -> None:
+        raise ZeroDivisionError

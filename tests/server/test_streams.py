@@ -1,0 +1,125 @@
+"""Bytes of videos in ranges, videos made playable, clips."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import av
+import pytest
+from fastapi.testclient import TestClient
+
+STREAM = "/api/videos/harbour/stream"
+
+
+@pytest.fixture(scope="session")
+def content(films: Path) -> bytes:
+    """The file that is streamed."""
+    return (films / "harbour.mp4").read_bytes()
+
+
+def test_the_whole_file(client: TestClient, content: bytes) -> None:
+    answer = client.get(STREAM)
+    assert (answer.status_code, answer.content) == (200, content)
+    assert answer.headers["Accept-Ranges"] == "bytes" and answer.headers["Content-Type"] == "video/mp4"
+    assert answer.headers["Content-Length"] == str(len(content))
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "stop"),
+    [
+        ("bytes=0-0", 0, 1), ("bytes=0-99", 0, 100), ("bytes=100-", 100, None), ("bytes=-100", -100, None),
+        ("bytes=0-", 0, None), ("bytes=5-999999999999", 5, None), ("bytes=-999999999999", 0, None),
+        ("BYTES= 7-8 ", 7, 9),
+    ],
+)  # fmt: skip
+def test_a_part_of_it(client: TestClient, content: bytes, asked: str, start: int, stop: int | None) -> None:
+    answer = client.get(STREAM, headers={"Range": asked})
+    assert (answer.status_code, answer.content) == (206, content[start:stop])
+    first, last, size = answer.headers["Content-Range"].removeprefix("bytes ").replace("/", "-").split("-")
+    assert content[int(first) : int(last) + 1] == content[start:stop] and int(size) == len(content)
+
+
+@pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=-0", "bytes=999999999-999999999999"])
+def test_bytes_that_are_not_there(client: TestClient, content: bytes, asked: str) -> None:
+    answer = client.get(STREAM, headers={"Range": asked})
+    assert (answer.status_code, answer.content) == (416, b"")
+    assert answer.headers["Content-Range"] == f"bytes */{len(content)}"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=0-1,5-6", "bytes=" + "0-1," * 5000,
+        "seconds=0-5", "bytes=5", "bytes=--5", "bytes=0x10-", "bytes=٣-", "bytes=" + "9" * 5000 + "-",
+        "bytes=1-2-3",
+    ],
+)  # fmt: skip
+def test_what_is_no_single_range_is_passed_over(client: TestClient, content: bytes, asked: str) -> None:
+    answer = client.get(STREAM, headers={"Range": asked.encode()})
+    assert (answer.status_code, answer.content) == (200, content)
+
+
+def test_a_range_upside_down_is_refused(client: TestClient) -> None:
+    assert client.get(STREAM, headers={"Range": "bytes=9-5"}).status_code == 416
+
+
+def test_the_header_alone(client: TestClient, content: bytes) -> None:
+    answer = client.head(STREAM, headers={"Range": "bytes=0-9"})
+    assert (answer.status_code, answer.content) == (206, b"")
+    assert (answer.headers["Content-Length"], client.head(STREAM).headers["Content-Length"]) == (
+        "10",
+        str(len(content)),
+    )
+
+
+def test_a_range_of_another_state_of_the_file_is_not_given(client: TestClient, content: bytes) -> None:
+    headers = client.head(STREAM).headers
+    for state, status in ((headers["ETag"], 206), (headers["Last-Modified"], 206), ('"other"', 200)):
+        answer = client.get(STREAM, headers={"Range": "bytes=0-9", "If-Range": state})
+        assert answer.status_code == status
+    assert client.get(STREAM, headers={"If-None-Match": headers["ETag"]}).status_code == 304
+
+
+def test_what_browsers_do_not_play_is_made_playable_once(client: TestClient) -> None:
+    before = client.get("/api/videos/market").json()
+    first = client.get("/api/videos/market/stream")
+    again = client.get("/api/videos/market/stream", headers={"Range": "bytes=0-99"})
+    after = client.get("/api/videos/market").json()
+    assert (before["playable"], after["playable"], after["stream_ready"]) == (False, False, True)
+    assert first.headers["Content-Type"] == "video/mp4"
+    assert first.headers["ETag"] == again.headers["ETag"] and again.content == first.content[:100]
+    with av.open(BytesIO(first.content)) as container:
+        assert container.streams.video[0].codec_context.name == "h264"
+        assert float(container.duration or 0) / 1e6 == pytest.approx(12, abs=0.1)
+
+
+@pytest.mark.parametrize("mode", ["exact", "copy"])
+@pytest.mark.parametrize("video", ["harbour", "market"])
+def test_a_clip_is_an_mp4_of_its_own(client: TestClient, video: str, mode: str) -> None:
+    answer = client.get(f"/api/videos/{video}/clip?start=3&end=6&mode={mode}")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
+    with av.open(BytesIO(answer.content)) as container:
+        seconds = float(container.duration or 0) / 1e6
+    assert seconds == pytest.approx(3, abs=0.05) if mode == "exact" else 2.95 <= seconds <= 6.05
+
+
+@pytest.mark.parametrize(
+    "span", ["start=5&end=5", "start=5&end=4", "start=99&end=100", "start=0&end=9999999"]
+)
+def test_a_clip_that_cannot_be_cut_is_refused(client: TestClient, span: str) -> None:
+    answer = client.get(f"/api/videos/harbour/clip?{span}")
+    assert answer.status_code == (200 if span.endswith("9999999") else 422), answer.text
+
+
+def test_a_file_that_is_gone_is_named(client: TestClient, films: Path) -> None:
+    hidden = films / "market.hidden"
+    (films / "market.mkv").rename(hidden)
+    try:
+        for what in ("still?time=1.234", "clip?start=0&end=1", "strip?count=7"):
+            answer = client.get(f"/api/videos/market/{what}")
+            assert answer.status_code == 409 and "market.mkv" in answer.json()["error"]["message"]
+        assert client.get("/api/videos/market").json()["playable"] is False
+    finally:
+        hidden.rename(films / "market.mkv")

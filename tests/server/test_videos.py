@@ -1,0 +1,156 @@
+"""What the library holds: itself, its videos, shots, words, and stills that are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from moviola.media import frame_at
+from moviola.search import Library
+from moviola.server.stills import FileCache, cache_folder
+
+Serving = Callable[..., TestClient]
+
+
+def test_the_library_says_what_it_is(client: TestClient, original: Path) -> None:
+    about = client.get("/api/library").json()
+    assert (about["name"], about["videos"]) == ("library", 3)
+    assert about["seconds"] == pytest.approx(36, abs=1)
+    assert (about["encoder"], about["evidence"]) == ("demo", ["visual", "subtitle"])
+    assert about["segments"] == 9 and about["can_ingest"] is False
+    assert {"csv", "edl", "clips"} <= {format["name"] for format in about["export_formats"]}
+    assert about["limits"]["query_characters"] == 2000
+
+
+def test_videos_are_listed_page_by_page(client: TestClient) -> None:
+    everything = client.get("/api/videos").json()
+    ids = [video["video_id"] for video in everything["videos"]]
+    assert everything["total"] == 4 and ids == sorted(ids)
+    page = client.get("/api/videos?offset=1&limit=2").json()
+    assert page["total"] == 4 and [video["video_id"] for video in page["videos"]] == ids[1:3]
+    refused = client.get("/api/videos?state=refused").json()["videos"]
+    assert [(video["video_id"], "text file" in video["error"]) for video in refused] == [("broken", True)]
+    assert client.get("/api/videos?text=HARB").json()["total"] == 1
+    assert client.get("/api/videos?offset=99").json()["videos"] == []
+
+
+def test_one_video_with_its_shots_and_words(client: TestClient) -> None:
+    about = client.get("/api/videos/harbour").json()
+    assert (about["duration"], about["width"], about["height"], about["fps"]) == (12.0, 96, 72, 5.0)
+    assert about["playable"] and about["stream_ready"] and about["shots"] == 4
+    shots = client.get("/api/videos/harbour/shots").json()["shots"]
+    assert [(shot["start"], shot["end"]) for shot in shots] == [(0, 3), (3, 6), (6, 9), (9, 12)]
+    cues = client.get("/api/videos/harbour/cues").json()["cues"]
+    assert cues == [{"start": 2.0, "end": 5.0, "text": "The umbrella is gone.", "kind": "subtitle"}]
+    assert client.get("/api/videos/harbour/cues?start=5").json()["cues"] == []
+    assert len(client.get("/api/videos/harbour/cues?start=4.9&end=99").json()["cues"]) == 1
+
+
+def picture(data: bytes) -> np.ndarray:
+    return np.asarray(Image.open(BytesIO(data)).convert("RGB"), dtype=float)
+
+
+def test_a_still_is_the_frame_on_screen(client: TestClient, films: Path) -> None:
+    for time in (0, 4.5, 11.9, 99):
+        still = picture(client.get(f"/api/videos/harbour/still?time={time}&width=96").content)
+        assert np.abs(still - frame_at(films / "harbour.mp4", time, 96)).mean() < 8
+
+
+def test_a_strip_has_stills_side_by_side(client: TestClient) -> None:
+    strip = picture(client.get("/api/videos/harbour/strip?count=4&width=96").content)
+    assert strip.shape == (72, 4 * 96, 3)
+    for place in range(4):
+        still = picture(client.get(f"/api/videos/harbour/still?time={1.5 + 3 * place}&width=96").content)
+        assert np.abs(strip[:, place * 96 : (place + 1) * 96] - still).mean() < 8
+
+
+@pytest.mark.parametrize("span", ["start=5&end=5", "start=6&end=5", "start=12", "start=99&end=100"])
+def test_a_strip_of_nothing_is_refused(client: TestClient, span: str) -> None:
+    assert client.get(f"/api/videos/harbour/strip?{span}").status_code == 422
+
+
+def test_a_still_of_a_known_version_is_kept_for_ever(client: TestClient) -> None:
+    version = client.get("/api/videos/harbour").json()["version"]
+    still = "/api/videos/harbour/still?time=2"
+    assert "immutable" in client.get(f"{still}&v={version}").headers["Cache-Control"]
+    for other in ("", "&v=0", "&v=%00"):
+        answer = client.get(still + other)
+        assert answer.headers["Cache-Control"] == "private, no-cache"
+        known = client.get(still + other, headers={"If-None-Match": answer.headers["ETag"]})
+        assert (known.status_code, known.content) == (304, b"")
+
+
+def test_a_still_is_made_once_and_lies_in_the_library(
+    serving: Serving, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[float] = []
+
+    def counted(path: Path, time: float, width: int) -> np.ndarray:
+        made.append(time)
+        return frame_at(path, time, width)
+
+    monkeypatch.setattr("moviola.server.stills.frame_at", counted)
+    for _ in range(2):  # another server finds it too
+        with serving(folder) as client:
+            assert client.get("/api/videos/harbour/still?time=2").status_code == 200
+            assert client.get("/api/videos/harbour/still?time=2.0001").status_code == 200
+    assert made == [2.0]
+    assert len(list((folder / "cache" / "stills").rglob("*.jpg"))) == 1
+
+
+def test_a_library_that_cannot_be_written_is_served(
+    serving: Serving, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviola.server.stills.os.access", lambda *_: False)
+    monkeypatch.setattr("moviola.server.stills.user_cache_path", lambda _: tmp_path / "user")
+    with serving(folder) as client:
+        assert client.get("/api/videos/harbour/still?time=2").status_code == 200
+    assert not (folder / "cache" / "stills").exists()
+    assert len(list(tmp_path.glob("user/libraries/*/stills/*/*.jpg"))) == 1
+    assert cache_folder(folder) != cache_folder(tmp_path)
+
+
+def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
+    import os
+
+    cache = FileCache(tmp_path / "cache", 100)
+    for number in range(10):
+        path = cache._made(f"{number}", lambda path: path.write_bytes(b"x" * 20) and None)
+        os.utime(path, (number, number))
+        if number == 3:
+            assert cache.find("0") is not None  # which marks it as new
+    left = {path.name for path in (tmp_path / "cache").iterdir()}
+    assert "9" in left and "0" in left and "1" not in left and len(left) <= 5
+
+
+def test_readiness_and_figures(client: TestClient) -> None:
+    assert client.get("/healthz").text == "ok"
+    client.post("/api/search", json={"query": "a wall"})
+    assert client.get("/readyz").json() == {"ready": True, "reason": ""}
+    figures = client.get("/metrics").text
+    assert 'moviola_requests_total{method="POST",route="/api/search",status="200"}' in figures
+    assert "moviola_videos 3.0" in figures and "moviola_ready 1.0" in figures
+    client.get("/api/videos/harbour/still")
+    assert 'route="/api/videos/{video_id}/still"' in client.get("/metrics").text
+    assert "harbour" not in client.get("/metrics").text
+
+
+def test_a_library_without_its_encoder_says_so(
+    serving: Serving, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moviola.errors import MissingModel
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingModel("demo: not on this machine")
+
+    monkeypatch.setattr(Library, "search", missing)
+    with serving(folder) as client:
+        answer = client.post("/api/search", json={"query": "a wall"})
+        assert answer.status_code == 409
+        assert client.get("/readyz").json() == {"ready": False, "reason": "demo: not on this machine"}
