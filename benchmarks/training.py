@@ -36,7 +36,6 @@ from torch import Tensor, nn
 
 from moviola.features import Computed, FeatureFolder, Integers, convert
 from moviola.models.batches import PairBatch
-from moviola.models.losses import related_pairs
 from moviola.models.pretrained import build
 from moviola.models.reloclnet import Windows
 from moviola.models.spans import LABELS, ClipWindows
@@ -93,13 +92,6 @@ def each(videos: PooledVideos, rows: Integers) -> tuple[Tensor, Tensor, Tensor |
     )
 
 
-def one_video(*columns: Integers) -> Tensor:
-    """(B,) int64: equal for pairs of the same video (or window), which ours knows and the plain way is told,
-    so that both leave the same pairs out of the negatives."""
-    same = np.unique(np.stack(columns), axis=1, return_inverse=True)[1]
-    return torch.from_numpy(same.reshape(-1))
-
-
 class PlainPairs(PairTask):
     """Every pair with a video of its own."""
 
@@ -124,9 +116,9 @@ class PlainPairs(PairTask):
             video=torch.arange(len(rows)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(self.pairs.similarity[rows]),
-            positives=related_pairs(self.pairs.positives(rows), one_video(self.pairs.video[moments])),
+            positives=self.pairs.positives(rows),
         )
-        return PairStep(batch, moments)
+        return PairStep(batch, self.pairs.query[rows], moments)
 
 
 class PlainWindows(WindowTask):
@@ -163,7 +155,7 @@ class PlainWindows(WindowTask):
             video=torch.arange(len(rows)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
-            positives=related_pairs(pairs.positives(rows), one_video(video, windows.first, windows.stop)),
+            positives=pairs.positives(rows),
         )
 
     def _beside(self, video: Integers, windows: ClipWindows) -> Windows:

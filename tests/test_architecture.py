@@ -62,6 +62,7 @@ HOME: dict[str, set[str]] = {
     "tokenizers": {"encoders"},
     "onnxruntime": {"encoders"},
     "rapidocr": {"encoders"},
+    "cv2": {"encoders"},
     "pocketsphinx": {"encoders"},
     "faster_whisper": {"encoders"},
     "huggingface_hub": {"encoders"},

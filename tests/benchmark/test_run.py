@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from moviola.benchmark import run as running
+from moviola.benchmark.findings import Findings
 from moviola.benchmark.plan import PRESETS, Job, Preset, jobs
 from moviola.benchmark.report import write_report
 from moviola.benchmark.run import Bench, run_jobs
-from moviola.benchmark.tables import TABLES
+from moviola.benchmark.tables import BASELINES, NAMES, REFINERS, TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.measures import read_run
@@ -90,6 +91,8 @@ def test_a_job_keeps_its_model_its_answers_and_its_figures(trained: Bench, job: 
     found, test = trained.result(job.name), trained.world.split("test")
     assert found["job"] == json.loads(json.dumps(vars(job)))
     assert found["test"] == pytest.approx(judge(read_run(trained.run_file(job.name)), test))
+    val = trained.world.split("val")
+    assert found["val"] == pytest.approx(judge(trained.answering(job).run(val), val))
     recalls = {"VCMR", "VR"} if job.stage1 is None else {"VCMR", "VR", "SVMR"}
     assert {name.split()[0] for name in found["recall"]} == recalls
     assert all(0 <= value <= 1 for value in found["recall"].values())
@@ -158,6 +161,52 @@ def test_the_report_says_what_was_found(trained: Bench, tmp_path: Path) -> None:
     values = trained.result("reel-n20")["test"]
     assert reel[2:] == [f"{values[name]:.4f}" for name in tables["all-models"][0][2:]]
     assert len(tables["claims"]) == 1 + 5 + 9
+    on_val = next(row for row in tables["all-models-val"] if row[0] == "Reel (ours)")
+    values = trained.result("reel-n20")["val"]
+    assert on_val[2:] == [f"{values[name]:.4f}" for name in tables["all-models-val"][0][2:]]
+
+
+def changed(bench: Bench, name: str, **values: Any) -> None:
+    path = bench.result_file(name)
+    path.write_text(json.dumps({**bench.result(name), **values}))
+
+
+def claims(bench: Bench) -> dict[str, str]:
+    return {row[0]: row[2] for row in TABLES["claims"](Findings(bench, TOY)).rows}
+
+
+def test_the_best_are_chosen_on_val(trained: Bench, tmp_path: Path) -> None:
+    """However good another one is on test: val likes what test likes least."""
+    bench, main = without(trained, tmp_path), "nDCG@20,IoU>=0.5"
+    chosen = []
+    for rivals in (REFINERS[:3], BASELINES):
+        test = {name: bench.result(f"{name}-n20")["test"][main] for name in rivals}
+        worst = min(rivals, key=lambda name: test[name])
+        assert test[worst] < max(test.values())
+        for name in rivals:
+            values = bench.result(f"{name}-n20")["val"] | {main: float(name == worst)}
+            changed(bench, f"{name}-n20", val=values)
+        chosen.append(NAMES[worst])
+    best = "best SPR ({}) over best baseline ({})".format(*chosen)
+    assert any(claim.startswith(best) for claim in claims(bench))
+
+
+def test_p_is_printed_only_where_something_follows(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    of_reel = "Reel minus SPR_CLIP, nDCG@20,IoU>=0.5"
+    for converged in (True, False):
+        for name in ("reel", "spr-clip"):
+            changed(bench, f"{name}-n20", converged=converged or name == "reel")
+        said = claims(bench)[of_reel]
+        assert ("p = " in said) == converged
+        assert ("val still rose: nothing follows" in said) != converged
+
+
+def test_a_result_of_an_earlier_version_is_refused(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    changed(bench, "xml-n20", val=0.3)
+    with pytest.raises(InvalidValue, match="has no figures on val"):
+        bench.result("xml-n20")
 
 
 def test_nothing_is_retrieved_twice_for_one_report(

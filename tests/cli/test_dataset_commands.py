@@ -64,7 +64,9 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
         ]
     (tmp_path / "export.json").write_text(json.dumps(given))
     assert run("ratings", tmp_path / "export.json", "--out", tmp_path / "raw.csv")["ratings"] == 80
-    assert run("exam", tmp_path / "raw.csv") == {"1": 0.0, "2": 0.0}
+    exam = run("exam", tmp_path / "raw.csv")
+    assert {worker: rater["distance"] for worker, rater in exam["raters"].items()} == {"1": 0.0, "2": 0.0}
+    assert exam["out_of_consensus"] == 0
     agreed = tmp_path / "agreed.csv"
     assert run("consensus", tmp_path / "raw.csv", "--out", agreed)["agreed"] == 40
     assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.json")["tasks"] == 20

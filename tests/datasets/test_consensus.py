@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from moviola.datasets.building.consensus import (
     agree,
     agreement,
     consensus,
+    exam,
     exam_scores,
 )
 from moviola.errors import DataError, NotFound
@@ -68,6 +70,51 @@ def test_kappa_of_perfect_chance_and_no_agreement() -> None:
 def test_exam_distances_from_the_median() -> None:
     scores = exam_scores([*rate("a", 1, 1, 3), *rate("b", 2, 2, 2)])
     assert list(scores.items()) == [("w0", 0.0), ("w1", 0.0), ("w2", 1.0)]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), levels), max_size=12))
+def test_figure_5a_counts_all_ratings_of_a_pair(given_ratings: list[tuple[str, int]]) -> None:
+    found = agreement(Rating(pair, "w", level) for pair, level in given_ratings).low_high
+    expected = np.zeros((5, 5), int)
+    for pair in "abc":
+        mine = sorted(level for name, level in given_ratings if name == pair)
+        if len(mine) > 1:
+            expected[mine[0], mine[-1]] += 1
+    assert found.tolist() == expected.tolist()
+
+
+def test_an_exam_by_hand() -> None:
+    """Medians 1, 2, 1; one rater is 2 and 3 levels off."""
+    found = exam([*rate("a", 1, 1, 3), *rate("b", 2, 2, 2), *rate("c", 1, 1, 4)])
+    assert list(found.raters) == ["w0", "w1", "w2"]
+    assert found.raters["w2"].out_of_consensus == pytest.approx(2 / 3)
+    assert found.out_of_consensus == pytest.approx(2 / 9)
+    # w0 and w1 agree wholly. w0 has levels 1, 2, 1 and w2 3, 2, 4: they agree in 1 of 3, by chance in 1 of 9.
+    by_hand = (1 / 3 - 1 / 9) / (1 - 1 / 9)
+    assert found.raters["w0"].kappa == pytest.approx((1 + by_hand) / 2)
+    assert found.raters["w2"].kappa == pytest.approx(by_hand)
+    assert found.kappa == pytest.approx((1 + 2 * by_hand) / 3)
+
+
+@given(st.lists(st.lists(levels, min_size=3, max_size=3), min_size=1, max_size=8))
+def test_kappa_of_two_raters_is_cohens(table: list[list[int]]) -> None:
+    found = exam(rating for place, row in enumerate(table) for rating in rate(str(place), *row))
+    kappas = []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        one, other = ([row[rater] for row in table] for rater in (a, b))
+        observed = sum(x == y for x, y in zip(one, other, strict=True)) / len(table)
+        chance = sum(one.count(level) * other.count(level) for level in range(5)) / len(table) ** 2
+        if chance < 1:
+            kappas.append((observed - chance) / (1 - chance))
+    if kappas:
+        assert found.kappa == pytest.approx(sum(kappas) / len(kappas))
+    else:
+        assert math.isnan(found.kappa)
+
+
+def test_an_exam_without_ratings() -> None:
+    with pytest.raises(DataError, match="without ratings"):
+        exam([])
 
 
 def test_ratings_survive_a_file(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from moviola.datasets.building.imprecise import (
     with_captions,
     write_review,
 )
+from moviola.datasets.building.names_left import finder_by_lexicon, finder_by_spacy, load_name_finder
 from moviola.datasets.building.person_names import learn_names
 from moviola.errors import DataError, InvalidValue
 
@@ -40,7 +41,7 @@ class Letters:
         return np.array(rows, np.float32) + np.float32(1e-3)
 
 
-CHECK = Check(Letters(), LEXICON)
+CHECK = Check(Letters(), finder_by_lexicon(LEXICON))
 Answer = tuple[int, bytes] | None
 
 
@@ -224,6 +225,20 @@ def test_rules_and_a_journal_that_was_cut_off(tmp_path: Path) -> None:
     journal.write_text('{"caption": "x"}\n')
     with pytest.raises(DataError, match="line 1: the field 'rewrite'"):
         read_journal(journal)
+
+
+def test_what_looks_for_names_is_not_what_put_nouns_for_them() -> None:
+    """The rules know Castle alone; a recogniser that knows nothing of them finds whom they left."""
+    captions = ["So Castle meets Sarah Williams.", "So Castle holds a mug."]
+    rewrites = by_rules(LEXICON)(["So Castle meets a friend.", captions[1]], 0.0)
+    rewrites[0] = rewrites[0].replace("a friend", "Dmitri Petrov")
+    assert finder_by_lexicon(LEXICON)(rewrites) == [(), ()]
+    pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'moviola[language]'")
+    assert finder_by_spacy(LEXICON)(rewrites) == [("Dmitri Petrov",), ()]
+    judged = Check(Letters(), finder_by_spacy(LEXICON)).judge(captions, rewrites)
+    assert [one.names for one in judged] == [("Dmitri Petrov",), ()]
+    with pytest.raises(InvalidValue, match="there are spacy, lexicon"):
+        load_name_finder("flair", LEXICON)
 
 
 def test_identical_captions_merge_and_moments_stay() -> None:

@@ -95,3 +95,24 @@ def test_pseudo_training_set() -> None:
     assert first[1]["timestamp"] == [2.0, 3.0] and first[1]["duration"] == 100.0
     with pytest.raises(InvalidValue, match="give one each"):
         pseudo_training_set(annotations(captions), embeddings[:2], 2)
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 12), st.integers(0, 99))
+def test_queries_and_pool_may_differ(pool: int, asked: int, top: int, seed: int) -> None:
+    """Each different query with the best of the pool, whether a caption is held out or not."""
+    captions = [f"c{place % 20}" for place in range(pool)]
+    queries = [f"c{place % 25}" for place in range(asked)]
+    vectors = unit(25, seed)
+    rows, asked_rows = (np.stack([vectors[int(text[1:])] for text in texts]) for texts in (captions, queries))
+    entries = pseudo_training_set(
+        annotations(captions), rows, top, queries=(queries, asked_rows), held_out=["c3", "c24"]
+    )
+    assert [entry["query"] for entry in entries] == [
+        q for q in dict.fromkeys(queries) if q not in ("c3", "c24")
+    ]
+    for entry in entries:
+        exact = np.sort(rows @ vectors[int(entry["query"][1:])])[::-1][:top]
+        found = [moment["similarity"] for moment in entry["relevant_moment"]]
+        np.testing.assert_allclose(found, exact, atol=2e-6)
+    with pytest.raises(InvalidValue, match="queries: give one each"):
+        pseudo_training_set(annotations(captions), rows, top, queries=(queries, asked_rows[1:]))

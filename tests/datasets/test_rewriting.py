@@ -18,6 +18,7 @@ LEXICON = learn_names([
     "Now Monica waves to Rachel Green.", "Then Ross and Dr. Gregory meet Eric, Raj and Howard.",
     "Now Sheldon sits.", "In Sheldons room.",
     "But Sheldon talks to Sheldon and Sheldon.", "The TV in Central Perk is on.", "He sees Vogler.",
+    "Zelda's mom sees him.", "Zora shyly raises her hand.", "Zebedee Vogler sits.",
 ])  # fmt: skip
 
 
@@ -45,6 +46,15 @@ LEXICON = learn_names([
         ("castle takes a pen.", "A man takes a pen."),
         ("A man watches TV in Central Perk.", "A man watches TV in Central Perk."),
         ("Someone knocks. Castle opens.", "Someone knocks. A man opens."),
+        ("Dr. 13 sighs and Mr. A leaves.", "A doctor sighs and a man leaves."),
+        ("Miss X. walks out of the room.", "A woman walks out of the room."),
+        ("Dr, Gregory reads to Dr. frman.", "A doctor reads to another doctor."),
+        ("The door closes behind Mr. and Mrs. Vogler.", "The door closes behind two people."),
+        ("Mr. and Mrs. Vogler was there.", "Two people were there."),
+        ("Zelda's mom sees him.", "A man's mom sees him."),
+        ("Zora shyly raises her hand.", "A woman shyly raises her hand."),
+        ("Zebedee Vogler sits.", "A person sits."),
+        ("She talks to the Dr. He leaves.", "She talks to the Dr. He leaves."),
     ],
 )
 def test_examples(precise: str, imprecise: str) -> None:

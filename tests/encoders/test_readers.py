@@ -25,6 +25,8 @@ from moviola.encoders.readers import (
     load_text_reader,
     voiced,
 )
+from moviola.encoders.readers.rapid import RapidOcrReader
+from moviola.encoders.readers.strokes import has_strokes
 from moviola.encoders.readers.whisper import WhisperReader
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 from speech_sample import RATE, sentences, speech, word_errors
@@ -64,6 +66,21 @@ def test_nothing_is_read_where_nothing_is_written(text_reader: TextReader, size:
 def test_what_is_no_picture_is_refused(text_reader: TextReader, wrong: NDArray[Any]) -> None:
     with pytest.raises(InvalidValue, match=r"give \(height, width, 3\) uint8"):
         text_reader.read(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "pixels"), [("To be continued", 10), ("Exit", 20), ("Exit", 40), ("Exit", 80)]
+)
+@pytest.mark.parametrize("shade", [0, 90, 120])
+def test_letters_are_strokes(text: str, pixels: int, shade: int) -> None:
+    assert has_strokes(card(text, size=(640, 360), shade=shade, pixels=pixels))
+
+
+@pytest.mark.parametrize("size", [(640, 360), (7, 200), (200, 7), (1, 1)])
+def test_no_network_looks_where_nothing_is_like_letters(size: tuple[int, int]) -> None:
+    reader = RapidOcrReader()
+    assert reader.read(card(size=size)) == []
+    assert "_engine" not in vars(reader)
 
 
 def test_a_text_reader_says_what_it_is(text_reader: TextReader) -> None:

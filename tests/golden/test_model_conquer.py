@@ -222,3 +222,26 @@ def test_moments_from_a_forward_pass(case: Case) -> None:
         )
     assert (ranked.video // candidates == torch.arange(queries)[:, None]).all()
     check_moments(case, ranked, "corpus", 1e-3)
+    for query in range(queries):
+        check_ranking(case, ranked, query, candidates, 1e-3)
+
+
+def check_ranking(case: Case, ranked: Ranked, query: int, candidates: int, rtol: float) -> None:
+    """Each moment has the score that the release gave it, not only the sorted scores are alike.
+
+    At the end of the list a moment may be missing on one side, if it scores like the last one.
+    """
+    columns = (ranked.video[query] % candidates, ranked.start[query], ranked.end[query], ranked.score[query])
+    found = {tuple(row): score for *row, score in zip(*(c.tolist() for c in columns), strict=True)}
+    expected = {
+        (video, *span): score
+        for video, span, score in zip(
+            *(case.output(f"corpus_{name}")[query].tolist() for name in ("candidate", "seconds", "score")),
+            strict=True,
+        )
+    }
+    assert len(found) == len(expected) == case.model.config.top_moments
+    last = min(expected.values())
+    for moment in found.keys() | expected.keys():
+        one, other = found.get(moment, last), expected.get(moment, last)
+        assert one == pytest.approx(other, rel=rtol), moment

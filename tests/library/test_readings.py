@@ -152,6 +152,7 @@ class Named:
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     made = Readers()
+    monkeypatch.setattr(reading, "LEGIBLE", 1)  # the films are tiny
     monkeypatch.setattr(reading, "read_text", made.read_text)
     monkeypatch.setattr(reading, "read_speech", made.read_speech)
     monkeypatch.setattr(reading, "load_text_reader", lambda: Named(made.names["text"]))
@@ -251,6 +252,18 @@ def test_a_changed_film_is_read_again(
     assert words.index(films).read["text"] == ["a"]
 
 
+def test_small_pictures_are_read_only_where_somebody_asks(
+    words: Library, films: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LEGIBLE", 240)
+    report = words.index(films)
+    assert report.read["text"] == [] and readers.text == []
+    assert "4 videos" in report.not_read["text"] and "--ocr" in report.not_read["text"]
+    report = words.index(films, ocr=True)
+    assert len(report.read["text"]) == 4 and report.not_read == {}
+    assert words.index(films).not_read == {}
+
+
 def test_progress_names_the_step(words: Library, films: Path, readers: Readers) -> None:
     steps: list[IngestProgress] = []
     words.index(films, speech="listener", progress=steps.append)
@@ -265,7 +278,7 @@ def test_a_file_that_is_gone_is_told_of(words: Library, films: Path, monkeypatch
     (films / "b.mp4").write_bytes(b"")
     words.store.catalogue.moved(words.catalogue.video("b").row, str(films / "b.mp4"), 0, 0, "")
     run = reading.ReadingRun(words.store, report := words.index(films / "a.mp4", ocr=False), lambda *_: None)
-    run.read({"a", "b"}, reading.Readers(CountingReader(), None))
+    run.read({"a", "b"}, reading.Readers(CountingReader(), None, ["text"]))
     assert report.read["text"] == ["a"]
     assert report.reading_problems == {"b": "text: the file is empty (0 bytes)"}
 
@@ -355,6 +368,31 @@ def test_each_kind_is_searched_alone(words: Library, films: Path, readers: Reade
     assert {kind for _, kind in found("umbrella", "text")} <= {"text"}
     with pytest.raises(InvalidValue, match="by='smell'"):
         words.search("harbour", by="smell")  # type: ignore[arg-type]
+
+
+def test_what_is_written_counts_by_its_words_beside_pictures(
+    words: Library, films: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A title card that means about what was asked must not stand above pictures that show it."""
+    cards = {
+        "a": "a film without a camera",
+        "b": "Chapter Two",
+        "c": "Directed by Jonas Meyer",
+        "d": "The End",
+    }
+    monkeypatch.setattr(reading, "read_text", lambda path, *_: [Cue(1, 3, cards[path.stem], "text", 0.9)])
+
+    def written(library: Library, text: str, by: Any) -> set[str]:
+        found = library.search(text, by=by)
+        return {moment.video_id for moment in found if moment.snippet_kind == "text"}
+
+    words.index(films)
+    with Library(words.folder.parent / "seen", encoder="demo", sentence_encoder="minilm") as seen:
+        seen.index(films)
+        assert written(seen, "a man with a camera", "text") == {"a"}
+        assert written(seen, "a man with a camera", "both") == set()
+        assert written(seen, "film without camera", "both") == {"a"}
+    assert written(words, "a man with a camera", "both") == {"a"}  # nothing else can answer
 
 
 def test_a_kind_that_the_library_lacks_is_named(words: Library) -> None:

@@ -212,6 +212,18 @@ def test_ids_are_text_everywhere() -> None:
     assert evaluate(run, qrels, "R@1,IoU>=0.5").measures == {"R@1,IoU>=0.5": 1.0}
 
 
+@pytest.mark.parametrize("family", ["R@1", "nDCG@1", "DCG@1", "AP@1"])
+def test_an_overlap_of_exactly_the_threshold_counts_where_the_sign_says_so(family: str) -> None:
+    """An IoU of exactly 0.5; one a little below it counts for neither sign, one above for both."""
+    qrels = Qrels.from_dict({"q": [{"video_id": "v", "start": 0, "end": 4, "relevance": 1}]})
+    found = {}
+    for end in (1.9, 2.0, 2.1):
+        run = Run.from_dict({"q": [{"video_id": "v", "start": 0, "end": end, "score": 1}]})
+        names = [f"{family},IoU{sign}0.5" for sign in (">", ">=")]
+        found[end] = [value > 0 for value in evaluate(run, qrels, names).measures.values()]
+    assert found == {1.9: [False, False], 2.0: [False, True], 2.1: [True, True]}
+
+
 def test_zero_length_overlaps_nothing_where_it_is_let_in() -> None:
     rows = {"q": [{"video_id": "v", "start": 1, "end": 1, "score": 1}]}
     qrels = Qrels.from_dict({"q": [{"video_id": "v", "start": 0, "end": 2, "relevance": 1}]})

@@ -85,16 +85,17 @@ def pair_batch() -> PairBatch:
     """Four pairs over three videos: pairs 0 and 2 share one, pair 3's moment is all of its video."""
     visual, mask, subtitles = corpus([7, 5, 4], 7)
     query, query_mask = questions([4, 2, 3, 5], 5)
+    video = torch.tensor([0, 1, 0, 2])
     return PairBatch(
         query=query,
         query_mask=query_mask,
         visual=visual,
         mask=mask,
         subtitles=subtitles,
-        video=torch.tensor([0, 1, 0, 2]),
+        video=video,
         labels=torch.tensor([[2, 4], [0, 1], [6, 6], [0, 3]]),
         similarity=torch.tensor([1.0, 0.5, 1.0, 0.25]),
-        positives=torch.eye(4, dtype=torch.bool),
+        positives=video[:, None] == video,
     )
 
 
@@ -253,7 +254,7 @@ def test_a_batch_of_one_video_has_nothing_to_tell_apart() -> None:
     same = PairBatch(
         batch.query[rows], batch.query_mask[rows], batch.visual[:1], batch.mask[:1], batch.subtitles[:1],
         torch.zeros(2, dtype=torch.long), batch.labels[rows], batch.similarity[rows],
-        torch.eye(2, dtype=torch.bool),
+        torch.ones(2, 2, dtype=torch.bool),
     )  # fmt: skip
     terms = built(TINY).retriever.loss(same)
     assert {name: number(term) for name, term in terms.items()} == {"strong": 0.0, "weak": 0.0, "query": 0.0}

@@ -75,7 +75,7 @@ def batch_of(
             [[min(i % 2, lengths[v] - 1), min(2 + i, lengths[v] - 1)] for i, v in enumerate(video)]
         ),
         similarity=torch.linspace(0.4, 1.0, pairs),
-        positives=torch.eye(pairs, dtype=torch.bool) if positives is None else positives,
+        positives=torch.tensor([[v == w for w in video] for v in video]) if positives is None else positives,
     )
 
 
@@ -251,8 +251,6 @@ def test_a_shared_video_is_encoded_once_and_counts_for_each_pair() -> None:
         mask=shared.mask[shared.video],
         subtitles=shared.subtitles[shared.video],  # type: ignore[index]
         video=torch.arange(3),
-        # what sharing says by itself
-        positives=torch.tensor([[1, 0, 1], [0, 1, 0], [1, 0, 1]]).bool(),
     )
     one, other = (model.loss(batch, hard_pool=1, generator=None) for batch in (shared, apart))
     for name in one:

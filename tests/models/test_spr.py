@@ -64,7 +64,7 @@ def random_batch(windows: int = 4, length: int = 10, *, seed: int = 0) -> PairBa
         video=video,
         labels=torch.tensor([[1, 2]] * pairs),
         similarity=torch.ones(pairs),
-        positives=torch.eye(pairs, dtype=torch.bool),
+        positives=video[:, None] == video,
     )
 
 

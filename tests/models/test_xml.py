@@ -53,7 +53,7 @@ def batch_of(config: XMLConfig, pairs: int = 5, videos: int = 4, seed: int = 1) 
         video,
         torch.stack([start, start + 2], dim=1),
         torch.rand(pairs, generator=generator),
-        torch.eye(pairs).bool(),
+        video[:, None] == video,
     )
 
 
@@ -145,15 +145,19 @@ def test_videos_that_several_pairs_share_are_no_negatives() -> None:
 
 
 def test_a_video_that_holds_an_answer_is_no_negative_whichever_pair_brings_it() -> None:
-    """Pairs 0, 1, 2 are of videos 0, 1, 1; pair 1's moment answers query 0, and pair 2 has the same video."""
-    positives = torch.eye(3).bool()
-    positives[0, 1] = True
-    batch = replace(batch_of(SMALL, pairs=3), video=torch.tensor([0, 1, 1]), positives=positives)
+    """Pairs 0, 1, 2 are of videos 0, 1, 1; video 1 answers query 0, or moment 1 is relevant to it."""
+    own = torch.tensor([[1, 0, 0], [0, 1, 1], [0, 1, 1]]).bool()
+    batch = replace(batch_of(SMALL, pairs=3), video=torch.tensor([0, 1, 1]), positives=own)
+    answered = replace(batch, positives=own | torch.tensor([True, False, False])[:, None])
+    relevance = torch.zeros(3, 3).bool()
+    relevance[0, 1] = True
     model = model_of(replace(SMALL, margin=10.0))
     scores = model.video_scores(model.encode_query(batch.query, batch.query_mask), encoded(model, batch))
     # Query 0 is left with no negative video; the others with video 0.
     expected = sum(10 + scores[i, 0] - scores[i, 1] for i in (1, 2)) / 3
-    torch.testing.assert_close(model.loss(batch, hard_pool=1)["context"], expected)
+    torch.testing.assert_close(model.loss(answered, hard_pool=1)["context"], expected)
+    model = model_of(replace(SMALL, margin=10.0, relevant_pairs=RelevantPairsConfig(confidence=False)))
+    torch.testing.assert_close(model.loss(batch, hard_pool=1, relevance=relevance)["context"], expected)
 
 
 def test_positives_of_the_query_are_no_negatives() -> None:
@@ -226,10 +230,10 @@ def test_relevant_pairs_are_no_negatives() -> None:
     assert terms["context"] == 0 and terms["query"] == 0 and terms["relevant_over_negative"] == 0
 
 
-def test_known_positives_are_not_merely_relevant() -> None:
-    batch = replace(batch_of(SMALL, pairs=4), positives=torch.ones(4, 4, dtype=torch.bool))
+def test_a_querys_own_moment_is_not_merely_relevant() -> None:
     model = model_of(replace(SMALL, relevant_pairs=RelevantPairsConfig()))
-    terms = model.loss(batch, hard_pool=1, relevance=torch.ones(4, 4).bool(), confidence=torch.ones(4, 4))
+    own = {"relevance": torch.eye(4).bool(), "confidence": torch.ones(4, 4)}
+    terms = model.loss(batch_of(SMALL, pairs=4), hard_pool=1, **own)
     assert terms["relevant_span"] == 0 and terms["positive_over_relevant"] == 0
 
 

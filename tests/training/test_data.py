@@ -79,20 +79,31 @@ def test_a_moment_of_zero_length_is_one_that_nothing_finds(tmp_path: Path) -> No
 
 
 @given(
-    answers=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, unique=True),
+    video=st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    answers=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, unique=True),
     chosen=st.data(),
 )
-def test_positives_are_what_the_file_says(answers: list[tuple[int, int]], chosen: st.DataObject) -> None:
+def test_the_positive_pair_mask_knows_the_whole_set(
+    video: list[int], answers: list[tuple[int, int]], chosen: st.DataObject
+) -> None:
+    """Whether any pair of the file, in the batch or not, joins query i with the video of pair j."""
     pairs = Pairs(
-        query_ids=tuple("abcd"), texts=tuple("abcd"), videos=("v",),
-        video=np.zeros(5, np.int64), start=np.arange(5.0), end=np.arange(5.0) + 1, captions=("c",) * 5,
+        query_ids=tuple("abcd"), texts=tuple("abcd"), videos=tuple("vwxy"),
+        video=np.array(video), start=np.arange(6.0), end=np.arange(6.0) + 1, captions=("c",) * 6,
         query=np.array([q for q, _ in answers]), moment=np.array([m for _, m in answers]),
         similarity=np.ones(len(answers), np.float32), relevance=np.ones(len(answers)),
     )  # fmt: skip
     rows = np.array(chosen.draw(st.lists(st.integers(0, len(answers) - 1), min_size=1, max_size=6)))
-    expected = [[(answers[i][0], answers[j][1]) in answers for j in rows] for i in rows]
+    expected = [
+        [
+            any(q == answers[i][0] and video[m] == video[answers[j][1]] for q, m in answers)
+            for j in rows
+        ]
+        for i in rows
+    ]  # fmt: skip
     assert pairs.positives(rows).tolist() == expected
     assert pairs.positives(rows).diagonal().all()
+    assert pairs.related.nnz <= len(pairs)
 
 
 def test_pairs_hold_every_query_and_every_moment_once(tmp_path: Path) -> None:

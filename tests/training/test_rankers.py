@@ -10,23 +10,26 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.features import normalise_rows
+from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.spans import pool_clips
+from moviola.retrieval import TrainedStage1
+from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
-from moviola.training.data import Split
+from moviola.training.data import Pairs, Split
 from moviola.training.judging import judge, judge_videos
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes import recipe
 from moviola.training.recipes.conquer import CONQUER
 from moviola.training.recipes.prem import PREM
 from moviola.training.recipes.reloclnet import RELOCLNET
-from moviola.training.recipes.xml import XML_RECIPE
+from moviola.training.recipes.spr_stage1 import SPR_STAGE1
+from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.tasks.candidates import hardest_videos
 from moviola.training.tasks.pairs import PairSampling, PairTask
@@ -159,12 +162,30 @@ def test_limits_of_moments_are_the_papers_in_seconds(clip_seconds: float, world:
     assert PREM.sized(sizes)["longest_span"] == max(1, round(36 / clip_seconds))
 
 
+@pytest.mark.parametrize(("name", "value"), [("clip_seconds", 3), ("visual_size", 7), ("query_size", 7)])
+def test_what_is_the_features_own_is_not_set_otherwise(name: str, value: int, world: Any) -> None:
+    with pytest.raises(InvalidValue, match=rf"model\.{name}={value}: the features have"):
+        train(XML_RECIPE, world.train, world.val, settings_of("xml", f"model.{name}={value}"))
+
+
+def test_subtitles_may_be_left_out(heard_world: Any) -> None:
+    settings = settings_of("xml", "model.subtitle_size=0", "loop.steps=1")
+    found: Any = train(XML_RECIPE, heard_world.train, heard_world.val, settings).model
+    assert found.config.subtitle_size == 0
+
+
 # ---- batches ---------------------------------------------------------------------------------------------
 
 
 def pair_task(split: Split, batch_size: int = 8, longest: int = 100) -> PairTask:
     videos = PooledVideos(split.features, longest)
     return PairTask(nn.Linear(1, 1), videos, split.queries, split.pairs, lambda *_: {}, dict, batch_size)
+
+
+def assert_whole_set(pairs: Pairs, queries: Integers, mask: Tensor, videos: Integers) -> None:
+    """A query is related to the videos of all its moments, whichever of them are in the batch."""
+    answers = {*zip(pairs.query.tolist(), pairs.video[pairs.moment].tolist(), strict=True)}
+    assert mask.tolist() == [[(q, v) in answers for v in videos.tolist()] for q in queries.tolist()]
 
 
 def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -> None:
@@ -182,7 +203,7 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
             assert torch.equal(own, torch.from_numpy(split.features.read(int(video))))
             start, end = pairs.labels[row].tolist()
             assert (start, end + 1) == (split.pairs.start[moment], split.pairs.end[moment])
-        assert pairs.positives.diagonal().all()
+        assert_whole_set(split.pairs, step.queries, pairs.positives, split.pairs.video[step.moments])
         seen += [(str(pairs.query[row].sum().item()), int(m)) for row, m in enumerate(step.moments)]
     assert len(seen) == len(set(seen)) == len(split.pairs)
 
@@ -274,6 +295,19 @@ def test_relevant_pairs_are_learned_from(world: Any, alike: str) -> None:
     assert "loss/relevant_span" not in plain.fitted[0].history[0]
 
 
+def test_a_known_answer_is_not_merely_relevant(world: Any) -> None:
+    split = world.train
+    step = pair_task(split, batch_size=len(split.pairs)).batch(np.arange(len(split.pairs)))
+    count = len(split.pairs.captions)
+    all_alike = relevant_pairs(np.ones((count, 1)), np.ones((count, 1)), np.arange(count + 1), 0.5)
+    found = _relevance(all_alike, split.pairs, step)["relevance"]
+    assert found is not None
+    answers = {*zip(split.pairs.query.tolist(), split.pairs.moment.tolist(), strict=True)}
+    known = torch.tensor([[(q, m) in answers for m in step.moments.tolist()] for q in step.queries.tolist()])
+    assert found.any()
+    assert not found[known].any()
+
+
 def test_moments_that_come_twice_in_a_batch_keep_their_relevant_pairs(world: Any, alike: str) -> None:
     shared = np.bincount(world.train.pairs.moment)
     assert shared.max() > 1, "the toy world has moments that answer two queries"
@@ -335,6 +369,55 @@ def test_prem_ranks_whole_videos(world: Any) -> None:
         assert all((m["start"], m["end"]) == (0.0, durations[m["video_id"]]) for m in moments)
     before = judge_videos(PREM.video_run(untrained("prem", val), val), val)
     assert judge_videos(run, val)["video nDCG@5"] > before["video nDCG@5"]
+
+
+def best_first(scores: Tensor | NDArray[np.float32], names: tuple[str, ...]) -> list[list[str]]:
+    """Videos of each query by a table of scores, equal ones in their order."""
+    return [
+        [names[video] for video in sorted(range(len(names)), key=lambda v, row=row: -row[v])]
+        for row in np.asarray(scores).tolist()
+    ]
+
+
+def ranked_names(run: Run) -> list[list[str]]:
+    return [[moment["video_id"] for moment in rows] for rows in run.rows().values()]
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet", "prem"])
+def test_videos_are_ranked_by_the_models_own_score_of_a_video(name: str, world: Any) -> None:
+    """Also those in which no moment is an answer."""
+    val, how = world.val, recipe(name)
+    model: Any = untrained(name, val, "model.top_videos=2")
+    with torch.inference_mode():
+        context = encoded_corpus(model, how.videos(model, val.features))  # type: ignore[attr-defined]
+        tokens, mask = token_batch(how.queries(model, val.queries), np.arange(len(val.queries)))  # type: ignore[attr-defined]
+        if name == "prem":
+            units = model.retriever.encode_query(tokens, mask)
+            scores = model.retriever.score(units, context.units, context.mask)
+        else:
+            scores = model.video_scores(model.encode_query(tokens, mask), context)
+    found = how.video_run(model, val)
+    assert ranked_names(found) == best_first(scores, val.features.video_ids)
+    durations = dict(zip(val.features.video_ids, val.features.durations, strict=True))
+    for rows in found.rows().values():
+        assert all((m["start"], m["end"]) == (0.0, durations[m["video_id"]]) for m in rows)
+    answered = {m["video_id"] for m in how.run(model, val).rows()[val.queries.query_ids[0]]}
+    assert len(answered) <= 2 < len(val.features)
+
+
+def test_conquer_ranks_no_videos_anew_and_stage_1_by_the_best_segment(world: Any) -> None:
+    val = with_first_stage(world.val)
+    found = CONQUER.video_run(untrained("conquer", val), val)
+    assert ranked_names(found) == best_first(val.first_stage, val.features.video_ids)
+    torch.manual_seed(0)
+    model = build("spr-stage1", {"hidden_size": val.features.visual.dim, "layers": 1, "heads": 2}).eval()
+    stage1 = TrainedStage1(model, "test")  # type: ignore[arg-type]
+    cosines = [
+        (stage1.queries(val.queries) @ stage1.segments(val.features.read(video), 4).T).max(axis=1)
+        for video in range(len(val.features))
+    ]
+    found = SPR_STAGE1.video_run(model, val)
+    assert ranked_names(found) == best_first(np.stack(cosines, axis=1), val.features.video_ids)
 
 
 @pytest.mark.parametrize("name", OVERRIDES)

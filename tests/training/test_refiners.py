@@ -349,6 +349,17 @@ def test_batches(splits: tuple[Split, Split], recipe: WindowRecipe, strategy: st
     assert sum(sizes) == len(splits[0].queries if strategy == "strong-weak" else splits[0].pairs)
 
 
+def test_windows_of_a_related_video_are_no_negatives(splits: tuple[Split, Split]) -> None:
+    """Also where the pair that relates them is not in the batch."""
+    made, pairs = task(SPR_CLIP, splits[0]), splits[0].pairs
+    rows = np.arange(0, len(pairs), 3)
+    video = made.examples.moments(rows)[0]
+    windows = made.examples.around(rows, np.random.default_rng(0), made.refiner.max_clips)
+    related = {*zip(pairs.query.tolist(), pairs.video[pairs.moment].tolist(), strict=True)}
+    expected = [[(q, v) in related for v in video.tolist()] for q in pairs.query[rows].tolist()]
+    assert made._pairs(rows, video, windows).positives.tolist() == expected
+
+
 def test_batch_shows_what_the_labels_say(splits: tuple[Split, Split]) -> None:
     # The first and the last frame of a moment look like the query, those right before and after it don't.
     inside, outside = [], []

@@ -132,6 +132,15 @@ class Findings:
         """Results of the segments' mean frame features, CLIP without training."""
         return self.results(self.run(self.proposed(MeanPooling())))
 
+    def val(self, name: str) -> dict[str, float]:
+        """NDCG of a trained job on val, by which rows are chosen."""
+        values: dict[str, float] = self.bench.result(name)["val"]
+        return values
+
+    def converged(self, name: str) -> bool:
+        """Whether val had stopped rising when a training ended: its last evaluation was not the best."""
+        return bool(self.bench.result(name)["converged"])
+
     def of(self, name: str) -> Results:
         """A trained job's results, from its answers."""
         if name not in self._of:

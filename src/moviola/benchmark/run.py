@@ -23,12 +23,10 @@ from moviola.measures.output_formats import write_run
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel, TrainedModel, train_model
 from moviola.training.judging import judge
+from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.recipes import recipe
 
 __all__ = ["Bench", "run_jobs"]
-
-IN_VIDEO = 5
-"""Segments retrieved where one video is searched alone: 20 s of it."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,17 @@ class Bench:
         return self.out / "results" / f"{name}.json"
 
     def result(self, name: str) -> dict[str, Any]:
-        """What a job found."""
+        """What a job found.
+
+        Raises:
+            InvalidValue: an earlier version wrote it, without figures on val.
+        """
         found: dict[str, Any] = read_json(self.result_file(name))
+        if not isinstance(found.get("val"), dict):
+            raise InvalidValue(
+                f"{self.result_file(name)}: has no figures on val, as an earlier version wrote it; remove it "
+                "and run the comparison again"
+            )
         return found
 
     def built_on(self, job: Job) -> Path | None:
@@ -112,11 +119,13 @@ def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
     run = answering.recipe.run(answering.model, ready, answering.how)
     answered = time.perf_counter() - asked
     # A stage 1 has no answer of its own in one video: all its segments are one proposal.
-    alone = in_video(bench.answering(job, IN_VIDEO).run, test) if job.stage1 else {}
+    alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if job.stage1 else {}
     figures = judge(run, test)
+    val = bench.world.split("val")
     found = {
         "test": figures,
-        "recall": in_corpus(run, test) | alone,
+        "val": judge(answering.run(val), val),
+        "recall": in_corpus(run, test, answering.video_run(test)) | alone,
         "query_seconds": answered / len(test.queries),
     }
     write_run(run, bench.run_file(job.name))
@@ -144,7 +153,8 @@ def _figures(trained: TrainedModel) -> dict[str, Any]:
     """What a training says of itself."""
     fitted = trained.trained.fitted
     return {
-        "val": fitted[-1].best,
+        "selected": fitted[-1].best,
+        "converged": all(phase.best_step < phase.steps for phase in fitted),
         "steps": sum(phase.steps for phase in fitted),
         "seconds": sum(phase.seconds for phase in fitted),
         "parameters": sum(p.numel() for p in trained.trained.model.parameters()),

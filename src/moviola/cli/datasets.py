@@ -112,10 +112,14 @@ def stats(
 
 @dataset.command()
 def pseudo(
-    path: Annotated[Path, typer.Argument(help="Annotations whose captions serve as queries.")],
+    path: Annotated[Path, typer.Argument(help="Annotations: the pool of moments.")],
     out: Annotated[Path, typer.Option(help="Where the training set goes (TVR-Ranking JSON).")],
     kind: KindOption,
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="Moments per query: N of the paper.")] = 40,
+    queries: Annotated[
+        Path | None,
+        typer.Option(help="Queries (JSON, or one per line); by default the pool's captions, each once."),
+    ] = None,
     held_out: Annotated[
         list[Path] | None, typer.Option(help="Pair files (val, test) whose queries are left out; repeatable.")
     ] = None,
@@ -123,7 +127,7 @@ def pseudo(
     encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
     json: JsonOption = False,
 ) -> None:
-    """A pseudo training set: every caption as a query with its most similar moments.
+    """A pseudo training set: every query with the moments whose captions are most similar to it.
 
     Example: `moviola dataset pseudo captions.json --kind tvr_ranking --top 20 --out train_top20.json`
 
@@ -137,7 +141,9 @@ def pseudo(
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
-    entries = pseudo_pairs(found, load_sentence_encoder(encoder), top, held_out=banned)
+    asked = None if queries is None else [query.text for query in read_queries(queries)]
+    embed = load_sentence_encoder(encoder)
+    entries = pseudo_pairs(found, embed, top, queries=asked, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     if json:
@@ -154,19 +160,25 @@ def convert(
     path: Annotated[Path, typer.Argument(help="An annotation file.")],
     out: Annotated[Path, typer.Option(help="Where TVR's jsonl goes.")],
     kind: KindOption,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="A pair file instead, each caption a query with its own moment alone."),
+    ] = False,
     durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Any data set's annotations in TVR's jsonl, the form that the other commands read as `--kind tvr`.
 
+    With --pairs they are what `moviola train` and `answer` read; `moviola evaluate --tvr` takes the jsonl.
+
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
 
-    From Python: `moviola.datasets.readers.read_annotations` and `write_tvr`.
+    From Python: `moviola.datasets.readers.read_annotations`, `write_tvr` and `write_own_pairs`.
     """
-    from moviola.datasets.readers import read_annotations, write_tvr
+    from moviola.datasets.readers import read_annotations, write_own_pairs, write_tvr
 
     found = read_annotations(path, kind, durations)
-    write_tvr(found, out)
+    (write_own_pairs if pairs else write_tvr)(found, out)
     if json:
         emit_json({"out": str(out), "moments": len(found), "flaws": found.flaw_counts})
     else:
@@ -185,14 +197,18 @@ def imprecise(
     review: Annotated[
         Path | None, typer.Option(help="Failures as CSV to edit; read back. Default OUT.review.csv.")
     ] = None,
+    names: Annotated[
+        str, typer.Option(help="What looks for names that are left: spacy, or the rules' own lexicon.")
+    ] = "spacy",
+    threshold: Annotated[float, typer.Option(help="Least similarity of a caption and its rewrite.")] = 0.4,
     durations: DurationsOption = None,
     encoder: EncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Put general nouns for names into captions; run it again to go on, or after editing the review file.
 
-    Each rewrite must keep the meaning (sentence similarity at least 0.4) and hold no name. What failed is in
-    the review file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
+    Each rewrite must keep the meaning (sentence similarity) and hold no name. What failed is in the review
+    file; fill in its column `final`. The key of an endpoint is read from MOVIOLA_CHAT_KEY.
 
     Example: `moviola dataset imprecise tvr_val_release.jsonl --kind tvr --types v --out imprecise.jsonl`
 
@@ -214,7 +230,8 @@ def imprecise(
         read_annotations(path, kind, durations), load_sentence_encoder(encoder),
         out.with_name(out.name + ".journal"), review,
         types=types.split(",") if types else (),
-        endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None, batch=batch,
+        endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
+        names=names, threshold=threshold, batch=batch,
     )  # fmt: skip
     write_tvr(made.moments, out)
     outcome = made.outcome
@@ -365,21 +382,27 @@ def exam(
     answers: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance of the exam's pairs.")],
     json: JsonOption = False,
 ) -> None:
-    """Qualification exam: how far each rater is from the median of all, best first.
+    """Qualification exam: how far each rater is from the median of all, best first, and how raters agree.
+
+    Out of consensus is what lies more than one level from the median; kappa is Cohen's with the other raters.
 
     Example: `moviola dataset exam exam_ratings.csv`
 
-    From Python: `moviola.datasets.building.consensus.exam_scores`.
+    From Python: `moviola.datasets.building.consensus.exam`.
     """
-    from moviola.datasets.building.annotation_files import read_ratings
-    from moviola.datasets.building.consensus import exam_scores
+    from dataclasses import asdict
 
-    scores = exam_scores(read_ratings(answers))
+    from moviola.datasets.building.annotation_files import read_ratings
+    from moviola.datasets.building.consensus import exam
+
+    found = exam(read_ratings(answers))
     if json:
-        emit_json(scores)
-    else:
-        for worker, distance in scores.items():
-            console.print(f"{distance:6.3f}  {worker}")
+        emit_json(asdict(found))
+        return
+    console.print("distance  out of consensus  kappa  rater")
+    for worker, rater in found.raters.items():
+        console.print(f"{rater.distance:8.3f}  {rater.out_of_consensus:16.1%}  {rater.kappa:5.2f}  {worker}")
+    console.print(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
 
 
 @dataset.command()

@@ -64,7 +64,7 @@ def index_(
         bool | None,
         typer.Option(
             "--ocr/--no-ocr",
-            help="Read text in pictures; by default if 'moviola[ocr]' is installed.",
+            help="Read text in pictures; by default if 'moviola[ocr]' is installed, in all but small ones.",
             show_default=False,
         ),
     ] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -35,6 +35,15 @@ def evaluate(
     qrels: Annotated[Path, typer.Argument(help="Judgements, in any of the formats.")],
     measure: MeasureOption = None,
     preset: PresetOption = None,
+    tvr: Annotated[
+        bool,
+        typer.Option(
+            "--tvr", help="Recall as TVR's evaluator counts it; QRELS is TVR's annotations (jsonl)."
+        ),
+    ] = False,
+    task: Annotated[
+        str, typer.Option(help="With --tvr: what the run answers, VCMR, SVMR or VR; a submission says it.")
+    ] = "VCMR",
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Show every query's values as well.")
     ] = False,
@@ -48,10 +57,15 @@ def evaluate(
 
     Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
 
-    From Python: `moviola.measures.evaluate`.
+    Example: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
+
+    From Python: `moviola.measures.evaluate`; with --tvr `moviola.measures.tvr_recall`.
     """
     from moviola import measures as m
 
+    if tvr:
+        _show_tvr(m.tvr_recall_of(run, qrels, task.upper()), as_json)
+        return
     results = m.evaluate(
         m.read_run(run, run_format, preset=preset),
         m.read_qrels(qrels, qrels_format, preset=preset),
@@ -78,6 +92,15 @@ def evaluate(
         console.print(_table("per query", "query", _values_by_query(results), list(results.measures)))
     _name(results.missing, "judged, but missing from the run")
     _name(results.extra, "in the run, but not judged (they do not count)")
+
+
+def _show_tvr(found: dict[str, dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        emit_json(found)
+        return
+    for task, values in found.items():
+        for name, value in values.items():
+            console.print(f"{task:>12}  {name:<14}  {value}")
 
 
 def _values_by_query(results: Results) -> dict[str, list[float]]:

@@ -1,4 +1,7 @@
-"""``moviola study``: which measure can be trusted? One command for each study of the AxIoU paper."""
+"""``moviola study``: which measure, and which judgement, can be trusted?
+
+One command for each study of the AxIoU paper, and two for TVR-Ranking's of its annotations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     no_args_is_help=True,
-    help="Study the measures themselves (the AxIoU paper): figures as PNG and SVG, numbers as CSV.",
+    help="Study measures (AxIoU) and judgements (TVR-Ranking): figures as PNG and SVG, numbers as CSV.",
 )
 app.add_typer(study, name="study")
 
@@ -199,3 +202,41 @@ def bias(
 
     made = study_reports.bias(iou, noise) if noise else study_reports.bias(iou)
     _show(made, out, as_json)
+
+
+@study.command("relevance")
+def relevance(
+    judged: Annotated[Path, typer.Argument(help="A judged pair file (val or test).")],
+    queries: Annotated[int, typer.Option(min=1, help="Queries to show, drawn at random.")] = 10,
+    seed: SeedOption = 0,
+    out: OutOption = Path("study"),
+    as_json: JsonOption = False,
+) -> None:
+    """Does relevance follow query-caption similarity? By value and by rank (TVR-Ranking, Figure 4).
+
+    Example: `moviola study relevance val.json --out figures`
+
+    From Python: `moviola.datasets.building.studies.relevance_study`.
+    """
+    from moviola.datasets.building.analysis import read_judged
+    from moviola.datasets.building.studies import relevance_study
+
+    _show(relevance_study(read_judged(judged), queries=queries, seed=seed), out, as_json)
+
+
+@study.command("ratings")
+def ratings(
+    raw: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance.")],
+    out: OutOption = Path("study"),
+    as_json: JsonOption = False,
+) -> None:
+    """How far apart are the ratings of a pair, and what levels result? (TVR-Ranking, Figure 5).
+
+    Example: `moviola study ratings raw_annotation.csv --out figures`
+
+    From Python: `moviola.datasets.building.studies.rating_study`.
+    """
+    from moviola.datasets.building.annotation_files import read_ratings
+    from moviola.datasets.building.studies import rating_study
+
+    _show(rating_study(read_ratings(raw)), out, as_json)

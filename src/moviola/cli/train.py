@@ -56,6 +56,10 @@ def train(
     val_candidates: Annotated[
         Path | None, typer.Option(help="The same for val's queries; by default --candidates answers them.")
     ] = None,
+    data_set: Annotated[
+        str,
+        typer.Option(help="Whose settings and lengths of moments: tvr, charades, didemo or activitynet."),
+    ] = "tvr",
     config: Annotated[
         Path | None, typer.Option(help="Settings in TOML: tables model, loop, sampling, or a phase's name.")
     ] = None,
@@ -93,7 +97,8 @@ def train(
         name, open_features(features), train=train_pairs, val=val_pairs, top=top,
         train_videos=_videos(train_videos), val_videos=_videos(val_videos),
         stage1=stage1, candidates=candidates, val_candidates=val_candidates,
-        settings=_tables(config), overrides=[*(set_ or ()), *_loop(seed=seed, device=device)],
+        data_set=data_set, settings=_tables(config),
+        overrides=[*(set_ or ()), *_loop(seed=seed, device=device)],
     )  # fmt: skip
     _tell_of_val(experiment, val_pairs)
     with _Bar(loop.select for loop in experiment.settings.loops.values()) as bar:
@@ -155,6 +160,12 @@ def answer(
         Path | None,
         typer.Option(help="Where the judgements go that count in these videos: .json, .jsonl or .csv."),
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            help="vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos."
+        ),
+    ] = "vcmr",
     recipe_name: Annotated[
         str | None, typer.Option("--recipe", help="How it answers; by default what the model's folder says.")
     ] = None,
@@ -185,6 +196,8 @@ def answer(
     Example: `moviola answer conquer --candidates other.trec --features feat --queries test.json
     --out run.jsonl`
 
+    Example: `moviola answer xml --features feat --queries test.json --task vr --out videos.jsonl`
+
     From Python: `moviola.training.experiment.answer`.
     """
     from moviola.library import open_features
@@ -192,7 +205,8 @@ def answer(
     from moviola.training import experiment
 
     found = experiment.answer(
-        model, open_features(features), queries, videos=_videos(videos), stage1=stage1, candidates=candidates,
+        model, open_features(features), queries, task=task, videos=_videos(videos), stage1=stage1,
+        candidates=candidates,
         suppress_above=suppress, as_search=as_search, recipe_name=recipe_name, device=device,
     )  # fmt: skip
     _tell_left_out(queries, found.left_out, found.videos)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.errors import InvalidValue
+
 __all__ = ["Annotations", "Collector", "Flaw"]
 
 
@@ -57,6 +59,13 @@ class Annotations:
     def flaw_counts(self) -> dict[str, int]:
         """How many flaws of each kind."""
         return dict(Counter(flaw.kind for flaw in self.flaws))
+
+    def require_durations(self) -> None:
+        """Raises :class:`InvalidValue` where the duration of a moment's video is not known."""
+        unknown = np.isnan(self.durations[self.video])
+        if unknown.any():
+            video = self.videos[int(self.video[int(np.argmax(unknown))])]
+            raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
 
     def select(self, keep: NDArray[np.bool_]) -> Annotations:
         """Only some moments, (m,) bool; all videos stay."""

@@ -59,7 +59,8 @@ class Indexer:
         Args:
             sources: video files or folders.
             prune: take out videos of these folders whose file is gone (else they are only reported).
-            ocr: read text in pictures; None: if the extra ``ocr`` is installed. What was read stays.
+            ocr: read text in pictures; None: if the extra ``ocr`` is installed, in pictures of at least
+                240 pixels. What was read stays.
             speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
                 nobody. Videos that another one has read are read again.

@@ -27,9 +27,15 @@ from moviola.types import Cue, CueKind, Span
 if TYPE_CHECKING:
     from moviola.library.store import LibraryStore
 
-__all__ = ["Readers", "ReadingRun", "append_cues", "replace_subtitles"]
+__all__ = ["LEGIBLE", "Readers", "ReadingRun", "append_cues", "replace_subtitles"]
 
 NONE = "none"
+
+LEGIBLE = 240
+"""Pixels of the shorter side from which on pictures are read unasked.
+
+In smaller ones words are rarely legible, and much that is drawn small looks like letters.
+"""
 
 Reader = TextReader | SpeechReader
 
@@ -43,12 +49,12 @@ class Readers:
 
     Attributes:
         text, speech: the readers; None: nobody reads.
-        again: whether each was named, so that a video which another one read is read again.
+        named: kinds that were asked for: what another one read is read again, and small pictures are read.
     """
 
     text: TextReader | None
     speech: SpeechReader | None
-    again: Collection[CueKind] = ()
+    named: Collection[CueKind] = ()
 
     @classmethod
     def chosen(cls, ocr: bool | None, speech: str | None, device: str) -> Readers:
@@ -65,8 +71,8 @@ class Readers:
         """
         text = load_text_reader() if ocr or (ocr is None and installed("ocr")) else None
         hears = None if speech in (None, NONE) else load_speech_reader(str(speech), device=device)
-        named: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
-        return cls(text, hears, [kind for kind, is_named in named.items() if is_named])
+        asked: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
+        return cls(text, hears, [kind for kind, is_asked in asked.items() if is_asked])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +94,14 @@ class ReadingRun:
         chosen: dict[CueKind, Reader | None] = {"text": readers.text, "speech": readers.speech}
         for kind, reader in chosen.items():
             if reader is not None:
-                again = kind in readers.again
+                named = kind in readers.named
                 waiting = [
                     video
                     for video in self.store.searchable().values()
-                    if video.video_id in videos and self._lacks(video, kind, reader.id, again=again)
+                    if video.video_id in videos and self._lacks(video, kind, reader.id, again=named)
                 ]
+                if kind == "text" and not named:
+                    waiting = self._legible(waiting)
                 if waiting:
                     self._read_all(kind, reader, waiting)
 
@@ -102,6 +110,16 @@ class ReadingRun:
             return False
         reading = self.store.catalogue.readings(video.row).get(kind)
         return reading is None or (again and reading.reader != reader)
+
+    def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
+        """Videos without those of small pictures, which are told of."""
+        large = [video for video in videos if min(video.width, video.height) >= LEGIBLE]
+        if small := len(videos) - len(large):
+            self.report.not_read["text"] = (
+                f"{small} videos have pictures below {LEGIBLE} pixels, where words are rarely legible; "
+                "--ocr reads them all the same"
+            )
+        return large
 
     def _read_all(self, kind: CueKind, reader: Reader, videos: Sequence[VideoRow]) -> None:
         catalogue = self.store.catalogue

@@ -51,7 +51,7 @@ from moviola.measures.significance import (
     t_test,
 )
 from moviola.measures.trec import Matched, match_documents
-from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall
+from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall, tvr_recall_of
 from moviola.temporal import overlap, suppress
 
 __all__ = [
@@ -83,6 +83,7 @@ __all__ = [
     "t_test",
     "temporal_nms",
     "tvr_recall",
+    "tvr_recall_of",
     "write_qrels",
     "write_run",
 ]

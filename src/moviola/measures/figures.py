@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moviola.errors import MissingDependency
-from moviola.measures.collections import Floats
+from moviola.measures.collections import Floats, Integers
 from moviola.measures.studies import SelfAgreement, bias_variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "bias_curves", "heatmap", "lines", "profiles", "save", "self_agreement_curves"]
+__all__ = [
+    "bars", "bias_curves", "heatmap", "lines", "profiles", "rating_spread", "relevance_points", "save",
+    "self_agreement_curves",
+]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -179,4 +182,47 @@ def bias_curves(overlaps: Floats, noises: Sequence[float], iou: float) -> Figure
         panels[0].set_ylabel(f"one moment, true IoU {iou:g}")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def relevance_points(points: Mapping[str, tuple[Floats, Integers, Integers]], title: str) -> Figure:
+    """Level over similarity and over rank; one colour per query (TVR-Ranking, figure 4).
+
+    Args:
+        points: by query similarity, rank from 1, and level from 0, (n,) each.
+        title: above both panels.
+    """
+    with _style():
+        figure, panels = _figure(8.0, 3.6, columns=2)
+        for axes, column, across in zip(panels, (0, 1), ("similarity", "rank by similarity"), strict=True):
+            for number, columns in enumerate(points.values()):
+                # Queries lie beside each other, or those of one level would hide each other.
+                level = columns[2] + 0.5 * (number + 0.5) / len(points) - 0.25
+                axes.scatter(
+                    columns[column], level, s=12,
+                    color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)],
+                )  # fmt: skip
+            axes.set_yticks(range(5))
+            axes.set(xlabel=across, ylabel="relevance")
+        figure.suptitle(title)
+    return figure
+
+
+def rating_spread(low_high: Floats, levels: Floats, title: str) -> Figure:
+    """Shares of pairs by lowest and highest rating, (5, 5), and by final level, (5,) (its figure 5)."""
+    with _style():
+        figure, (left, right) = _figure(8.0, 3.6, columns=2)
+        left.grid(visible=False)
+        shown = np.where(np.tri(len(low_high), dtype=bool).T, low_high, np.nan)
+        left.imshow(shown.T, cmap="Blues", vmin=0, origin="upper")
+        for (low, high), share in np.ndenumerate(shown):
+            if low <= high:
+                colour = "white" if share > np.nanmax(shown) / 2 else "black"
+                left.text(low, high, f"{share:.2%}", ha="center", va="center", fontsize=7.5, color=colour)
+        left.set(xlabel="lowest rating", ylabel="highest rating", xticks=range(5), yticks=range(5))
+        drawn = right.bar(range(len(levels)), levels, color=COLOURS[0], width=0.65)
+        right.bar_label(drawn, labels=[f"{share:.1%}" for share in levels], padding=3, fontsize=8)
+        right.grid(visible=False, axis="x")
+        right.set(xlabel="final level", ylabel="share of pairs")
+        figure.suptitle(title)
     return figure

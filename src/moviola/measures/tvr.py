@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError
+from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, parse_json, read_text
-from moviola.measures.collections import Flags, query_name
+from moviola.measures.collections import Flags, Run, query_name
+from moviola.measures.input_formats import read_run
 from moviola.temporal import overlap
 
-__all__ = ["OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall"]
+__all__ = [
+    "OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall", "tvr_recall_of",
+]  # fmt: skip
 
 TASKS = ("VCMR", "SVMR", "VR")
 TYPES = ("v", "t", "vt")
@@ -77,7 +80,7 @@ def tvr_recall(
                 part = _percent(hits, tops, kinds == name)
                 split.update({f"{name}-{key}": value for key, value in part.items()})
             split["desc_type_ratio"] = " ".join(
-                f"{name} {100 * np.mean(kinds == name):.1f}" for name in names
+                f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
             )
             found[f"{task}_by_type"] = split
     return found
@@ -186,3 +189,44 @@ def read_tvr_submission(path: str | Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object with video2idx and VCMR, SVMR or VR was expected")
     return content
+
+
+def tvr_recall_of(
+    run: str | Path, truth: str | Path, task: str = "VCMR", *, tops: Sequence[int] = TOPS
+) -> dict[str, dict[str, Any]]:
+    """:func:`tvr_recall` of two files.
+
+    Args:
+        run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
+        truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
+        task: what such a run answers: VCMR, SVMR or VR. A submission says it itself.
+        tops: depths.
+
+    Raises:
+        InvalidValue: an unknown task.
+        NotFound, DataError: a file is missing or malformed.
+    """
+    if task not in TASKS:
+        raise InvalidValue(f"task {task!r}: unknown; there are {', '.join(TASKS)}")
+    rows = read_tvr_truth(truth)
+    try:
+        submission = read_tvr_submission(run)
+    except DataError:
+        submission = {}
+    if "video2idx" not in submission:
+        submission = _submission(read_run(run), rows, task)
+    return tvr_recall(submission, rows, tops=tops)
+
+
+def _submission(run: Run, truth: Sequence[Mapping[str, Any]], task: str) -> dict[str, Any]:
+    """A run as a submission; videos of the truth that it never names are known too."""
+    names = dict.fromkeys([*run.video_ids, *(str(row["vid_name"]) for row in truth)])
+    codes = {name: place for place, name in enumerate(names)}
+    entries = [
+        {
+            "desc_id": query,
+            "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
+        }
+        for query, rows in run.rows().items()
+    ]
+    return {"video2idx": codes, task: entries}

@@ -63,8 +63,9 @@ class PairBatch(Batch):
         video: (B,) int64, the row of each pair's video.
         labels: (B, 2) int64, clips of start and end, in the model's own convention.
         similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
-        positives: (B, B) bool, whether the moment of pair j (column) answers the query of pair i (row); the
-            diagonal is True.
+        positives: (B, B) bool, the positive pair mask of TVR-Ranking, appendix C.1: whether the video of pair
+            j (column) is related to the query of pair i (row) anywhere in the training set. So the diagonal
+            is True, and pairs of one video have equal columns.
     """
 
     video: Tensor

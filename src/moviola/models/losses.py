@@ -4,7 +4,7 @@ Every loss here takes a matrix of scores between the queries (rows) and the vide
 (columns) of a batch, together with a mask of the pairs that belong together.
 
 The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLoCLNet (Zhang et al., SIGIR
-2021); what belongs together is left out of the negatives as TVR-Ranking, appendix C, has it.
+2021); what belongs together is left out of the negatives as TVR-Ranking, appendix C.1, has it.
 
 The contrasts of frames and of videos are ReLoCLNet's (FCL and VCL).
 
@@ -36,7 +36,6 @@ __all__ = [
     "log_sum_exp_hinge",
     "mil_ce",
     "mil_nce",
-    "related_pairs",
     "span_cross_entropy",
     "take_ranked",
     "video_contrast",
@@ -129,17 +128,6 @@ def in_batch_ranking_loss(
         negative = take_ranked(table, allowed, rank)
         terms.append((loss(own, negative, margin) * allowed.any(dim=1)).mean())
     return terms[0], terms[1]
-
-
-def related_pairs(positives: Tensor, video: Tensor) -> Tensor:
-    """(B, B) bool: whether the video (or window) of pair j holds an answer to the query of pair i.
-
-    Args:
-        positives: (B, B) bool, whether the moment of pair j answers the query of pair i.
-        video: (B,) int64, the row of each pair's video.
-    """
-    same_video = video[:, None] == video[None, :]
-    return (positives.float() @ same_video.float()) > 0
 
 
 def frame_contrast(similarity: Tensor, labels: Tensor, mask: Tensor) -> Tensor:

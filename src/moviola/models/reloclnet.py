@@ -45,7 +45,6 @@ from moviola.models.losses import (
     PAIRWISE_LOSSES,
     frame_contrast,
     in_batch_ranking_loss,
-    related_pairs,
     span_cross_entropy,
     video_contrast,
 )
@@ -286,6 +285,23 @@ class ReLoCLNet(TwoStreams):
         ]
         return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: Context, *, keep: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
+
+        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        """
+        queries = self.encode_query(query, query_mask)
+        videos, length = context.mask.shape
+        each = len(context.clips) * videos * length
+        scores = [
+            self.video_scores(queries.select(chunk), context)
+            for chunk in torch.split(torch.arange(len(queries), device=query.device), rows_at_once(each))
+        ]
+        best, rows = top_scores(torch.cat(scores), keep or self.config.top_videos)
+        return rows, (self.config.alpha * best).exp()
+
     def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> tuple[Tensor, ...]:
         config = self.config
         score, video = top_scores(self.video_scores(queries, context), searched)
@@ -357,7 +373,6 @@ class ReLoCLNet(TwoStreams):
         config = self.config
         queries = self.encode_query(batch.query, batch.query_mask)
         middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
-        related = related_pairs(batch.positives, batch.video)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
         terms: dict[str, Tensor] = {}
@@ -370,11 +385,11 @@ class ReLoCLNet(TwoStreams):
         if weak_positives is not None:
             weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
             terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
-        frame, video = self._contrasts(batch, queries, middle, related, hard_middle)
+        frame, video = self._contrasts(batch, queries, middle, hard_middle)
         span = span_cross_entropy(*self.span_logits(queries, final.select(batch.video)), batch.labels)
         context, query = in_batch_ranking_loss(
             scores,
-            related,
+            batch.positives,
             margin=config.margin,
             pool=hard_pool,
             generator=generator,
@@ -390,7 +405,7 @@ class ReLoCLNet(TwoStreams):
         }
 
     def _contrasts(
-        self, batch: PairBatch, queries: Queries, middle: Context, related: Tensor, hard: Context | None
+        self, batch: PairBatch, queries: Queries, middle: Context, hard: Context | None
     ) -> tuple[Tensor, Tensor]:
         """FCL and VCL of each pair, (B,) each, on what the second block says of videos and hard negatives."""
         own = middle.select(batch.video)
@@ -403,7 +418,7 @@ class ReLoCLNet(TwoStreams):
             more = _mean_of_streams(lambda q, clips: _best_along(q, clips, hard.mask), queries, hard)
         video = video_contrast(
             scores[:, batch.video],
-            related,
+            batch.positives,
             more=more,
             sum_positives=self.config.sum_positives,
             count_pair_twice=self.config.count_pair_twice,

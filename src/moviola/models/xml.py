@@ -52,9 +52,7 @@ __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 class XMLConfig:
     """Everything that fixes an XML; the defaults are those of TVR-Ranking.
 
-    Maeoki et al.'s best (appendix A), both with ``visual_size=2050, subtitle_size=0``: for Charades-STA
-    ``max_clips=20, clip_seconds=3, shortest_span=1, longest_span=9`` and ``relevant_pairs``; for DiDeMo
-    ``max_clips=12, clip_seconds=2.5, shortest_span=2, longest_span=5`` and ``relevant_pairs`` with segments.
+    Those of Charades-STA and DiDeMo are in :mod:`moviola.training.data_sets`.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
@@ -65,7 +63,7 @@ class XMLConfig:
         ranking_loss: a name in :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
         margin, context_weight, query_weight: of the ranking losses against other videos and other queries.
         span_weight: of the cross entropy of boundaries.
-        positive_mask: leave what is known to be positive out of the negatives.
+        positive_mask: leave the videos that are related to a query out of its negatives.
         relevant_pairs: the terms of Maeoki et al. that are added; None for none.
         alpha: a video's score s counts as exp(alpha s) in that of its moments.
         top_videos, top_moments: how many videos are searched for moments, and how many moments are kept.
@@ -277,23 +275,21 @@ class XML(TwoStreams):
         queries = self.encode_query(batch.query, batch.query_mask)
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         scores = self.video_scores(queries, context)[:, video]
-        known = torch.eye(len(batch), dtype=torch.bool, device=scores.device)
-        same_video = video[:, None] == video
-        if config.positive_mask:
-            known = known | batch.positives
-        relevant, weight = _relevant(extra, relevance, confidence, known)
-        excluded = known | relevant
-        if config.positive_mask or (extra is not None and extra.pairs):
-            # A video is no negative of a query wherever one of its moments in the batch is none.
-            excluded = (excluded.float() @ same_video.float()) > 0
+        own = torch.eye(len(batch), dtype=torch.bool, device=scores.device)
+        relevant, weight = _relevant(extra, relevance, confidence, own)
+        excluded = batch.positives if config.positive_mask else own
+        if extra is not None and extra.pairs:
+            # A video is no negative of a query wherever one of its moments in the batch is relevant.
+            same_video = video[:, None] == video
+            excluded = ((excluded | relevant).float() @ same_video.float()) > 0
 
         if extra is None:
             start, end = self._boundaries_in(queries, context, video[:, None])
             own_start, own_end = start[:, 0], end[:, 0]
         else:
             start, end = self.boundary_logits(queries, context)
-            own = torch.arange(len(batch), device=scores.device)
-            own_start, own_end = start[own, video], end[own, video]
+            pair = torch.arange(len(batch), device=scores.device)
+            own_start, own_end = start[pair, video], end[pair, video]
         missed = span_cross_entropy(own_start, own_end, batch.labels)
         negative_context, negative_query = in_batch_ranking_loss(
             scores, excluded, margin=config.margin, pool=hard_pool, generator=generator,
@@ -338,10 +334,15 @@ class XML(TwoStreams):
         queries = self.encode_query(query, query_mask)
         return self._rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
-    def rank_videos(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> tuple[Tensor, Tensor]:
-        """Videos (VR): rows (Q, T) int64 of the best ``top_videos``, and exp(alpha s) (Q, T), falling."""
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, keep: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
+
+        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        """
         scores = self._score_corpus(self.encode_query(query, query_mask), context)
-        best, rows = top_scores(scores, self.config.top_videos)
+        best, rows = top_scores(scores, keep or self.config.top_videos)
         return rows, (self.config.alpha * best).exp()
 
     def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:
@@ -382,11 +383,11 @@ class XML(TwoStreams):
 
 
 def _relevant(
-    extra: RelevantPairsConfig | None, relevance: Tensor | None, confidence: Tensor | None, known: Tensor
+    extra: RelevantPairsConfig | None, relevance: Tensor | None, confidence: Tensor | None, own: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Relevant pairs that are not known to be positive, (B, B) bool, and what each counts, (B, B) float32."""
+    """Relevant pairs but for each query's own, (B, B) bool, and what each counts, (B, B) float32."""
     if extra is None or not extra.pairs:
-        return torch.zeros_like(known), known.float()
+        return torch.zeros_like(own), own.float()
     if relevance is None or (extra.confidence and confidence is None):
         raise InvalidValue(
             f"{'relevance' if relevance is None else 'confidence'} of the batch is missing, and the model "
@@ -394,8 +395,8 @@ def _relevant(
             "relevant_pairs without them"
         )
     if not extra.confidence or confidence is None:
-        confidence = torch.ones_like(known, dtype=torch.float32)
-    return relevance & ~known, confidence
+        confidence = torch.ones_like(own, dtype=torch.float32)
+    return relevance & ~own, confidence
 
 
 def with_endpoints(features: Tensor, mask: Tensor) -> Tensor:

@@ -23,7 +23,10 @@ from moviola.models.xml import with_endpoints
 from moviola.retrieval.batches import padded, token_batch, widened
 from moviola.retrieval.pipeline import Moments
 
-__all__ = ["PooledVideos", "Ranking", "encoded_corpus", "rank_corpus", "ranked_moments"]
+__all__ = [
+    "PooledVideos", "Ranking", "best_videos", "encoded_corpus", "rank_corpus", "rank_videos",
+    "ranked_moments", "whole_videos",
+]  # fmt: skip
 
 END_INSIDE = LABELS["spr"]
 """The convention of all labels here: the end is the last clip that the moment touches."""
@@ -94,6 +97,10 @@ class _Encoder(Protocol):
 
 class _Ranker(_Encoder, Protocol):
     def rank(self, query: Tensor, query_mask: Tensor, context: Any) -> Ranked: ...
+
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: Any, *, keep: int
+    ) -> tuple[Tensor, Tensor]: ...
 
 
 def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -> Any:
@@ -169,3 +176,56 @@ def rank_corpus(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) 
         return ranked_moments(
             lambda some, query, mask: ranker.rank(query.to(device), mask.to(device), context), videos, queries
         )
+
+
+def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
+    """The best :data:`ANSWERS` videos of each query (VR), whole, as a model ranks them itself."""
+    device, ranker = next(model.parameters()).device, cast("_Ranker", model)
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+
+        def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+            rows, scores = ranker.rank_videos(query.to(device), mask.to(device), context, keep=ANSWERS)
+            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+
+        return ranked_moments(rank, videos, queries)
+
+
+def best_videos(
+    scores: Callable[[slice], NDArray[np.float32]],
+    features: VideoFeatures,
+    queries: int,
+    *,
+    chunk: int = 64,
+    keep: int = ANSWERS,
+) -> Moments:
+    """The best ``keep`` videos of each query, whole, by a score of each.
+
+    Args:
+        scores: of the queries of a slice with all V videos: (n, V) float32.
+        features: the V videos.
+        queries: how many.
+        chunk: queries scored at once.
+        keep: most videos a query.
+    """
+    found: list[tuple[Integers, NDArray[np.float32]]] = []
+    for first in range(0, queries, chunk):
+        table = scores(slice(first, min(first + chunk, queries)))
+        order = np.argsort(-table, axis=1, kind="stable")[:, :keep]
+        found.append((order, np.take_along_axis(table, order, axis=1)))
+    video = np.concatenate([order for order, _ in found]).ravel()
+    match = np.concatenate([score for _, score in found]).ravel().astype(np.float64)
+    offsets = np.arange(queries + 1) * min(keep, len(features))
+    return Moments(offsets, video, np.zeros(len(video)), features.durations[video], match, match)
+
+
+def whole_videos(moments: Moments, durations: NDArray[np.float64]) -> Moments:
+    """Each moment's video instead of it, once a query, in the order of the best moments."""
+    query = moments.query
+    _, first = np.unique(query * len(durations) + moments.video, return_index=True)
+    rows = np.sort(first)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[rows], minlength=len(moments.offsets) - 1))])
+    video = moments.video[rows]
+    return Moments(
+        offsets, video, np.zeros(len(rows)), durations[video], moments.match[rows], moments.score[rows]
+    )

@@ -173,13 +173,17 @@ class EmbeddedSegments:
         found: NDArray[np.float32] = self.stage1.queries(queries) @ self.vectors.T
         return found
 
+    def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
+        """(Q, V) float32, each video's best cosine."""
+        counts = -(-self.features.counts // self.segment_clips)
+        begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        best: NDArray[np.float32] = np.maximum.reduceat(self.scores(queries), begin, axis=1)
+        return best
+
 
 def video_scores(
     stage1: Stage1, features: VideoFeatures, queries: QueryFeatures, segment_clips: int
 ) -> NDArray[np.float32]:
     """(Q, V) float32 above 0: exp of the best cosine of each video's segments, a first stage for CONQUER."""
-    embedded = EmbeddedSegments(stage1, features, segment_clips)
-    counts = -(-features.counts // segment_clips)
-    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    best: NDArray[np.float32] = np.exp(np.maximum.reduceat(embedded.scores(queries), begin, axis=1))
+    best: NDArray[np.float32] = np.exp(EmbeddedSegments(stage1, features, segment_clips).best(queries))
     return best

@@ -45,7 +45,12 @@ class CueSearch:
         self._background: tuple[int, NDArray[np.float32]] | None = None
 
     def moments(
-        self, view: View, text: str, rows: set[int] | None, kinds: Collection[CueKind] = CUE_KINDS
+        self,
+        view: View,
+        text: str,
+        rows: set[int] | None,
+        kinds: Collection[CueKind] = CUE_KINDS,
+        meant: Collection[CueKind] | None = None,
     ) -> list[Found]:
         """Moments in which what is said or written matches a text, in no order.
 
@@ -57,9 +62,11 @@ class CueSearch:
             text: the query.
             rows: row numbers of the videos to look into; None for all.
             kinds: which cues to look at.
+            meant: those of them that are compared by their meaning too, not by their words alone; None: all.
         """
+        meant = kinds if meant is None else meant
         evidence: dict[tuple[int, int], float] = defaultdict(float)
-        matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, text, rows, kinds))
+        matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, text, rows, meant))
         for (row, number), score in matches:
             if score >= _CHANCE and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
@@ -87,7 +94,7 @@ class CueSearch:
         self, view: View, text: str, rows: set[int] | None, kinds: Collection[CueKind]
     ) -> Evidence:
         sentences = self._store.encoders.sentences
-        if sentences is None or view.cues is None or len(view.cues) == 0:
+        if sentences is None or view.cues is None or len(view.cues) == 0 or not kinds:
             return
         query = normalised(sentences.encode_text([text]))
         scores, pieces = view.cues.search(query, _CUES, allowed=self._allowed(view.cues.ids(), rows, kinds))

@@ -1,6 +1,7 @@
 """From queries to candidates: every kind of query is answered with moments that have scores in [0, 1].
 
 - A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said
+  and written, by words and by meaning (in what is written by words alone where pictures are looked at too),
   and in what the videos are called (:mod:`moviola.search.names`).
 - A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
   that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
@@ -151,11 +152,13 @@ class Finder:
             return []
         terms = query.terms if isinstance(query, WeightedSum) else ((query, 1.0),)
         total = sum(weight for _, weight in terms)
+        # A title card that means about what was asked must not stand above the pictures that show it.
+        meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
         return [
             replace(found, score=found.score * weight / total)
             for term, weight in terms
             if isinstance(term, Text)
-            for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds))
+            for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds, meant))
         ]
 
     def named(self, found: list[Found], query: Simple, rows: set[int] | None) -> list[Found]:

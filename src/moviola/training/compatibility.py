@@ -9,12 +9,9 @@ from moviola.errors import EncoderMismatch
 from moviola.features import SourceFacts
 from moviola.models.pretrained import Description
 from moviola.training.data import Sizes
-from moviola.training.recipe import Recipe
+from moviola.training.recipe import OF_FEATURES, Recipe
 
 __all__ = ["require_same_encoder", "require_same_sizes", "sampling_of"]
-
-_SIZES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
-"""Settings of models that must be those of the features, where a recipe derives them from these."""
 
 
 def sampling_of(about: Description, facts: SourceFacts) -> dict[str, Any]:
@@ -47,7 +44,7 @@ def require_same_sizes(folder: Path, about: Description, recipe: Recipe, facts: 
     theirs = {"clip_seconds": about.extra.get("clip_seconds", ours["clip_seconds"]), **about.config}
     if theirs.get("subtitle_size") == 0:  # it reads pictures alone, whatever else there is
         ours["subtitle_size"] = 0
-    for name in _SIZES:
+    for name in OF_FEATURES:
         if name in ours and theirs.get(name, ours[name]) != ours[name]:
             raise EncoderMismatch(
                 f"{folder}: a model with {name} {theirs[name]}, but these features ask for {ours[name]}; "

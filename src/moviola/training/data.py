@@ -124,9 +124,21 @@ class Pairs:
         shape = (len(self.query_ids), len(self.video))
         return sparse.csr_array((ones, (self.query, self.moment)), shape=shape)
 
+    @cached_property
+    def related(self) -> sparse.csr_array:
+        """(Q, V) bool, which queries have an answer in which videos: at most P entries are stored."""
+        ones = np.ones(len(self), dtype=bool)
+        shape = (len(self.query_ids), len(self.videos))
+        return sparse.csr_array((ones, (self.query, self.video[self.moment])), shape=shape)
+
     def positives(self, rows: Integers) -> Tensor:
-        """(B, B) bool: whether the moment of pair j answers the query of pair i, for B pairs."""
-        chosen = self.answers[self.query[rows]][:, self.moment[rows]]
+        """The positive pair mask of B pairs (TVR-Ranking, appendix C.1).
+
+        Returns:
+            (B, B) bool: whether the query of pair i (row) has an answer in the video of pair j (column), in
+            the batch or not. The diagonal is True.
+        """
+        chosen = self.related[self.query[rows]][:, self.video[self.moment[rows]]]
         return torch.from_numpy(chosen.toarray())
 
     @property

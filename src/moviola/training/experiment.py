@@ -27,13 +27,20 @@ from moviola.training.calibration import calibration_of
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
+from moviola.training.data_sets import settings_of_data_set
 from moviola.training.first_stage import FirstStage, open_first_stage
-from moviola.training.judging import judge, run_of
+from moviola.training.judging import judge, judge_videos, run_of, video_qrels
+from moviola.training.one_video import (
+    SEGMENTS_IN_VIDEO,
+    qrels_in_one_video,
+    recall_in_one_video,
+    run_in_one_video,
+)
 from moviola.training.recipe import AnswerSettings, Recipe, Trained, train
 from moviola.training.recipes import recipe, recipe_of
 from moviola.training.settings import TrainingSettings, read_settings
 
-__all__ = ["Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
+__all__ = ["TASKS", "Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
 
@@ -99,12 +106,16 @@ class Experiment:
         candidates: Path | None = None,
         val_candidates: Path | None = None,
         segments: int = SEGMENTS,
+        data_set: str = "tvr",
         settings: Mapping[str, Any] | None = None,
         overrides: Sequence[str] = (),
     ) -> Experiment:
         """Read and check everything; arguments and errors as of :func:`train_model`."""
         how = recipe(name)
-        tables = _with_segments_of(source.facts, how, settings or {})
+        own = settings_of_data_set(data_set, name, source.facts.clip_seconds)
+        for table, values in (settings or {}).items():
+            own[table] = {**own.get(table, {}), **values}
+        tables = _with_segments_of(source.facts, how, own)
         chosen = _on_devices(read_settings(how, tables, overrides))
 
         def first_stage(found: Path | None) -> FirstStage | None:
@@ -192,6 +203,7 @@ def train_model(
     candidates: Path | None = None,
     val_candidates: Path | None = None,
     segments: int = SEGMENTS,
+    data_set: str = "tvr",
     settings: Mapping[str, Any] | None = None,
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -213,6 +225,7 @@ def train_model(
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
             and of ``val``; by default the first answers both.
         segments: how many a stage 1 retrieves per query.
+        data_set: a name in :data:`moviola.training.data_sets.DATA_SETS`: what its paper sets otherwise.
         settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, over those of the model's paper.
         overrides: further settings as text, ``"loop.steps=100"``.
         resume: go on with what an interrupted call left in ``out``.
@@ -227,7 +240,7 @@ def train_model(
     experiment = Experiment.prepare(
         name, source, train=train, val=val, train_videos=train_videos, val_videos=val_videos, top=top,
         stage1=stage1, candidates=candidates, val_candidates=val_candidates, segments=segments,
-        settings=settings, overrides=overrides,
+        data_set=data_set, settings=settings, overrides=overrides,
     )  # fmt: skip
     return experiment.train(out, resume=resume, tensorboard=tensorboard, progress=progress)
 
@@ -335,15 +348,19 @@ class AnsweringModel:
         found = self.moments(split)
         return run_of(found, split, found.score if self.how.scored else found.match)
 
+    def video_run(self, split: Split) -> Run:
+        """Whole videos instead of moments (VR); see :meth:`Recipe.rank_videos`."""
+        return self.recipe.video_run(self.model, self.completed(split), self.how)
+
 
 @dataclass(frozen=True)
 class Answer:
     """What a model answered, and how good that is.
 
     Attributes:
-        run: moments of each query, best first.
+        run: moments of each query, or whole videos, best first.
         qrels: the judgements that count in the videos that were searched.
-        figures: NDCG by name of the measure.
+        figures: by name of the measure: NDCG, or recall in one video.
         videos: how many were searched.
         left_out: how many moments of the pair file are of other videos; they do not count.
     """
@@ -355,15 +372,39 @@ class Answer:
     left_out: int
 
 
+def _in_corpus(ready: AnsweringModel, split: Split) -> tuple[Run, Qrels, dict[str, float]]:
+    run = ready.run(split)
+    return run, split.pairs.qrels, judge(run, split)
+
+
+def _in_one_video(ready: AnsweringModel, split: Split) -> tuple[Run, Qrels, dict[str, float]]:
+    run = run_in_one_video(ready.run, split)
+    return run, qrels_in_one_video(split), recall_in_one_video(run, split)
+
+
+def _videos(ready: AnsweringModel, split: Split) -> tuple[Run, Qrels, dict[str, float]]:
+    run = ready.video_run(split)
+    return run, video_qrels(split), judge_videos(run, split)
+
+
+TASKS: dict[str, Callable[[AnsweringModel, Split], tuple[Run, Qrels, dict[str, float]]]] = {
+    "vcmr": _in_corpus,
+    "svmr": _in_one_video,
+    "vr": _videos,
+}
+"""What may be asked for: moments of all videos, moments of the one video that answers, whole videos."""
+
+
 def answer(
     model: Path,
     source: FeatureSource,
     queries: Path,
     *,
+    task: str = "vcmr",
     videos: Sequence[str] | None = None,
     stage1: Path | None = None,
     candidates: Path | None = None,
-    segments: int = SEGMENTS,
+    segments: int | None = None,
     suppress_above: float = SAME_MOMENT,
     as_search: bool = False,
     recipe_name: str | None = None,
@@ -375,9 +416,10 @@ def answer(
         model: its folder.
         source: features of the videos and of the queries: a library or a folder of features.
         queries: a TVR-Ranking pair file.
+        task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
         videos: ids of those to search; None searches all that have features.
         stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
-        segments: how many a stage 1 retrieves per query.
+        segments: how many a stage 1 retrieves per query; by default 200, in one video 5.
         suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
             better stays; 1 keeps all, as the release of SPR does.
         as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching ones.
@@ -385,17 +427,22 @@ def answer(
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".
 
     Raises:
-        InvalidValue: what the model builds on is missing or too much; ``suppress_above`` is out of range; or
-            ``as_search`` is asked of a model that search does not use.
+        InvalidValue: what the model builds on is missing or too much; ``suppress_above`` is out of range;
+            an unknown ``task``; or ``as_search`` is asked of whole videos, or of a model that search does
+            not use.
         EncoderMismatch: the model or its stage 1 learned from other features.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
     """
     if not 0 <= suppress_above <= 1:
         raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
+    if task not in TASKS:
+        raise InvalidValue(f"task {task!r}: unknown; there are {', '.join(TASKS)}")
+    if task == "vr" and as_search:
+        raise InvalidValue("task 'vr': `moviola search` shows moments, no videos; leave --as-search out")
     ready = AnsweringModel.open(
-        model, source.facts, stage1=stage1, candidates=candidates, segments=segments,
+        model, source.facts, stage1=stage1, candidates=candidates,
+        segments=segments or (SEGMENTS_IN_VIDEO if task == "svmr" else SEGMENTS),
         suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name, device=device,
     )  # fmt: skip
     split = Split.read(source, queries, videos)
-    run = ready.run(split)
-    return Answer(run, split.pairs.qrels, judge(run, split), len(split.features), split.pairs.left_out)
+    return Answer(*TASKS[task](ready, split), len(split.features), split.pairs.left_out)

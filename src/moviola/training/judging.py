@@ -9,7 +9,7 @@ from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.retrieval import Moments
 from moviola.training.data import Split
 
-__all__ = ["MEASURES", "SUM", "judge", "judge_videos", "run_of"]
+__all__ = ["MEASURES", "SUM", "judge", "judge_videos", "run_of", "video_qrels"]
 
 MEASURES = tuple(
     Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
@@ -48,14 +48,14 @@ def judge(run: Run, split: Split) -> dict[str, float]:
     return found | {SUM: sum(value for name, value in found.items() if name.endswith("0.7"))}
 
 
-def judge_videos(run: Run, split: Split) -> dict[str, float]:
-    """NDCG of whole videos; a video is as relevant as its most relevant moment."""
+def video_qrels(split: Split) -> Qrels:
+    """Whole videos as judgements; a video is as relevant as its most relevant moment."""
     pairs = split.pairs
     keys, place = np.unique(pairs.query * len(pairs.videos) + pairs.video[pairs.moment], return_inverse=True)
     relevance = np.zeros(len(keys))
     np.maximum.at(relevance, place, pairs.relevance)
     query, video = keys // len(pairs.videos), keys % len(pairs.videos)
-    qrels = Qrels.from_columns(
+    return Qrels.from_columns(
         np.array(pairs.query_ids, dtype=object)[query],
         np.array(pairs.videos, dtype=object)[video],
         np.zeros(len(keys)),
@@ -63,7 +63,11 @@ def judge_videos(run: Run, split: Split) -> dict[str, float]:
         relevance,
         queries=pairs.query_ids,
     )
+
+
+def judge_videos(run: Run, split: Split) -> dict[str, float]:
+    """NDCG of whole videos, see :func:`video_qrels`."""
     measures = [Measure.parse(f"nDCG@{k},IoU>=0.5") for k in _VIDEO_DEPTHS]
-    found = evaluate(run, qrels, measures).measures
+    found = evaluate(run, video_qrels(split), measures).measures
     named = zip(_VIDEO_DEPTHS, measures, strict=True)
     return {f"video nDCG@{k}": found[str(measure)] for k, measure in named}

@@ -19,6 +19,7 @@ from torch import nn
 from moviola.errors import InvalidValue
 from moviola.models.pretrained import build
 from moviola.retrieval import SEGMENTS, Calibration, Moments
+from moviola.retrieval.corpus import whole_videos
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
 from moviola.training.judging import run_of
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from moviola.measures import Run
     from moviola.models.spr import SegmentRetriever
 
-__all__ = ["SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
+__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
+
+OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
+"""Settings of models that are the features' where a recipe derives them from these."""
 
 SEGMENT_CLIPS = 4
 """Clips of a segment where nobody says otherwise (T of SPR: 4 s at one clip a second)."""
@@ -100,9 +104,17 @@ class Recipe(ABC):
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The model's answers to the queries of a split; it is in evaluation mode."""
 
+    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """Whole videos, best first (VR); by default in the order of their best moments."""
+        return whole_videos(self.moments(model, split, how), split.features.durations)
+
     def run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
         """:meth:`moments` with the model's own matching scores, as measures take them."""
         return run_of(self.moments(model, split, how or AnswerSettings()), split)
+
+    def video_run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
+        """:meth:`rank_videos` as measures take them."""
+        return run_of(self.rank_videos(model, split, how or AnswerSettings()), split)
 
 
 @dataclass(frozen=True)
@@ -145,7 +157,7 @@ def train(
             raise InvalidValue(f"{recipe.architecture}: needs {part} of a trained stage 1; give one")
     torch.manual_seed(next(iter(settings.loops.values())).seed)
     sizes = replace(train_split.sizes, longest=max(train_split.sizes.longest, val_split.sizes.longest))
-    model = build(recipe.architecture, {**recipe.sized(sizes), **settings.model})
+    model = build(recipe.architecture, _config(recipe, sizes, settings.model))
     if stage1 is not None:
         recipe.start_from(model, stage1)
     places = _places(folder, list(settings.loops))
@@ -160,6 +172,19 @@ def train(
             fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
         )
     return Trained(model.eval(), tuple(done), settings)
+
+
+def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the model; what is the features' may not be given otherwise."""
+    sized = recipe.sized(sizes)
+    for name in (name for name in OF_FEATURES if name in given and name in sized):
+        pictures_alone = name == "subtitle_size" and given[name] == 0
+        if given[name] != sized[name] and not pictures_alone:
+            raise InvalidValue(
+                f"model.{name}={given[name]}: the features have {sized[name]}; leave the setting out, or "
+                "give features that were made so"
+            )
+    return {**sized, **given}
 
 
 def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:

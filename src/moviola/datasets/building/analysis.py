@@ -21,6 +21,7 @@ __all__ = [
     "Judged",
     "Replacement",
     "SimilarityTable",
+    "ranks",
     "read_judged",
     "relevance_by_similarity",
     "replacements",
@@ -141,6 +142,15 @@ class SimilarityTable:
         return means
 
 
+def ranks(judged: Judged) -> NDArray[np.int64]:
+    """(p,) rank of each pair by falling similarity in its query, 0 for the first."""
+    order = np.lexsort((-judged.similarity, judged.query))
+    starts = np.searchsorted(judged.query[order], judged.query[order])
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) - starts
+    return found
+
+
 def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
     """How relevance follows sim(q, m.c), by value and by rank (Figure 4, a and b).
 
@@ -152,11 +162,8 @@ def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
     column = np.clip(np.searchsorted(edges, judged.similarity, side="right") - 1, 0, bins - 1)
     counts = np.zeros((LEVELS, bins), np.int64)
     np.add.at(counts, (judged.relevance, column), 1)
-    order = np.lexsort((-judged.similarity, judged.query))
-    starts = np.searchsorted(judged.query[order], judged.query[order])
-    rank = np.arange(len(order)) - starts
-    levels = judged.relevance[order]
-    by_rank = np.bincount(rank, weights=levels) / np.bincount(rank)
+    rank = ranks(judged)
+    by_rank = np.bincount(rank, weights=judged.relevance) / np.bincount(rank)
     return SimilarityTable(edges, counts, by_rank, _spearman(judged.similarity, judged.relevance))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,13 @@ __all__ = [
     "LEVELS",
     "Agreement",
     "Consensus",
+    "Exam",
+    "Examined",
     "Rating",
     "agree",
     "agreement",
     "consensus",
+    "exam",
     "exam_scores",
 ]
 
@@ -96,8 +100,8 @@ class Agreement:
     Attributes:
         kappa: Cohen's kappa of the first two ratings of each pair; NaN when chance alone explains all.
         weighted_kappa: the same with disagreement weighted by its square.
-        low_high: (5, 5) int64; pairs by the lower and the higher of their first two ratings (Figure 5).
-        histogram: agreed pairs by level, (5,) int64.
+        low_high: (5, 5) int64; pairs by the lowest and the highest of all their ratings (Figure 5a).
+        histogram: agreed pairs by level, (5,) int64 (Figure 5b).
     """
 
     kappa: float
@@ -108,28 +112,29 @@ class Agreement:
 
 def agreement(ratings: Iterable[Rating]) -> Agreement:
     """Agreement figures over the pairs that have at least two ratings."""
-    first_two: dict[str, list[int]] = defaultdict(list)
-    kept: list[Rating] = []
-    for rating in ratings:
-        kept.append(rating)
-        if len(first_two[rating.pair_id]) < 2:
-            first_two[rating.pair_id].append(rating.relevance)
+    kept = list(ratings)
+    levels: dict[str, list[int]] = defaultdict(list)
+    for rating in kept:
+        levels[rating.pair_id].append(rating.relevance)
     table = np.zeros((LEVELS, LEVELS), np.int64)
     low_high = np.zeros_like(table)
-    for given in first_two.values():
-        if len(given) == 2:
+    for given in levels.values():
+        if len(given) >= 2:
             table[given[0], given[1]] += 1
             low_high[min(given), max(given)] += 1
     # Which rater comes first is chance, so the table is made symmetric.
     both = table + table.T
     counts = Counter(consensus(kept).agreed.values())
-    distance = np.subtract.outer(np.arange(LEVELS), np.arange(LEVELS)) ** 2
     return Agreement(
-        kappa=_kappa(both, (distance > 0).astype(float)),
-        weighted_kappa=_kappa(both, distance.astype(float)),
+        kappa=_kappa(both, _UNLIKE),
+        weighted_kappa=_kappa(both, _DISTANCE**2),
         low_high=low_high,
         histogram=np.array([counts[level] for level in range(LEVELS)], np.int64),
     )
+
+
+_DISTANCE = np.abs(np.subtract.outer(np.arange(LEVELS), np.arange(LEVELS))).astype(np.float64)
+_UNLIKE = (_DISTANCE > 0).astype(np.float64)
 
 
 def _kappa(table: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
@@ -142,22 +147,92 @@ def _kappa(table: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
     return float(1 - observed / expected) if expected > 0 else float("nan")
 
 
-def exam_scores(answers: Iterable[Rating]) -> dict[str, float]:
-    """Qualification exam: mean distance of each rater from the median of all; lower is better.
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """How a rater did in the exam.
+
+    Attributes:
+        distance: mean distance from the median level of all raters; lower is better.
+        out_of_consensus: share of ratings more than 1 away from that median.
+        kappa: mean Cohen's kappa with each other rater over the pairs that both rated; NaN where chance alone
+            explains all of them.
+    """
+
+    distance: float
+    out_of_consensus: float
+    kappa: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """A qualification exam (appendix B.2).
+
+    Attributes:
+        raters: by worker, the one nearest to the median first.
+        out_of_consensus: mean over the raters (the paper: 11.83 % at first).
+        kappa: mean of Cohen's over all pairs of raters (the paper: .49 in the end), which is how we read its
+            "average"; NaN without a pair of raters that chance does not explain.
+    """
+
+    raters: dict[str, Examined]
+    out_of_consensus: float
+    kappa: float
+
+
+def exam(answers: Iterable[Rating]) -> Exam:
+    """Judge raters by the median of all, and by each other.
 
     Args:
-        answers: ratings of the same pairs by many raters.
+        answers: ratings of the same pairs by many raters. Of several ratings of a pair by one rater the last
+            counts.
 
-    Returns:
-        worker to mean absolute distance, best first.
+    Raises:
+        DataError: there is no rating.
     """
-    by_pair: dict[str, list[Rating]] = defaultdict(list)
+    levels: dict[str, dict[str, int]] = defaultdict(dict)
     for answer in answers:
-        by_pair[answer.pair_id].append(answer)
-    distances: dict[str, list[float]] = defaultdict(list)
-    for given in by_pair.values():
-        median = float(np.median([rating.relevance for rating in given]))
-        for rating in given:
-            distances[rating.worker].append(abs(rating.relevance - median))
-    means = {worker: float(np.mean(values)) for worker, values in distances.items()}
-    return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
+        levels[answer.worker][answer.pair_id] = answer.relevance
+    if not levels:
+        raise DataError("an exam without ratings: give pair_id, worker and relevance of at least one")
+    by_pair: dict[str, list[int]] = defaultdict(list)
+    for given in levels.values():
+        for pair, level in given.items():
+            by_pair[pair].append(level)
+    median = {pair: float(np.median(given)) for pair, given in by_pair.items()}
+    away = {
+        worker: np.array([abs(level - median[pair]) for pair, level in given.items()])
+        for worker, given in levels.items()
+    }
+    kappas = {pair: _kappa_of(*(levels[worker] for worker in pair)) for pair in combinations(levels, 2)}
+    raters = {
+        worker: Examined(
+            float(distance.mean()),
+            float((distance > 1).mean()),
+            _mean(kappa for pair, kappa in kappas.items() if worker in pair),
+        )
+        for worker, distance in away.items()
+    }
+    return Exam(
+        dict(sorted(raters.items(), key=lambda item: (item[1].distance, item[0]))),
+        _mean(rater.out_of_consensus for rater in raters.values()),
+        _mean(kappas.values()),
+    )
+
+
+def exam_scores(answers: Iterable[Rating]) -> dict[str, float]:
+    """Mean distance of each rater from the median of all, best first; see :func:`exam`."""
+    return {worker: rater.distance for worker, rater in exam(answers).raters.items()}
+
+
+def _kappa_of(one: dict[str, int], other: dict[str, int]) -> float:
+    """Cohen's kappa of two raters' levels by pair."""
+    table = np.zeros((LEVELS, LEVELS), np.int64)
+    for pair in one.keys() & other.keys():
+        table[one[pair], other[pair]] += 1
+    return _kappa(table, _UNLIKE)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Mean of those that are defined; NaN without any."""
+    there = [value for value in values if not np.isnan(value)]
+    return float(np.mean(there)) if there else float("nan")

@@ -18,8 +18,9 @@ import numpy as np
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import EndpointFailure
 from moviola.datasets.building.embeddings import TextEncoder, unit_rows
+from moviola.datasets.building.names_left import NameFinder
 from moviola.datasets.building.person_names import NameLexicon
-from moviola.datasets.building.rewriting import find_names, rewrite
+from moviola.datasets.building.rewriting import rewrite
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_csv, read_json_lines, text
 from moviola.files.writing import write_csv
@@ -54,10 +55,10 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Judges rewrites; ``lexicon`` is of the original captions."""
+    """Judges rewrites: ``find_names`` should not be what the rewriter goes by."""
 
     encoder: TextEncoder
-    lexicon: NameLexicon
+    find_names: NameFinder
     threshold: float = THRESHOLD
 
     def judge(self, captions: Sequence[str], rewrites: Sequence[str]) -> list[Rewrite]:
@@ -69,8 +70,10 @@ class Check:
             after = unit_rows(self.encoder.encode_text([rewrites[place] for place in changed]))
             similarity[changed] = np.sum(before * after, axis=1)
         return [
-            Rewrite(caption, new, round(float(value), 4), tuple(find_names(new, self.lexicon)))
-            for caption, new, value in zip(captions, rewrites, similarity, strict=True)
+            Rewrite(caption, new, round(float(value), 4), names)
+            for caption, new, value, names in zip(
+                captions, rewrites, similarity, self.find_names(rewrites), strict=True
+            )
         ]
 
     def passes(self, judged: Rewrite) -> bool:

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["FEMALE", "MALE", "TITLES", "WORD", "Gender", "NameLexicon", "learn_names", "stem", "words"]
+__all__ = [
+    "FEMALE",
+    "MALE",
+    "NO_PERSONS",
+    "TITLES",
+    "WORD",
+    "Gender",
+    "NameLexicon",
+    "learn_names",
+    "stem",
+    "words",
+]
 
 Gender = Literal["m", "f", ""]
 
@@ -50,7 +61,7 @@ _MEN = words("""
     howard hugh hugo ian isaac ivan jack jackson jacob jake james jamie jared jason javier jay jeff
     jeffrey jeremy jerome jerry jim jimmy joe joel joey john johnny jonathan jordan jose joseph josh
     joshua juan julian justin karl keith ken kenneth kevin kurt kyle lance larry lawrence leo leon
-    leonard leroy lewis lloyd louis lucas luke malcolm marcus mario mark marshall martin marvin matt
+    leonard leroy lewis lloyd louis lucas luke malcolm marcus mario mark marshall martin marty marvin matt
     matthew max michael mickey mike miles mitch mitchell mohammed morris nathan neil nicholas nick noah
     norman oliver oscar otto owen patrick paul pedro pete peter phil philip phillip raj ralph randy ray
     raymond rick richard ricky rob robert roberto rodney roger ron ronald ross roy russell ryan sam
@@ -78,7 +89,7 @@ _WOMEN = words("""
     sally samantha sandra sandy sara sarah serena shannon sharon sheila shelley sherry shirley sonia
     sophia sophie stacey stacy stella stephanie sue susan suzanne sylvia tammy tara teresa theresa
     tiffany tina tracy ursula valerie vanessa vera veronica vicky victoria violet virginia vivian wanda
-    wendy whitney yolanda yvonne zoe zoey
+    wendy whitney yolanda yvonne zoe zoey cheryl jasmine
 """)
 # Men's and women's names alike: only pronouns tell.
 _EITHER = words("""
@@ -86,7 +97,7 @@ _EITHER = words("""
     morgan pat robin sam shannon stacy terry tracy
 """)
 # Capitalised, but no persons: places, nationalities, brands, days, letters, and words that open a clause.
-_NO_PERSONS = words("""
+NO_PERSONS = words("""
     african america american asian australian british canadian central chinese christian cuban dutch
     egyptian english europe european french german greek hindi hispanic indian irish italian italy japan
     japanese jewish korean latin latino london mexican mexico new york paris perk russia russian
@@ -109,6 +120,12 @@ _EVERYDAY = words("""
     june lance lily long mark marshal masters max may miles page park parks past pat patient patty penny
     peg rich ray rob robin rose ruby rusty sandy slaughter star stark sue tag thirteen violet wade
     walker will winters young
+""")
+# Words that open a sentence before its subject ("So Castle sits"), so that a name after them says nothing.
+_BEFORE_SUBJECT = words("""
+    so now later here again once next first last finally eventually meanwhile also still even only just not
+    how why where what which if since like unlike upon inside outside behind beside above below near past
+    today tonight yesterday young old little poor
 """)
 _FOLLOWS_SUBJECT = re.compile(
     r"(?:is|was|are|were|has|had|does|and|then|who|[a-z]{2,}(?:s|ed))$|(?:tries|can|gets)$"
@@ -170,6 +187,7 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
     acting: set[str] = set()
     after_the: Counter[str] = Counter()
     for caption in captions:
+        spoken = [m.group() for m in WORD.finditer(caption)]
         words = [(stem(m.group())[0], m.start()) for m in WORD.finditer(caption)]
         for place, (word, start) in enumerate(words):
             lower = word.lower()
@@ -177,7 +195,7 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
                 small[lower] += 1
             elif place == 0 or caption[:start].rstrip()[-1:] in '.!?"':
                 opening[lower] += 1
-                if place + 1 < len(words) and _FOLLOWS_SUBJECT.search(words[place + 1][0]):
+                if _acts(spoken, place):
                     acting.add(lower)
             elif not (word.isupper() and len(word) > 1):
                 inside[lower] += 1
@@ -189,7 +207,7 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
         if len(w) > 1 and w not in TITLES and count > small[w] / 3 and after_the[w] < count / 2
     }
     # "March" is no person even if it has a capital; "Mark" is one wherever it has.
-    names = (names | first_names | {w for w in _EVERYDAY & (_MEN | _WOMEN) if inside[w]}) - _NO_PERSONS
+    names = (names | first_names | {w for w in _EVERYDAY & (_MEN | _WOMEN) if inside[w]}) - NO_PERSONS
     owners = {
         word: word[:-1]
         for word in inside.keys() | opening.keys()
@@ -199,13 +217,26 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
         and not small[word]
     }
     names -= owners.keys()
-    known = names | _NO_PERSONS | TITLES.keys() | owners.keys()
+    known = names | NO_PERSONS | TITLES.keys() | owners.keys()
     unknown = {word for word in opening.keys() & acting if not small[word] and word not in known}
     openers = {word for word in unknown if len(word) > 1 and not _NO_OPENER.search(word)}
     plain = {w for w in names - _EVERYDAY if small[w] <= 0.05 * (inside[w] + opening[w]) or w in first_names}
     return NameLexicon(
         frozenset(names), frozenset(openers), frozenset(plain), owners, _genders(captions, names | openers)
     )
+
+
+def _acts(spoken: Sequence[str], place: int) -> bool:
+    """Whether a word that opens a sentence owns what follows, does it, or is followed by another name."""
+    if stem(spoken[place])[1]:
+        return True
+    after = spoken[place + 1 : place + 3]
+    if after and after[0].endswith("ly"):
+        after = after[1:]
+    if not after:
+        return False
+    named = after[0][0].isupper() and spoken[place].lower() not in _BEFORE_SUBJECT
+    return named or bool(_FOLLOWS_SUBJECT.search(after[0]))
 
 
 def _genders(captions: Iterable[str], names: set[str]) -> dict[str, Gender]:

@@ -66,33 +66,41 @@ def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: fl
 
 
 def pseudo_training_set(
-    moments: Annotations, embeddings: NDArray[np.float32], top: int, *, held_out: Iterable[str] = ()
+    moments: Annotations,
+    embeddings: NDArray[np.float32],
+    top: int,
+    *,
+    queries: tuple[Sequence[str], NDArray[np.float32]] | None = None,
+    held_out: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
-    """Every caption as a query with the ``top`` moments whose captions are most similar to it.
+    """Every query with the ``top`` moments whose captions are most similar to it.
 
-    Identical captions are one query. Queries whose text is in ``held_out`` (val and test) are removed.
+    Identical queries are one. Those whose text is in ``held_out`` (val and test) are removed; moments are
+    not: the paper has 69,317 queries over a pool of 94,259 moments.
 
     Args:
-        moments: captions that are imprecise already.
+        moments: the pool; captions that are imprecise already.
         embeddings: (m, d) float32 sentence embeddings of the captions, L2-normalised.
         top: N of the paper (1, 20, 40 or any other), >= 1.
+        queries: q texts and their embeddings (q, d), likewise; by default the captions themselves.
         held_out: texts of val and test queries.
 
     Returns:
         entries in TVR-Ranking's pair-file form.
 
     Raises:
-        InvalidValue: one embedding a moment is needed.
+        InvalidValue: one embedding a moment, and a query, is needed.
     """
-    if len(embeddings) != len(moments):
-        raise InvalidValue(f"{len(embeddings)} embeddings for {len(moments)} moments: give one each")
+    texts, vectors = queries or (moments.captions, embeddings)
+    for kind, rows, count in (("moments", embeddings, len(moments)), ("queries", vectors, len(texts))):
+        if len(rows) != count:
+            raise InvalidValue(f"{len(rows)} embeddings for {count} {kind}: give one each")
     banned = set(held_out)
     first_of: dict[str, int] = {}
-    for place, caption in enumerate(moments.captions):
-        if caption not in banned:
-            first_of.setdefault(caption, place)
-    places = list(first_of.values())
-    found = candidates(embeddings[places], embeddings, top)
+    for place, text in enumerate(texts):
+        if text not in banned:
+            first_of.setdefault(text, place)
+    found = candidates(vectors[list(first_of.values())], embeddings, top)
     return [
         {
             "query_id": number,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from moviola.datasets.building.person_names import (
     FEMALE,
     MALE,
+    NO_PERSONS,
     TITLES,
     WORD,
     Gender,
@@ -50,6 +51,8 @@ _BEFORE_SUBJECT = words("and while as when because then where but before after u
 _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "isn't": "aren't",
               "wasn't": "weren't", "doesn't": "don't", "hasn't": "haven't"}  # fmt: skip
 _COMMAS = frozenset((",", "and", "&", ", and", "/"))
+_ABBREVIATED = words("dr mr mrs ms prof")
+_TOKEN = re.compile(WORD.pattern + r"|\d+")
 _BETWEEN = words("both all then also just slowly quickly suddenly each")
 
 
@@ -105,7 +108,7 @@ def _noun_of(mention: _Mention) -> str:
 def _tokens(caption: str) -> list[_Token]:
     found: list[_Token] = []
     place = 0
-    for match in WORD.finditer(caption):
+    for match in _TOKEN.finditer(caption):
         if match.start() > place:
             found.append(_Token(caption[place : match.start()], False))
         found.append(_Token(match.group(), True))
@@ -126,22 +129,19 @@ def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
     place = 0
     while place < len(tokens):
         last, title = place, ""
-        if _is_title(tokens, place) and place + 2 < len(tokens) and _named(tokens, place + 2, lexicon)[0]:
+        if _is_title(tokens, place) and _has_name(tokens, place, lexicon):
             title, last = tokens[place].text.lower(), place + 2
         name, possessive = _named(tokens, last, lexicon)
-        if (
-            not name
-            and _is_title(tokens, place)
-            and place + 2 < len(tokens)
-            and _surname(tokens[place + 2])[0]
-        ):
-            title, last = tokens[place].text.lower(), place + 2
-            name, possessive = _surname(tokens[last])
+        if title and not name:
+            word, ending = stem(tokens[last].text)
+            name, possessive = word.lower(), bool(ending)
+        if not name and _is_half_of_a_couple(tokens, place):
+            name = title = tokens[place].text.lower()
         if not name:
             place += 1
             continue
         key = name
-        while not possessive and last + 2 < len(tokens) and tokens[last + 1].text == " ":
+        while name != title and not possessive and last + 2 < len(tokens) and tokens[last + 1].text == " ":
             following, owns = _named(tokens, last + 2, lexicon)
             if not following:
                 following, owns = _surname(tokens[last + 2])
@@ -170,8 +170,31 @@ def _as_one(mentions: list[_Mention], tokens: Sequence[_Token]) -> list[_Mention
 def _is_title(tokens: Sequence[_Token], place: int) -> bool:
     token = tokens[place]
     after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+    lower = token.text.lower()
+    marks = ("", ".", ",") if lower in _ABBREVIATED else ("", ".")
+    return token.word and lower in TITLES and token.text[0].isupper() and after.strip() in marks
+
+
+def _has_name(tokens: Sequence[_Token], place: int, lexicon: NameLexicon) -> bool:
+    """Whether what follows a title is a name, known or not: after "Dr." that is almost anything."""
+    if place + 2 >= len(tokens) or not tokens[place + 2].word:
+        return False
+    if _named(tokens, place + 2, lexicon)[0] or _surname(tokens[place + 2])[0]:
+        return True
+    word = tokens[place + 2].text
+    if word.lower() in NO_PERSONS - {"a"} or word in ("a", "I"):
+        return False
+    dotted = tokens[place].text.lower() in _ABBREVIATED and tokens[place + 1].text.strip() == "."
+    return dotted or (len(word) == 1 and word.isupper())
+
+
+def _is_half_of_a_couple(tokens: Sequence[_Token], place: int) -> bool:
+    """The first title of "Mr. and Mrs. Kopek"."""
     return (
-        token.word and token.text.lower() in TITLES and token.text[0].isupper() and after.strip() in ("", ".")
+        _is_title(tokens, place)
+        and place + 4 < len(tokens)
+        and tokens[place + 2].text.lower() == "and"
+        and _is_title(tokens, place + 4)
     )
 
 
@@ -225,6 +248,8 @@ def rewrite(caption: str, lexicon: NameLexicon) -> str:
         first, last = group[0].first, group[-1].last
         text[first] = _phrase(group, tokens, text, cast, total)
         text[first + 1 : last + 1] = [""] * (last - first)
+        if (group[-1].key == group[-1].title or len(group[-1].key) == 1) and last + 2 < len(text):
+            text[last + 1] = text[last + 1].lstrip(".")
         if len(group) > 1 and not group[-1].possessive and _is_subject(tokens, first):
             _agree(text, tokens, last + 1)
     return _tidied("".join(text), tokens[0].text)
@@ -236,6 +261,8 @@ def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[s
     for mention in mentions:
         if runs and not runs[-1][-1].possessive:
             between = "".join(t.text for t in tokens[runs[-1][-1].last + 1 : mention.first]).lower()
+            if runs[-1][-1].key == runs[-1][-1].title:
+                between = between.lstrip(".")
             # "Sheldon. Raj. and Leonard": a full stop typed for a comma.
             stopped = "." in between and (between == "." or _opens(tokens, runs[-1][0].first))
             if between.replace(".", ",").strip() in _COMMAS and ("." not in between or stopped):

@@ -13,6 +13,7 @@ from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import ChatEndpoint
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
+    THRESHOLD,
     Check,
     Outcome,
     by_rules,
@@ -22,6 +23,7 @@ from moviola.datasets.building.imprecise import (
     write_review,
 )
 from moviola.datasets.building.labelstudio import Pair, candidate_pairs
+from moviola.datasets.building.names_left import load_name_finder
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import load_chunker
 from moviola.datasets.building.pseudo import candidates, pseudo_training_set
@@ -68,6 +70,8 @@ def rewrite_captions(
     *,
     types: Iterable[str] = (),
     endpoint: ChatEndpoint | None = None,
+    names: str = "spacy",
+    threshold: float = THRESHOLD,
     batch: int = 20,
 ) -> Rewritten:
     """Put general nouns for names into captions (section 3.1); called again, it goes on where it was.
@@ -79,11 +83,15 @@ def rewrite_captions(
         review: CSV with what failed; what people filled in there counts.
         types: take only moments of these types; all by default.
         endpoint: the chat model that rewrites; without one the rules do.
+        names: what looks for names that are left, a key of
+            :data:`moviola.datasets.building.names_left.NAME_FINDERS`.
+        threshold: least similarity of a caption and its rewrite.
         batch: captions per request.
 
     Raises:
         DataError: the journal or the review file is damaged.
-        InvalidValue: a file cannot be written, or ``batch`` < 1.
+        InvalidValue: a file cannot be written, ``batch`` < 1, or unknown ``names``.
+        MissingDependency: what looks for names is not installed.
     """
     lexicon = learn_names(found.captions)
     wanted = list(types)
@@ -93,7 +101,7 @@ def rewrite_captions(
     outcome = make_imprecise(
         found.captions,
         endpoint.rewrite if endpoint else by_rules(lexicon),
-        Check(encoder, lexicon),
+        Check(encoder, load_name_finder(names, lexicon), threshold),
         journal,
         reviewed=decided,
         batch=batch if endpoint else _BATCH_BY_RULES,
@@ -116,20 +124,29 @@ def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, 
 
 
 def pseudo_pairs(
-    found: Annotations, encoder: TextEncoder, top: int, *, held_out: Iterable[str] = ()
+    found: Annotations,
+    encoder: TextEncoder,
+    top: int,
+    *,
+    queries: Sequence[str] | None = None,
+    held_out: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
-    """A pseudo training set (section 3.3): every caption as a query with its ``top`` most similar moments.
+    """A pseudo training set (section 3.3): every query with its ``top`` most similar moments.
 
     Args:
-        found: moments with imprecise captions.
+        found: the pool, moments with imprecise captions.
         encoder: gives the similarity of captions.
         top: moments per query, N of the paper, >= 1.
+        queries: texts; by default the captions of the pool.
         held_out: texts of val and test queries, which are left out.
 
     Returns:
         entries in TVR-Ranking's pair-file form.
     """
-    return pseudo_training_set(found, unit_rows(embed(found.captions, encoder)), top, held_out=held_out)
+    rows = unit_rows(embed([*found.captions, *(queries or ())], encoder))
+    pool, asked = rows[: len(found)], rows[len(found) :]
+    given = None if queries is None else (queries, asked)
+    return pseudo_training_set(found, pool, top, queries=given, held_out=held_out)
 
 
 def find_candidates(

@@ -16,7 +16,12 @@ from moviola.datasets.readers.durations import read_video_corpus
 from moviola.datasets.readers.query_keys import QUERY_KEYS, read_query_keys
 from moviola.datasets.readers.qvhighlights import read_qvhighlights
 from moviola.datasets.readers.tvr import read_tvr, write_tvr
-from moviola.datasets.readers.tvr_ranking import ranked_queries, ranked_rows, read_tvr_ranking
+from moviola.datasets.readers.tvr_ranking import (
+    ranked_queries,
+    ranked_rows,
+    read_tvr_ranking,
+    write_own_pairs,
+)
 from moviola.errors import InvalidValue
 
 __all__ = [
@@ -34,6 +39,7 @@ __all__ = [
     "read_tvr",
     "read_tvr_ranking",
     "read_video_corpus",
+    "write_own_pairs",
     "write_tvr",
 ]
 

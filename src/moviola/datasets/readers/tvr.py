@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
-
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.readers.durations import known_durations
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError
 from moviola.files.rows import number, read_json_lines, span, text
 from moviola.files.writing import write_text
 
@@ -47,10 +45,7 @@ def write_tvr(moments: Annotations, path: Path) -> None:
     Raises:
         InvalidValue: a video's duration is unknown.
     """
-    unknown = np.isnan(moments.durations[moments.video])
-    if unknown.any():
-        video = moments.videos[int(moments.video[int(np.argmax(unknown))])]
-        raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
+    moments.require_durations()
     rows = [
         {
             "vid_name": moments.videos[video], "duration": float(moments.durations[video]),

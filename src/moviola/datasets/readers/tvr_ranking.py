@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.readers.durations import known_durations
-from moviola.errors import DataError
+from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, number, parse_json, read_text, span, text
+from moviola.files.writing import write_json
 
-__all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking"]
+__all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs"]
 
 
 def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
@@ -64,3 +67,34 @@ def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]
 def ranked_queries(path: Path) -> list[str]:
     """Query texts of a pair file, one for each query id; errors as of :func:`ranked_rows`."""
     return list({query_id: query for _, query_id, query, _ in ranked_rows(path)}.values())
+
+
+def write_own_pairs(moments: Annotations, path: Path) -> None:
+    """A pair file in which every caption is a query of its own, answered by its own moment alone.
+
+    That is what data sets of moment retrieval say (VCMR, SVMR): one moment a query.
+
+    Raises:
+        InvalidValue: a video's duration is unknown, or the split hides its answers.
+    """
+    moments.require_durations()
+    if np.isnan(moments.start).any():
+        raise InvalidValue(f"{moments.name}: this split hides its answers; give one that has them")
+    rows = [
+        {
+            "query_id": name,
+            "query": caption,
+            "relevant_moment": [
+                {
+                    "pair_id": name, "video_name": moments.videos[video], "timestamp": [start, end],
+                    "duration": float(moments.durations[video]), "caption": caption, "similarity": 1.0,
+                    "relevance": 1,
+                }
+            ],
+        }
+        for name, caption, video, start, end in zip(
+            moments.moment_ids, moments.captions, moments.video.tolist(), moments.start.tolist(),
+            moments.end.tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    write_json(path, rows, indent=0)

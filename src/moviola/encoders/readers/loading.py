@@ -24,7 +24,7 @@ OFFLINE_TEXT = "rapidocr"
 OFFLINE_SPEECH = "pocketsphinx"
 """Reader of (English) speech whose model comes with its package."""
 
-PACKAGES = {"ocr": ("rapidocr", "onnxruntime"), "speech": ("faster_whisper", "pocketsphinx")}
+PACKAGES = {"ocr": ("rapidocr", "onnxruntime", "cv2"), "speech": ("faster_whisper", "pocketsphinx")}
 """Modules that readers need, by the extra that installs them."""
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.readers.contract import TextLine
+from moviola.encoders.readers.strokes import has_strokes
 from moviola.encoders.threads import compute_threads
 from moviola.errors import InvalidValue
 from moviola.types import Box
@@ -51,7 +52,7 @@ class RapidOcrReader:
     def _engine(self) -> Any:
         from rapidocr import RapidOCR
 
-        threads = compute_threads()
+        threads = max(1, compute_threads() // 2)  # the rest decodes meanwhile
         return RapidOCR(
             params={
                 "Global.log_level": "error",
@@ -72,6 +73,8 @@ class RapidOcrReader:
         """
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
+        if not has_strokes(image):
+            return []
         found = self._engine(image[:, :, ::-1])  # it was trained on BGR
         if found.boxes is None or found.txts is None:
             return []

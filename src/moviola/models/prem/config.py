@@ -20,7 +20,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 class PremConfig:
     """Everything that fixes a PREM; the defaults are the paper's for TVR (section 4.2).
 
-    For DiDeMo: ``subtitle_size=0, max_clips=20, shortest_span=2, longest_span=7``.
+    Those for DiDeMo are in :mod:`moviola.training.data_sets`.
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles, of a token.

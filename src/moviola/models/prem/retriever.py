@@ -45,7 +45,7 @@ class PremRetriever(nn.Module):
         """Relevant content-enhanced contrastive learning (equations 7 and 8, and L^q).
 
         ``batch.labels`` are first and last clip, both inclusive. Negatives are the videos, and the queries,
-        of the other pairs of the batch.
+        of the other pairs of the batch, without those that ``batch.positives`` marks.
 
         Returns:
             Weighted terms, each a mean over pairs: ``strong`` (``video`` where the positive is the best of
@@ -62,7 +62,7 @@ class PremRetriever(nn.Module):
         own = similarity[torch.arange(len(batch), device=mask.device), batch.video]  # (B, S, L)
         own_mask = mask[batch.video]
         inside = clips_inside(batch.labels, batch.mask[batch.video])[:, None]
-        negative = ~(batch.positives | (batch.video[:, None] == batch.video))
+        negative = ~batch.positives
 
         def contrast(positive: Tensor, scores: Tensor, others: Tensor) -> Tensor:
             """InfoNCE of one (B,) positive against the others of its row: (B,)."""

@@ -16,7 +16,6 @@ from moviola.models.losses import (
     frame_contrast,
     hinge,
     in_batch_ranking_loss,
-    related_pairs,
     span_cross_entropy,
     video_contrast,
 )
@@ -236,7 +235,6 @@ class SprClip(Towers):
         queries = self.encode_query(batch.query)
         windows = self.encode_context(batch.visual, batch.mask)
         own = windows.select(batch.video)
-        related = related_pairs(batch.positives, batch.video)
         scores = self.scores(queries, windows)[:, batch.video]
         terms: dict[str, Tensor] = {}
         harder = None
@@ -250,13 +248,13 @@ class SprClip(Towers):
         frame = frame_contrast(scale * _cosine_along(queries, own), batch.labels, own.mask)
         video = video_contrast(
             scale * scores,
-            related,
+            batch.positives,
             more=None if harder is None else scale * harder,
             sum_positives=config.sum_positives,
         )
         span = span_cross_entropy(*self.span_logits(queries, own), batch.labels)
         context, query = in_batch_ranking_loss(
-            scores, related, margin=config.margin, pool=hard_pool, generator=generator
+            scores, batch.positives, margin=config.margin, pool=hard_pool, generator=generator
         )
         return {
             "frame": config.frame_weight * frame.mean(),

@@ -15,7 +15,7 @@ from moviola.features import VideoFeatures
 from moviola.models.batches import Ranked
 from moviola.models.conquer import Conquer
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import PooledVideos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import PooledVideos, best_videos, encoded_corpus, ranked_moments
 from moviola.training.data import Sizes, Split
 from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
@@ -83,6 +83,12 @@ class ConquerRecipe(RankerRecipe):
                 return network.rank(query.to(device), mask.to(device), context, first_stage=first_stage)
 
             return ranked_moments(rank, videos, self.queries(network, split.queries))
+
+    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 videos of each query, in the order of the first stage: the model ranks none anew."""
+        self.require_unscored(how)
+        scores = _first_stage(split)
+        return best_videos(lambda some: scores[some], split.features, len(split.queries))
 
 
 def _first_stage(split: Split) -> NDArray[np.float32]:

@@ -8,16 +8,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.measures import Run
-from moviola.models.batches import Ranked
 from moviola.models.prem import Prem
 from moviola.retrieval.batches import token_batch
-from moviola.retrieval.corpus import PooledVideos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Sizes, Split
-from moviola.training.judging import judge, judge_videos, run_of
+from moviola.training.judging import judge, judge_videos
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
 from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
@@ -26,9 +24,6 @@ from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, 
 from moviola.training.tasks.pairs import PairTask
 
 __all__ = ["PREM"]
-
-# Videos that are asked for where videos are ranked.
-_VIDEOS = 100
 
 
 class PremRecipe(RankerRecipe):
@@ -91,18 +86,6 @@ class PremRecipe(RankerRecipe):
     def videos(self, model: Prem, features: VideoFeatures) -> PooledVideos:
         """Videos as the model takes them."""
         return PooledVideos(streams(model, features), model.config.max_clips)
-
-    def video_run(self, model: Prem, split: Split) -> Run:
-        """The best 100 videos of each query, each from its start to its end."""
-        videos, device = self.videos(model, split.features), next(model.parameters()).device
-        with torch.inference_mode():
-            context = encoded_corpus(model, videos)
-
-            def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
-                rows, scores = model.rank_videos(query.to(device), mask.to(device), context, keep=_VIDEOS)
-                return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
-
-            return run_of(ranked_moments(rank, videos, self.queries(model, split.queries)), split)
 
 
 PREM = PremRecipe()

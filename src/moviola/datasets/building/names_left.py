@@ -1,0 +1,65 @@
+"""Whether a rewrite still names a person, which the paper asks Flair (TVR-Ranking, appendix A).
+
+``spacy`` knows nothing of the rewriter, so that it finds what the rules overlook. ``lexicon`` needs no
+package, but is what the rules themselves go by: it finds only what they left in spite of knowing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from moviola.datasets.building.english import load_english
+from moviola.datasets.building.person_names import NameLexicon
+from moviola.datasets.building.rewriting import find_names
+from moviola.errors import InvalidValue
+
+__all__ = ["NAME_FINDERS", "NameFinder", "finder_by_lexicon", "finder_by_spacy", "load_name_finder"]
+
+NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]
+"""Texts to the names of persons in each."""
+
+
+def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
+    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not asked.
+
+    Without a capital the small pipeline takes any "mug" for a person.
+
+    Raises:
+        MissingDependency: spaCy or its English pipeline is not installed.
+    """
+    pipeline = load_english(exclude=["parser", "lemmatizer"])
+
+    def find(texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [
+            tuple(
+                entity.text
+                for entity in text.ents
+                if entity.label_ == "PERSON" and any(t.pos_ == "PROPN" and t.is_title for t in entity)
+            )
+            for text in pipeline.pipe(texts)
+        ]
+
+    return find
+
+
+def finder_by_lexicon(lexicon: NameLexicon) -> NameFinder:
+    """Names that were learned from the original captions."""
+    return lambda texts: [tuple(find_names(text, lexicon)) for text in texts]
+
+
+NAME_FINDERS: dict[str, Callable[[NameLexicon], NameFinder]] = {
+    "spacy": finder_by_spacy,
+    "lexicon": finder_by_lexicon,
+}
+
+
+def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
+    """A finder by name.
+
+    Raises:
+        InvalidValue: an unknown name.
+        MissingDependency: what it needs is not installed.
+    """
+    if name not in NAME_FINDERS:
+        raise InvalidValue(f"names {name!r}: unknown; there are {', '.join(NAME_FINDERS)}")
+    return NAME_FINDERS[name](lexicon)

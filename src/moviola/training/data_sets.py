@@ -1,0 +1,79 @@
+"""What the papers set otherwise for data sets other than TVR, whose settings are the recipes' own.
+
+The lengths that a moment may have are those of a data set, in seconds: 3 to 22.5 s belong to TVR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from moviola.errors import InvalidValue
+
+__all__ = ["DATA_SETS", "DataSet", "settings_of_data_set"]
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+_ANY_LENGTH = 128
+"""Clips of a moment where a data set has no limit: as many as the longest video of these models has."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """How a data set differs from TVR.
+
+    Attributes:
+        spans: shortest and longest moment in seconds, by recipe; other recipes have no such limit.
+        settings: tables of settings by recipe.
+    """
+
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    settings: Mapping[str, Tables] = field(default_factory=dict)
+
+
+_CORPUS = ("xml", "reloclnet", "conquer", "prem")
+"""Recipes that rank a corpus; they alone limit moments by seconds."""
+
+DATA_SETS: dict[str, DataSet] = {
+    "tvr": DataSet(),
+    "charades": DataSet(
+        dict.fromkeys(_CORPUS, (3.0, 24.0)),
+        {"xml": {"model": {"max_clips": 20}}},
+    ),
+    "didemo": DataSet(
+        {"xml": (5.0, 10.0), "reloclnet": (5.0, 10.0), "conquer": (4.5, 10.5), "prem": (4.5, 10.5)},
+        {
+            "xml": {"model": {"max_clips": 12}},
+            "prem": {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}},
+        },
+    ),
+    "activitynet": DataSet(dict.fromkeys(_CORPUS, (0.0, inf))),
+}
+"""By name. XML on Charades-STA and DiDeMo is Maeoki et al.'s (appendix A), PREM on DiDeMo its own paper's
+(section 4.2); ReLoCLNet and CONQUER are given the limits of their kind. No paper here limits ActivityNet's
+moments, which last from a second to a whole video."""
+
+
+def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[str, dict[str, Any]]:
+    """Tables of settings, as :func:`moviola.training.settings.read_settings` takes them.
+
+    Args:
+        name: a key of :data:`DATA_SETS`.
+        recipe: the model's.
+        clip_seconds: length of a clip of the features.
+
+    Raises:
+        InvalidValue: no such data set.
+    """
+    if name not in DATA_SETS:
+        raise InvalidValue(f"data set {name!r}: unknown; there are {', '.join(DATA_SETS)}")
+    chosen = DATA_SETS[name]
+    tables = {table: dict(values) for table, values in chosen.settings.get(recipe, {}).items()}
+    if recipe in chosen.spans:
+        shortest, longest = chosen.spans[recipe]
+        first = max(0, round(shortest / clip_seconds) - 1)
+        stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))
+        tables["model"] = {"shortest_span": first, "longest_span": stop, **tables.get("model", {})}
+    return tables

@@ -1,0 +1,105 @@
+"""Each query in the one video that answers it (SVMR): that video is known, its moment is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.features import Integers
+from moviola.measures import Measure, Qrels, Run, evaluate
+from moviola.training.data import Split
+
+__all__ = [
+    "SEGMENTS_IN_VIDEO", "best_answers", "of_each_video", "qrels_in_one_video", "recall_in_one_video",
+    "run_in_one_video",
+]  # fmt: skip
+
+SEGMENTS_IN_VIDEO = 5
+"""Segments that a stage 1 retrieves where one video is searched alone: 20 s of it."""
+
+
+_MEASURES = tuple(Measure.parse(f"R@{k},IoU>{overlap}") for overlap in (0.5, 0.7) for k in (1, 5))
+
+
+def _best_pairs(split: Split) -> NDArray[np.bool_]:
+    """(P,) bool: pairs of the highest grade of their query; one of grade 0 is judged not to answer."""
+    pairs = split.pairs
+    highest = np.zeros(len(pairs.query_ids))
+    np.maximum.at(highest, pairs.query, pairs.relevance)
+    best: NDArray[np.bool_] = (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query])
+    return best
+
+
+def _with_pairs(split: Split, keep: Integers, **changes: Any) -> Split:
+    """A split with some of its pairs (rows), columns of which may be changed."""
+    pairs = split.pairs
+    taken = {name: getattr(pairs, name)[keep] for name in ("query", "moment", "similarity", "relevance")}
+    return replace(split, pairs=replace(pairs, **(taken | changes)))
+
+
+def best_answers(split: Split) -> Qrels:
+    """Of each query the moments of its highest grade above 0, as the truth of moment retrieval."""
+    keep = np.flatnonzero(_best_pairs(split))
+    return _with_pairs(split, keep, relevance=np.ones(len(keep))).pairs.qrels
+
+
+def of_each_video(split: Split) -> Iterator[Split]:
+    """Every video that holds the first best moment of some queries, with these queries alone."""
+    pairs = split.pairs
+    best = np.flatnonzero(_best_pairs(split))
+    asked, first = np.unique(pairs.query[best], return_index=True)
+    home = pairs.video[pairs.moment[best[first]]]
+    for video in np.unique(home).tolist():
+        queries = asked[home == video]
+        held = np.isin(pairs.query, queries) & (pairs.video[pairs.moment] == video)
+        yield _cut(split, video, queries, np.flatnonzero(held))
+
+
+def run_in_one_video(answer: Callable[[Split], Run], split: Split) -> Run:
+    """Answers to each query out of its video alone; a query without an answer in any video has none.
+
+    Args:
+        answer: a model's answers to the queries of a split of one video.
+        split: the queries, their answers and all videos.
+    """
+    found: dict[str, Any] = {name: [] for name in split.queries.query_ids}
+    for part in of_each_video(split):
+        found |= answer(part).rows()
+    return Run.from_dict(found, ranked=True)
+
+
+def qrels_in_one_video(split: Split) -> Qrels:
+    """:func:`best_answers` of each query in its video alone."""
+    truth: dict[str, Any] = {}
+    for part in of_each_video(split):
+        truth |= best_answers(part).rows()
+    return Qrels.from_dict(truth, zero_length=True)
+
+
+def recall_in_one_video(run: Run, split: Split) -> dict[str, float]:
+    """SVMR by name of the measure: recall of the best moments of each query in its video."""
+    values = evaluate(run, qrels_in_one_video(split), _MEASURES).measures
+    return {f"SVMR {name}": value for name, value in values.items()}
+
+
+def _cut(split: Split, video: int, queries: Integers, held: Integers) -> Split:
+    """One video and some queries, with the pairs of both; proposals and first stage are left out."""
+    kept = _with_pairs(split, held).pairs
+    ids, texts = (tuple(names[row] for row in queries) for names in (kept.query_ids, kept.texts))
+    features = split.features.select([video])
+    return Split(
+        features,
+        split.queries.select(queries),
+        replace(
+            kept,
+            query_ids=ids,
+            texts=texts,
+            videos=features.video_ids,
+            query=np.searchsorted(queries, kept.query),
+            video=np.zeros_like(kept.video),
+        ),
+    )
