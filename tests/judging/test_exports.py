@@ -142,6 +142,7 @@ def test_progress_counts_every_moment_once(judged: JudgingTask) -> None:
     assert found.agreement.kappa == agreement(judged.outcome().ratings).kappa
     by_name = {rater.name: rater.distance for rater in found.raters}
     assert by_name["Dirk"] == pytest.approx((2 + 0.5) / 2)
+    assert found.raters[0].kappa is not None
 
 
 def test_progress_before_anybody_came(new_task: NewTask) -> None:

@@ -99,8 +99,8 @@ def new(
 def progress(task: TaskArgument, json: JsonOption = False) -> None:
     """How far a task is, what raters agree on, and how well they agree.
 
-    Kappa is Cohen's, of the first two ratings of each moment; beside a rater stands the mean distance from
-    the median of all.
+    Kappa is Cohen's, of the first two ratings of each moment; beside a rater stand the mean distance from the
+    median of all, and the mean kappa with each other rater.
 
     Example: `moviola judge progress task.sqlite`
 
@@ -130,7 +130,8 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
     show_table(table, [*rows, ["all", *(str(found.count(field)) for field in fields)]])
     for rater in found.raters:
         apart = "" if rater.distance is None else f", {rater.distance:.2f} levels from the median"
-        console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} passed over{apart}")
+        kappa = "" if rater.kappa is None else f", kappa {rater.kappa:.2f} with the others"
+        console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} passed over{apart}{kappa}")
     console.print(f"kappa {figures.kappa:.3f}, weighted {figures.weighted_kappa:.3f}")
     console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
 

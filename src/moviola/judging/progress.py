@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
-from moviola.datasets.building.consensus import Agreement, Rating, agreement, exam_scores
+from moviola.datasets.building.consensus import Agreement, Examined, Rating, agreement, exam
 from moviola.judging.task import JudgingTask
 
 __all__ = ["Progress", "QueryProgress", "RaterProgress", "progress_of"]
@@ -31,16 +32,18 @@ class QueryProgress:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """One rater: moments judged and passed over, and the mean distance from the median of all raters.
+    """One rater: moments judged and passed over; and how far from the others, as in a qualification exam.
 
-    ``distance`` is None where nobody else judged the same moments
-    (:func:`~moviola.datasets.building.consensus.exam_scores`).
+    ``distance`` is the mean one from the median level, ``kappa`` Cohen's mean one with each other rater
+    (:class:`~moviola.datasets.building.consensus.Examined`); both None where nobody else judged the same
+    moments, ``kappa`` also where chance alone explains all.
     """
 
     name: str
     judged: int
     passed: int
     distance: float | None
+    kappa: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,15 @@ def progress_of(task: JudgingTask) -> Progress:
     )  # fmt: skip
     judged = Counter(answer.rater for answer in answers if answer.level is not None)
     passed = Counter(answer.rater for answer in answers if answer.level is None)
-    distance = exam_scores(_shared(found.ratings))
-    raters = tuple(RaterProgress(name, judged[name], passed[name], distance.get(name)) for name in names)
+    shared = _shared(found.ratings)
+    examined = exam(shared).raters if shared else {}
+    raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
     return Progress(queries, raters, agreement(found.ratings))
+
+
+def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
+    kappa = None if found is None or isnan(found.kappa) else found.kappa
+    return RaterProgress(name, judged, passed, None if found is None else found.distance, kappa)
 
 
 def _shared(ratings: Sequence[Rating]) -> list[Rating]:

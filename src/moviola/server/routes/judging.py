@@ -130,6 +130,7 @@ class RaterRow(BaseModel):
         description="Mean distance from the median of all, in levels; null where nobody shares a moment.",
         examples=[0.25],
     )
+    kappa: float | None = Field(description="Mean of Cohen's with each other rater.", examples=[0.61])
 
 
 class QueryRow(BaseModel):
@@ -158,7 +159,7 @@ class ProgressAnswer(BaseModel):
     weighted_kappa: float | None = Field(description="Weighted by squared difference.", examples=[0.7])
     levels: list[int] = Field(description="Agreed moments by level, 0 to 4.", examples=[[12, 5, 8, 10, 5]])
     low_high: list[list[int]] = Field(
-        description="Moments by the lower and the higher of their first two ratings.",
+        description="Moments by the lowest and the highest of their ratings, from two on.",
         examples=[[[5, 2, 0, 0, 0], [0, 4, 3, 0, 0], [0, 0, 6, 2, 1], [0, 0, 0, 3, 2], [0, 0, 0, 0, 4]]],
     )
 

@@ -71,9 +71,9 @@ function drawAgreement(found) {
       h("dl", { class: "facts" },
         h("div", {}, h("dt", {}, "kappa"), h("dd", { class: "figure" }, figure(found.kappa))),
         h("div", {}, h("dt", {}, "weighted kappa"), h("dd", { class: "figure" }, figure(found.weighted_kappa))),
-        h("div", {}, h("dt", {}, "judged by two"), h("dd", { class: "figure" }, count(pairs, "moment")))),
-      h("table", { class: "low-high" }, h("caption", {}, "Moments by the lower and the higher of their first two levels"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "lower ↓ higher →"), [0, 1, 2, 3, 4].map((level) => h("th", { scope: "col" }, level)))),
+        h("div", {}, h("dt", {}, "judged by several"), h("dd", { class: "figure" }, count(pairs, "moment")))),
+      h("table", { class: "low-high" }, h("caption", {}, "Moments by the lowest and the highest of their levels"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "lowest ↓ highest →"), [0, 1, 2, 3, 4].map((level) => h("th", { scope: "col" }, level)))),
         h("tbody", {}, found.low_high.map((row, low) => h("tr", {}, h("th", { scope: "row" }, low), row.map((n, high) => cell(n, low, high)))))),
       drawLevels(found.levels)));
 }
@@ -94,9 +94,9 @@ function drawRaters(found) {
   return h("section", { "aria-labelledby": "raters-title" }, h("h2", { id: "raters-title" }, "Raters"),
     found.raters.length === 0 ? h("p", { class: "muted" }, "Nobody has signed in yet.")
       : h("div", { class: "wide" }, h("table", { class: "figures" },
-        h("thead", {}, h("tr", {}, ["name", "judged", "passed over", "from the median"].map((title) => h("th", { scope: "col" }, title)))),
+        h("thead", {}, h("tr", {}, ["name", "judged", "passed over", "from the median", "kappa"].map((title) => h("th", { scope: "col" }, title)))),
         h("tbody", {}, found.raters.map((rater) => h("tr", {}, h("th", { scope: "row" }, rater.name),
-          [rater.judged, rater.passed, rater.distance === null ? "–" : `${rater.distance.toFixed(2)} levels`].map((value) => h("td", { class: "figure" }, value))))))));
+          [rater.judged, rater.passed, rater.distance === null ? "–" : `${rater.distance.toFixed(2)} levels`, figure(rater.kappa)].map((value) => h("td", { class: "figure" }, value))))))));
 }
 
 /** @param {Progress} found */

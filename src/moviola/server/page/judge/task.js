@@ -12,7 +12,8 @@ import { Observable, remembered } from "../store.js";
  *   export_formats: {name: string, title: string, suffix: string}[]}} Info
  * @typedef {{query_id: string, query: string, moments: number, agreed: number, discarded: number,
  *   set_aside: number, open: number, answers: number}} QueryRow
- * @typedef {{name: string, judged: number, passed: number, distance: number | null}} RaterRow
+ * @typedef {{name: string, judged: number, passed: number, distance: number | null,
+ *   kappa: number | null}} RaterRow
  * @typedef {{queries: QueryRow[], raters: RaterRow[], kappa: number | null, weighted_kappa: number | null,
  *   levels: number[], low_high: number[][]}} Progress
  */
