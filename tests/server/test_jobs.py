@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
 from moviola.server.client import ServerError
+from moviola.server.jobs import Jobs
 
 Serving = Callable[..., TestClient]
 
@@ -84,6 +86,23 @@ def test_a_library_that_somebody_else_writes_fails_the_job(
         *_, (name, job) = client.events(client.index("harbour.mp4", ocr=False).job)
     assert (name, job.state) == ("done", "failed")
     assert "is writing to this library" in job.error
+
+
+def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviola.server.jobs.HEARTBEAT", 0.0)
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def listen() -> list[str | None]:
+        async with jobs._turn:  # so that the job waits
+            job = await jobs.add(["."])
+            heard: list[str | None] = []
+            async for event in jobs.events(job.job, 0):
+                heard.append(event and event.name)
+                if event is None:
+                    await jobs.cancel(job.job)
+        return heard
+
+    assert asyncio.run(listen()) == ["progress", None, "done"]
 
 
 # ---- where from --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from moviola.media import frame_at
+from moviola.media import frame_at, write_video
 from moviola.search import Library
 from moviola.server.stills import FileCache, cache_folder
 
@@ -21,9 +22,12 @@ Serving = Callable[..., TestClient]
 def test_the_library_says_what_it_is(client: TestClient, original: Path) -> None:
     about = client.get("/api/library").json()
     assert (about["name"], about["videos"]) == ("library", 3)
-    assert about["seconds"] == pytest.approx(36, abs=1)
+    lengths = [video["duration"] for video in client.get("/api/videos?state=ready").json()["videos"]]
+    assert about["seconds"] == pytest.approx(sum(lengths)) and sum(lengths) == pytest.approx(36, abs=1)
     assert (about["encoder"], about["evidence"]) == ("demo", ["visual", "subtitle"])
-    assert about["segments"] == 9 and about["can_ingest"] is False
+    assert (
+        about["segments"] == sum(math.ceil(length / 4) for length in lengths) and about["can_ingest"] is False
+    )
     assert {"csv", "edl", "clips"} <= {format["name"] for format in about["export_formats"]}
     assert about["limits"]["query_characters"] == 2000
 
@@ -68,6 +72,19 @@ def test_a_strip_has_stills_side_by_side(client: TestClient) -> None:
     for place in range(4):
         still = picture(client.get(f"/api/videos/harbour/still?time={1.5 + 3 * place}&width=96").content)
         assert np.abs(strip[:, place * 96 : (place + 1) * 96] - still).mean() < 8
+
+
+def test_a_tall_film_keeps_its_shape(serving: Serving, tmp_path: Path) -> None:
+    (tmp_path / "films").mkdir()
+    write_video(tmp_path / "films" / "tower.mp4", [np.full((640, 16, 3), 200, np.uint8)] * 20, rate=5)
+    with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
+        library.index(tmp_path / "films", ocr=False)
+    with serving(tmp_path / "library") as client:
+        still = picture(client.get("/api/videos/tower/still?width=1920").content)
+        strip = picture(client.get("/api/videos/tower/strip?width=100&count=3").content)
+    assert still.shape == (4080, 102, 3)
+    assert strip.shape == (200, 300, 3)
+    assert strip[:, 48:52].min() > 150 and strip[:, :40].max() < 50  # in the middle of its tile
 
 
 @pytest.mark.parametrize("span", ["start=5&end=5", "start=6&end=5", "start=12", "start=99&end=100"])

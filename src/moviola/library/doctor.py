@@ -23,6 +23,7 @@ _OPTIONAL = {
     "rapidocr": ("ocr", "read text in pictures"),
     "pocketsphinx": ("speech", "write down what is said, in English, without a hub"),
     "faster_whisper": ("speech", "write down what is said, with Whisper"),
+    "fastapi": ("serve", "serve libraries on a page and over HTTP"),
     "minigrid": ("demo", "make gridhouse videos"),
 }
 

@@ -32,7 +32,7 @@ class Metrics:
             "moviola_request_seconds", "Until the answer is sent.", labels, registry=self.registry
         )
         inside = Gauge("moviola_pool_calls", "Calls that run or wait.", ("pool",), registry=self.registry)
-        for pool in (service.searching, service.media, service.converting):
+        for pool in service.pools:
             inside.labels(pool.name).set_function(partial(getattr, pool, "inside"))
         videos = Gauge("moviola_videos", "Videos that can be searched.", registry=self.registry)
         videos.set_function(lambda: len(service.library))

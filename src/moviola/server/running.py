@@ -43,10 +43,9 @@ def serve(
     started(f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else ""))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_PATIENCE,
-        proxy_headers=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
-    if app.state.service.converting.inside:
+    if any(pool.inside for pool in app.state.service.pools):
         os._exit(0)  # a video that is being converted would hold the process up for minutes
 
 

@@ -40,7 +40,7 @@ class Service:
         options: of this server.
         searching: threads for queries.
         media: threads for stills and clips.
-        converting: one thread for whole videos.
+        converting, exporting: a thread for whole videos, and one for files of many moments.
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
         jobs: that bring videos in.
@@ -53,6 +53,7 @@ class Service:
     searching: Pool
     media: Pool
     converting: Pool
+    exporting: Pool
     stills: FileCache
     converted: FileCache
     uploads: Uploads
@@ -73,12 +74,18 @@ class Service:
             searching=Pool("search", threads=options.threads, waiting=limits.waiting),
             media=Pool("media", threads=options.threads, waiting=limits.waiting),
             converting=Pool("convert", threads=1, waiting=limits.jobs),
+            exporting=Pool("export", threads=1, waiting=limits.jobs),
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
-            uploads=Uploads(limits.picture_bytes, limits.picture_pixels),
+            uploads=Uploads(limits.picture_pixels),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
             task=task,
         )
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """All threads."""
+        return self.searching, self.media, self.converting, self.exporting
 
     async def warm(self) -> None:
         """Answer a first query, so that encoder and index are in memory when somebody asks."""
@@ -95,8 +102,7 @@ class Service:
         if self.warming is not None:
             self.warming.cancel()
         await self.jobs.close()
-        pools = (self.searching, self.media, self.converting)
-        ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in pools))
+        ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
         if self.task is not None:
             self.task.close()

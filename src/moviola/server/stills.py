@@ -12,13 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from threading import Lock
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 from platformdirs import user_cache_path
 
 from moviola.files.writing import atomic_write
-from moviola.media import frame_at
+from moviola.media import frame_at, sample_stills
 from moviola.server.pools import Pool
 
 __all__ = ["FileCache", "cache_folder", "write_still", "write_strip"]
@@ -55,11 +53,14 @@ class FileCache:
     def find(self, name: str) -> Path | None:
         """The file of that name, if it was made."""
         path = self.folder / name
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _TOUCH:
+        try:
+            used = path.stat().st_mtime
+        except OSError:
+            return None
+        if time.time() - used > _TOUCH:
+            with suppress(OSError):  # then it counts as older than it is
                 os.utime(path)
-            return path
-        return None
+        return path
 
     async def get(self, pool: Pool, name: str, make: Callable[[Path], None]) -> Path:
         """The file of that name, made by ``make(path)`` in a thread if need be.
@@ -120,22 +121,31 @@ class FileCache:
 
 def write_still(video: Path, time: float, width: int, out: Path) -> None:
     """Write the frame on screen at a time as a JPEG; errors as of :func:`moviola.media.frame_at`."""
-    _write_jpeg(frame_at(video, time, width), out)
+    _write_jpeg(Image.fromarray(frame_at(video, time, width)), out)
 
 
-def write_strip(video: Path, times: Sequence[float], width: int, out: Path) -> None:
-    """Write the frames at some times side by side as one JPEG, each ``width`` pixels wide."""
-    stills = [frame_at(video, time, width) for time in times]
-    height = stills[0].shape[0]
-    strip = np.zeros((height, width * len(stills), 3), np.uint8)
-    for place, still in enumerate(stills):
-        rows = min(height, len(still))
-        strip[:rows, place * width : (place + 1) * width] = still[:rows]
+def write_strip(video: Path, times: Sequence[float], tile: int, size: tuple[int, int], out: Path) -> None:
+    """Write the frames at some times side by side as one JPEG.
+
+    Errors are those of :func:`moviola.media.sample_stills`.
+
+    Args:
+        video: its file.
+        times: seconds, rising.
+        tile: pixels from the middle of one to that of the next.
+        size: width and height of each in pixels, at most as wide as a tile.
+        out: the JPEG.
+    """
+    width, height = size
+    strip = Image.new("RGB", (tile * len(times), height))
+    with sample_stills(video, times, longest_side=max(size)) as stills:
+        for place, still in enumerate(stills):
+            strip.paste(Image.fromarray(still.image).resize(size), (place * tile + (tile - width) // 2, 0))
     _write_jpeg(strip, out)
 
 
-def _write_jpeg(image: NDArray[np.uint8], out: Path) -> None:
+def _write_jpeg(image: Image.Image, out: Path) -> None:
     buffer = BytesIO()
-    Image.fromarray(image).save(buffer, "JPEG", quality=_QUALITY)
+    image.save(buffer, "JPEG", quality=_QUALITY)
     with atomic_write(out, "wb") as file:
         file.write(buffer.getvalue())

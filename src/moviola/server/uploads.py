@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from io import BytesIO
 from pathlib import Path
@@ -24,12 +25,12 @@ class Uploads:
     """Pictures by the hash of their bytes. Safe for threads.
 
     Args:
-        most_bytes, most_pixels: of one picture.
+        most_pixels: of one picture.
     """
 
-    def __init__(self, most_bytes: int, most_pixels: int) -> None:
-        self.most_bytes, self._most_pixels = most_bytes, most_pixels
-        self._folder = TemporaryDirectory(prefix="moviola-pictures-")
+    def __init__(self, most_pixels: int) -> None:
+        self._most_pixels = most_pixels
+        self._folder: TemporaryDirectory[str] | None = None
         self._paths: OrderedDict[str, Path] = OrderedDict()
         self._lock = Lock()
 
@@ -41,8 +42,10 @@ class Uploads:
         """
         width, height = self._size(data)
         name = hashlib.sha256(data).hexdigest()[:32]
-        path = Path(self._folder.name) / name
         with self._lock:
+            if self._folder is None:
+                self._folder = TemporaryDirectory(prefix="moviola-pictures-")
+            path = Path(self._folder.name) / name
             if name not in self._paths:
                 path.write_bytes(data)
             self._paths[name] = path
@@ -89,8 +92,9 @@ class Uploads:
 
     def named(self, text: str) -> str:
         """A text in which a query names pictures by their paths, without the paths."""
-        return text.replace(f"{self._folder.name}/", "picture ")
+        return text if self._folder is None else text.replace(f"{self._folder.name}{os.sep}", "picture ")
 
     def close(self) -> None:
         """Delete all of them."""
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()

@@ -23,10 +23,13 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api", tags=["export"])
 
-_TYPES = {".mp4": "video/mp4", ".zip": "application/zip", ".csv": "text/csv", ".json": "application/json",
-    ".vtt": "text/vtt", ".png": "image/png"}  # fmt: skip
+_TYPES = {
+    ".mp4": "video/mp4", ".zip": "application/zip", ".csv": "text/csv", ".json": "application/json",
+    ".vtt": "text/vtt", ".png": "image/png", ".otio": "application/json", ".fcpxml": "application/xml",
+    ".edl": "text/plain",
+}  # fmt: skip
 _FILE: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/octet-stream": {}}, "description": "The file"}
+    200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The file"}
 }
 
 
@@ -35,11 +38,11 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
     """Moments in one of the library's `export_formats`, as an attachment; several files come in a ZIP."""
     folder = Path(mkdtemp(prefix="moviola-export-"))
     try:
-        path = await service.converting.run(_written, service, request, folder)
+        path = await service.exporting.run(_written, service, request, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    kind = _TYPES.get(path.suffix, "application/octet-stream")
+    kind = _TYPES[path.suffix]
     discard = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return FileResponse(path, media_type=kind, filename=path.name, background=discard)
 

@@ -15,13 +15,15 @@ from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.server.stills import write_still, write_strip
 
-__all__ = ["router"]
+__all__ = ["router", "still_size"]
 
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["stills"])
 
 # A picture that is asked for with the right version never changes.
 _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
+# Pixels; the format of JPEG ends at 65,535.
+_TALLEST = 4096
 _JPEG: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/jpeg": {}}, "description": "A JPEG"},
     304: {"description": "As it was"},
@@ -42,6 +44,7 @@ async def still(
     v: Version = "",
 ) -> Response:
     """The frame on screen at a time, the last one where that is later; as high as its shape wants."""
+    width, _ = still_size(video, width, tallest=_TALLEST)
     name = f"{video.row}/{round(time * 1000)}-{width}.jpg"
     make = partial(write_still, Path(video.path), round(time, 3), width)
     return await _picture(request, service, video, name, make, v)
@@ -64,11 +67,19 @@ async def strip(
         raise InvalidValue(
             f"start {start:g}, end {end:g}: the end must come after the start, inside the video"
         )
-    times = [round(start + (place + 0.5) * (end - start) / count, 3) for place in range(count)]
+    times = [start + (place + 0.5) * (end - start) / count for place in range(count)]
+    size = still_size(video, width, tallest=2 * width)
     name = f"{video.row}/{round(start * 1000)}-{round(end * 1000)}-{count}x{width}.jpg"
     return await _picture(
-        request, service, video, name, partial(write_strip, Path(video.path), times, width), v
+        request, service, video, name, partial(write_strip, Path(video.path), times, width, size), v
     )
+
+
+def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:
+    """Width and height in pixels of a still that is ``width`` wide, narrower where that is too tall."""
+    shape = video.height / video.width if video.width else 9 / 16
+    width = max(1, min(width, round(tallest / shape)))
+    return width, max(1, round(width * shape))
 
 
 async def _picture(
