@@ -1,4 +1,4 @@
-// Elements without innerHTML: data only ever becomes text nodes and attributes.
+// Elements made one by one: data only ever becomes text nodes and attributes, never markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 

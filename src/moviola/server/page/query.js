@@ -62,11 +62,13 @@ export function alsoLike(like) {
 }
 
 export function addStep() {
+  view.value = "search";
   change({ then: [...asked.value.then, { text: "", gap: GAP }] });
   lastInput(steps);
 }
 
 export function addExclusion() {
+  view.value = "search";
   change({ not: [...asked.value.not, ""] });
   lastInput(exclusions);
 }
