@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from rich.console import Console
@@ -22,12 +23,13 @@ from moviola import Library
 from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import best_encoder
+from moviola.encoders.readers import OFFLINE_SPEECH
 from moviola.export import clock, export_sheet
 from moviola.library.settings import SETTINGS_FILE
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Span
-from photo_film import NAME, Label, make_film
+from photo_film import FOOTBALL, NAME, STATION, UMBRELLA, Label, make_film
 
 console = Console(highlight=False, soft_wrap=True)
 # What is asked of the film of photographs, and on which of them the answer is.
@@ -38,6 +40,14 @@ PHOTO_QUERIES = {
     "a rocket": "rocket.jpg",
     "a man with a camera": "camera.png",
     "stars and galaxies": "hubble_deep_field.jpg",
+}
+# What is asked of the film's words, and what is written or said where the answer is.
+WORD_QUERIES = {
+    "to the stars": "To the stars",
+    "look closely": "Look closely",
+    "kids kick a ball": FOOTBALL,
+    "the station on monday": STATION,
+    "an umbrella in a storm": UMBRELLA,
 }
 PHOTO_SHEET = Path("demo-photographs.png")
 VIDEOS = 24
@@ -58,7 +68,9 @@ def main() -> None:
     parser.add_argument("library", type=Path, help="where their library goes")
     options = parser.parse_args()
     command = Path(os.path.relpath(sys.executable)).with_name("moviola")
-    console.print("[bold]Real pictures[/]: photographs under a moving camera\n")
+    console.print(
+        "[bold]Real pictures[/]: found by what they show, what is written in them and what is said\n"
+    )
     photographs(options.photographs)
     console.print("\n[bold]Robots[/]: what training brings\n")
     robots(options.world, options.library)
@@ -74,11 +86,11 @@ def photographs(folder: Path) -> None:
     films, place = folder / "films", folder / "library"
     console.print(f"[bold]1. A film[/] -> {films}/{NAME}.mp4")
     labels = make_film(films)
-    console.print(f"[bold]2. moviola index[/] {films} --library {place}")
+    console.print(f"[bold]2. moviola index[/] {films} --speech {OFFLINE_SPEECH} --library {place}")
     started = time.perf_counter()
     encoder = None if (place / SETTINGS_FILE).is_file() else best_encoder().name
     with Library(place, encoder=encoder) as library:
-        library.index(films)
+        library.index(films, ocr=True, speech=OFFLINE_SPEECH)
         seconds = time.perf_counter() - started
         console.print(
             f"   {labels[-1].end:.0f} s of film in {seconds:.0f} s, with {library.settings.encoder}"
@@ -87,6 +99,7 @@ def photographs(folder: Path) -> None:
         print_shots(library, labels)
         console.print(f'[bold]4. moviola search[/] "…" --library {place}')
         search_photographs(library, labels)
+        search_words(library, labels)
 
 
 def print_shots(library: Library, labels: list[Label]) -> None:
@@ -141,6 +154,19 @@ def search_photographs(library: Library, labels: list[Label]) -> None:
     export_sheet(shown, sources, PHOTO_SHEET, title="moviola demo: the first five of each query", notes=notes)
 
 
+def search_words(library: Library, labels: list[Label]) -> None:
+    """Print the first answer to each query that is about words, and where they are written or said."""
+    table = photo_table("query", "answer", "by", "words as read or heard", "truth", "found")
+    for query, words in WORD_QUERIES.items():
+        first = library.search(query, top_k=1)[0]
+        (label,) = (label for label in labels if words in (*label.text, label.said))
+        found = "yes" if first.span.intersection(label.span) > 0 else "no"
+        heard = shorten(first.snippet.replace("\n", " / "), 22, placeholder="…")
+        by, truth = first.snippet_kind or first.source, f"{label.start:g}–{label.end:g}"
+        table.add_row(query, f"{first.start:.1f}–{first.end:.1f}", by, heard, truth, found)
+    console.print(table)
+
+
 def robots(world: Path, folder: Path) -> None:
     """Make, index and search films of robots, without and with trained models."""
     console.print(f"[bold]1. {VIDEOS} films[/] -> {world}/videos")
@@ -148,7 +174,7 @@ def robots(world: Path, folder: Path) -> None:
     console.print(f"[bold]2. moviola index[/] {world}/videos --library {folder} --encoder demo")
     started = time.perf_counter()
     with Library(folder, encoder="demo") as library:
-        library.index(world / "videos", ocr=False)  # nothing is written there
+        library.index(world / "videos")
         seconds = sum(video.duration for video in library.videos())
         console.print(f"   {seconds / 60:.0f} min of film in {time.perf_counter() - started:.0f} s")
         library.use(stage1="none", refiner="none")  # if the demo was here before

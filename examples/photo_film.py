@@ -1,11 +1,12 @@
-"""A short film of photographs, with everything that is in it written down to the frame.
+"""A short film of photographs, with everything that is shown, written and said in it written down.
 
     python examples/photo_film.py FOLDER
 
 The photographs come with scikit-image, inside its wheel: nothing is fetched. A camera pans and zooms over
-them, shots are cut or dissolve into each other, and title cards stand between. ``photo-film.json`` beside the
-film says what is true: which shot lasts from when to when, what it shows, and which lines of text are in it.
-Same versions of the libraries, same bytes.
+them, shots are cut or dissolve into each other, title cards stand between, and a synthetic voice says
+sentences that have nothing to do with the pictures (``tests/data/speech.ogg``). ``photo-film.json`` beside
+the film says what is true: which shot lasts from when to when, what it shows, which lines of text are in it,
+and what is said. Same versions of the libraries, same bytes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import av
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
@@ -28,10 +31,17 @@ from moviola.types import Span
 NAME = "photo-film"
 RATE = 15
 SIZE = (640, 360)
+# Sentences, with a list beside it of when which is said; seconds of a shot before its sentence.
+SPEECH = Path(__file__).resolve().parent.parent / "tests" / "data" / "speech.ogg"
+SOUND_RATE, SILENCE = 16_000, 1.0
+STATION = "we will meet at the train station on monday morning"
+UMBRELLA = "the lighthouse keeper lost his umbrella in the storm"
+FOOTBALL = "the children are playing football in the garden"
 # Of title cards.
 BACKGROUND, INK = (28, 36, 58), (240, 236, 220)
 
 Picture = NDArray[np.uint8]
+Sound = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class View:
 
 @dataclass(frozen=True)
 class Shot:
-    """A photograph that the camera moves over, or, with ``text``, a title card.
+    """A photograph that the camera moves over, or, with ``text``, a title card; and a sentence that is said.
 
     A dissolve takes the shot's first ``dissolve`` seconds, in which the shot before it goes on below it.
     """
@@ -83,13 +93,14 @@ class Shot:
     end: View = View()
     text: tuple[str, ...] = ()
     dissolve: float = 0.0
+    said: str = ""
 
 
 FILM = (
     Shot(3, text=("TEN PHOTOGRAPHS", "a film without a camera")),
     Shot(6, "chelsea.png", View(zoom=1.0), View(0.45, 0.4, 1.7), dissolve=1),
     Shot(6, "coffee.png", View(1, 1, 1.4), View(0.5, 0.2, 1.1)),
-    Shot(5, "brick.png", View(0, 0, 1.5), View(1, 0.3, 1.5), dissolve=1),
+    Shot(5, "brick.png", View(0, 0, 1.5), View(1, 0.3, 1.5), dissolve=1, said=STATION),
     Shot(4, "chelsea.png", View(0.9, 0.5, 1.6), View(0.2, 0.5, 1.6)),
     Shot(3, text=("To the stars", "and back again"), dissolve=1),
     Shot(7, "astronaut.png", View(0.5, 0.6, 1.0), View(0.5, 0, 1.3)),
@@ -97,10 +108,10 @@ FILM = (
     Shot(6, "hubble_deep_field.jpg", View(0, 0, 1.2), View(0.6, 0.8, 1.8)),
     Shot(4, "rocket.jpg", View(0, 0.5, 1.8), View(1, 0.5, 1.8)),
     Shot(3, text=("Look closely",)),
-    Shot(5, "coins.png", View(0, 0.5, 1.3), View(1, 0.5, 1.3)),
+    Shot(5, "coins.png", View(0, 0.5, 1.3), View(1, 0.5, 1.3), said=UMBRELLA),
     Shot(6, "camera.png", View(0.1, 0.3, 1.6), View(0.5, 0.3, 1.0), dissolve=0.8),
     Shot(5, "retina.jpg", View(zoom=1.0), View(0.1, 0.5, 2.0)),
-    Shot(5, "grass.png", View(0.3, 0.9, 1.5), View(0.6, 0, 1.2), dissolve=1),
+    Shot(5, "grass.png", View(0.3, 0.9, 1.5), View(0.6, 0, 1.2), dissolve=1, said=FOOTBALL),
     Shot(3, text=("THE END",)),
 )
 
@@ -116,6 +127,7 @@ class Label:
         photograph: its file, or empty.
         shows: what is on it, or empty.
         text: lines that stand in the picture, from top to bottom.
+        said: what is said, or empty.
     """
 
     start: float
@@ -124,6 +136,7 @@ class Label:
     photograph: str
     shows: str
     text: tuple[str, ...]
+    said: str = ""
 
     @property
     def span(self) -> Span:
@@ -154,10 +167,12 @@ def make_film(
     for shot in shots:
         stop = first + _frames(shot.seconds, rate)
         lasts = _frames(shot.dissolve, rate) / rate
-        about = (shot.photograph, shows.get(shot.photograph, ""), shot.text)
+        about = (shot.photograph, shows.get(shot.photograph, ""), shot.text, shot.said)
         labels.append(Label(first / rate, stop / rate, lasts, *about))
         first = stop
-    write_video(folder / f"{NAME}.mp4", _pictures(shots, size, rate), rate=rate)
+    sound = _sound(labels) if any(label.said for label in labels) else None
+    pictures = _pictures(shots, size, rate)
+    write_video(folder / f"{NAME}.mp4", pictures, rate=rate, sound=sound, sound_rate=SOUND_RATE)
     write_json(folder / f"{NAME}.json", [asdict(label) for label in labels], indent=1)
     return labels
 
@@ -179,6 +194,33 @@ def _pictures(shots: Sequence[Shot], size: tuple[int, int], rate: float) -> Iter
             share = (place + 1) / (len(below) + 1)
             yield _mixed(below[place], picture, share) if place < len(below) else picture
         below = [_seen(source, shot, float(moment), size) for moment in moments[length:]]
+
+
+def _sound(labels: Sequence[Label]) -> Sound:
+    """All samples (n,) of a film: silence, and each sentence in its shot."""
+    sound = np.zeros(round(labels[-1].end * SOUND_RATE), np.float32)
+    for label in labels:
+        if label.said:
+            sentence = _sentences()[label.said]
+            first = round((label.start + SILENCE) * SOUND_RATE)
+            sound[first : first + len(sentence)] = sentence[: len(sound) - first]
+    return sound
+
+
+@cache
+def _sentences() -> dict[str, Sound]:
+    """What the synthetic voice says: samples (n,) by sentence."""
+    resampler = av.AudioResampler(format="flt", layout="mono", rate=SOUND_RATE)
+    with av.open(str(SPEECH), "r") as container:
+        frames = [made for frame in container.decode(audio=0) for made in resampler.resample(frame)]
+    samples = np.concatenate([frame.to_ndarray()[0] for frame in (*frames, *resampler.resample(None))])
+    lines = [line.split(maxsplit=2) for line in SPEECH.with_suffix(".txt").read_text("utf-8").splitlines()]
+    return {
+        sentence: np.asarray(
+            samples[round(float(start) * SOUND_RATE) : round(float(end) * SOUND_RATE)], np.float32
+        )
+        for start, end, sentence in lines
+    }
 
 
 def _photograph(file: str) -> Image.Image:

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "export": BASE | {"media"},
     "judging": BASE | {"search", "library", "datasets", "measures", "export"},
     "server": BASE | {"search", "library", "export", "datasets", "judging", "media"},
-    "mcp": BASE | {"search", "library", "export", "datasets"},
+    "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
 MAY_IMPORT |= {
@@ -88,6 +88,7 @@ HOME: dict[str, set[str]] = {
     "starlette": {"server"},
     "prometheus_client": {"server"},
     "httpx2": {"server"},
+    "mcp": {"mcp"},
 }
 LONGEST = 500
 LONGER: dict[str, str] = {}

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.errors import MissingDependency
-from moviola.media import probe, sample_frames
+from moviola.media import probe, read_sound, sample_frames
 from moviola.types import FrameSize
-from photo_film import FILM, PHOTOGRAPHS, Label, Shot, View, make_film
+from photo_film import FILM, FOOTBALL, PHOTOGRAPHS, SILENCE, SPEECH, Label, Shot, View, make_film
 
 RATE, SIZE = 10, (64, 36)
 SHOTS = (
@@ -59,6 +59,21 @@ def test_cuts_fall_on_the_frame_and_dissolves_go_evenly(film: tuple[Path, list[L
     # Nothing moves in the third shot: its first four pictures come nearer to the others step by step.
     left = np.abs(shown[10:15] - shown[15]).mean((1, 2, 3))
     assert all(np.diff(left) < 0) and left[-1] < left[0] / 4
+
+
+def test_sentences_are_said_in_their_shots(tmp_path: Path) -> None:
+    shots = (Shot(1, text=("TITLE",)), Shot(5, "grass.png", said=FOOTBALL), Shot(1, text=("THE END",)))
+    labels = make_film(tmp_path, shots, SIZE, RATE)
+    assert [label.said for label in labels] == ["", FOOTBALL, ""]
+    sound = np.concatenate(list(read_sound(tmp_path / "photo-film.mp4", rate=1000)))
+    loud = np.flatnonzero(np.abs(sound) > 0.05) / 1000
+    assert 2.0 <= loud.min() <= 2.3 and 4.3 <= loud.max() <= 4.8  # a second after the shot's first frame
+
+
+def test_every_sentence_of_the_film_is_one_of_the_voice() -> None:
+    said = {shot.said for shot in FILM} - {""}
+    assert said == {line.split(maxsplit=2)[2] for line in SPEECH.with_suffix(".txt").read_text().splitlines()}
+    assert all(shot.seconds > SILENCE + 3.2 for shot in FILM if shot.said)
 
 
 def test_the_same_film_each_time(film: tuple[Path, list[Label]], tmp_path: Path) -> None:

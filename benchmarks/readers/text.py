@@ -4,7 +4,8 @@
 
 The first table: share of words that are read on cards of 1280 x 720, by height of the letters, on a plain, a
 smooth and a restless ground; wrong words a card without a word on it; CPU milliseconds a card, one thread.
-The second: the text cues of each file of a folder.
+The second: the text cues of each file of a folder. Then the share of their stills, one a second, that a
+network looks at, since something in them is like a row of strokes.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola.encoders.readers import TextReader, load_text_reader
+from moviola.encoders.readers.strokes import has_strokes
 from moviola.errors import MediaError
-from moviola.library.written import read_text
-from moviola.media import find_videos, probe
+from moviola.library.written import looks, read_text
+from moviola.media import find_videos, probe, sample_stills
 from moviola.types import Span
 
 VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
@@ -48,6 +50,7 @@ def main() -> None:
     for ground in GROUNDS:
         table.add_row(ground, *_card_row(reader, ground))
     console.print(table)
+    looked_at: list[bool] = []
     table = Table(title="read in real files")
     for column in ("file", "from", "to", "text", "sure"):
         table.add_column(column, overflow="fold")
@@ -55,12 +58,21 @@ def main() -> None:
         try:
             whole = Span(0, probe(path).duration or 1.0)
             cues = read_text(path, [whole], reader, lambda _: None)
+            looked_at += _looked_at(path, whole, reader.longest_side)
         except MediaError:
             continue
         for cue in cues:
             text = cue.text.replace("\n", " / ")
             table.add_row(path.name, f"{cue.start:.1f}", f"{cue.end:.1f}", text, f"{cue.confidence:.2f}")
     console.print(table)
+    console.print(f"{np.mean(looked_at):.2f} of {len(looked_at)} stills are looked at by a network")
+
+
+def _looked_at(path: Path, whole: Span, side: int) -> list[bool]:
+    """Of one still a second, whether there may be letters in it."""
+    times = [look.time for look in looks([whole], every=1.0)]
+    with sample_stills(path, times, longest_side=side) as stills:
+        return [has_strokes(still.image) for still in stills]
 
 
 def _card_row(reader: TextReader, ground: str) -> list[str]:

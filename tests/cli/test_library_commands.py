@@ -282,3 +282,25 @@ def test_doctor_looks_at_machine_and_library(moviola: Run, library: Path) -> Non
     assert findings["encoder"]["ok"]
     assert "2 videos" in findings["library"]["detail"]
     assert "1 refused" in findings["videos"]["detail"]
+
+
+def test_info_says_what_a_library_was_built_with(moviola: Run, library: Path) -> None:
+    about = json.loads(moviola("library", "info", library, "--json").out)
+    assert (about["encoder"], about["videos"], about["cues"]["subtitle"]) == ("demo", 2, 1)
+    assert about["likeness"] == "by the features that texts are compared with"
+    assert "likeness  by the features that texts" in moviola("library", "info", library).out
+
+
+def test_info_says_by_which_features_pictures_are_compared(
+    moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("index", films / "street.mp4", "--encoder", "conse-lite0", "--sentences", "none", "--no-ocr")
+    moviola(*words, "-l", tmp_path / "new")
+    assert "by features of pictures, 320 numbers" in moviola("library", "info", tmp_path / "new").out
+    with monkeypatch.context() as before:
+        before.setattr("moviola.encoders.picture_dim", lambda _: 0)
+        moviola(*words, "-l", tmp_path / "old")
+    assert "index the videos into a new one" in moviola("library", "info", tmp_path / "old").out
+    # Where the encoder is not on the machine, what is stored can still be told.
+    monkeypatch.setattr("moviola.encoders.conse.weights_of", lambda _: None)
+    assert "likeness  by the features that texts" in moviola("library", "info", tmp_path / "old").out

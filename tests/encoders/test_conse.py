@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from moviola.encoders import CONSE, best_encoder, conse, load_encoder, load_sentence_encoder, loading
+from moviola.encoders import (
+    CONSE,
+    PictureEncoder,
+    best_encoder,
+    conse,
+    load_encoder,
+    load_sentence_encoder,
+    loading,
+)
 from moviola.encoders.conse import CLASSES_FOLDER, FACTS, NETWORKS, weights_of
 from moviola.encoders.efficientnet import read_weights
 from moviola.encoders.hub import ModelInfo
@@ -81,6 +89,28 @@ def test_real_pictures_are_found_by_what_they_show(footage: Path) -> None:
             frames.append(next(stream).image)
     scores = encoder.encode_text(list(shown.values())) @ encoder.encode_frames(np.stack(frames)).T
     assert scores.argmax(1).tolist() == list(range(len(shown)))
+
+
+def test_a_part_of_a_real_picture_is_nearest_to_it(footage: Path) -> None:
+    """Mirrored, cut at the sides and darker."""
+    encoder = load_encoder(CONSE, device="cpu")
+    assert isinstance(encoder, PictureEncoder)
+    files = (
+        "intel_bottle-detection.mp4", "moviepy_chaplin.mp4", "decord_video_0.mov",
+        "intel_preview_one-by-one-person-detection.gif", "moviepy_video_with_failing_audio.mp4",
+    )  # fmt: skip
+    frames, parts = [], []
+    for file in files:
+        with sample_frames(footage / file, size=encoder.frame_size) as stream:
+            image = next(stream).image
+        height, width = image.shape[:2]
+        rows, columns = (
+            np.linspace(0.1 * side, 0.85 * side, side, endpoint=False).astype(int) for side in (height, width)
+        )
+        frames.append(image)
+        parts.append((image[rows][:, columns[::-1]] * 0.8).astype(np.uint8))
+    kept, asked = (encoder.encode_pictures(np.stack(images))[1] for images in (frames, parts))
+    assert (asked @ kept.T).argmax(1).tolist() == list(range(len(files)))
 
 
 def test_facts_hold_where_they_should() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moviola.encoders import FrameTextEncoder, load_encoder
+from moviola.encoders import FrameTextEncoder, PictureEncoder, load_encoder, picture_dim
 from moviola.encoders.devices import FEW_TEXTS
 from moviola.encoders.loading import BUILTIN
 from moviola.errors import InvalidValue
@@ -44,6 +44,19 @@ def test_features_have_the_shape_that_is_promised(encoder: FrameTextEncoder) -> 
         assert features.shape == (3, encoder.dim)
         assert features.dtype == np.float32
         assert np.isfinite(features).all()
+
+
+def test_features_for_likeness_come_with_the_others(encoder: FrameTextEncoder) -> None:
+    if not isinstance(encoder, PictureEncoder):
+        assert picture_dim(encoder) == 0
+        return
+    images = pictures(7, encoder)
+    frames, alike = encoder.encode_pictures(images)
+    np.testing.assert_array_equal(frames, encoder.encode_frames(images))
+    assert alike.shape == (7, encoder.picture_dim) and alike.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(alike, axis=1), 1, atol=1e-5)
+    with pytest.raises(InvalidValue, match="frames: "):
+        encoder.encode_pictures(images[:, :-1])
 
 
 def test_what_a_library_records_is_stable(name: str, encoder: FrameTextEncoder) -> None:

@@ -1,4 +1,4 @@
-"""Killed at any point: no finished video is lost, the next run goes on, verify is clean."""
+"""Killed at any point: nothing that was finished is lost, the next run goes on, verify is clean."""
 
 from __future__ import annotations
 
@@ -72,3 +72,74 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
         assert opened.verify() == []
         job = opened.catalogue.last_job()
         assert job is not None and (job.state == "done" or not report.added)
+
+
+# Readers that stand in for real ones, in a process that kills itself at a chosen step of the reading, or when
+# what was read of a video is written and not yet committed.
+READING_CHILD = """
+import os, signal, sys
+from types import SimpleNamespace
+from moviola.library import reading
+from moviola.search import Library
+from moviola.types import Cue
+
+folder, films, kill_at = sys.argv[1:]
+begun = []
+
+def read(kind, cue):
+    begun.append(kind)
+    if kill_at == f"{kind} {len(begun)}":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return cue
+
+def append(*arguments):
+    extent = appended(*arguments)
+    if kill_at == f"written {len(begun)}":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return extent
+
+appended, reading.append_cues = reading.append_cues, append
+named = lambda name, **_: SimpleNamespace(id=name, revision="1")
+reading.load_text_reader, reading.load_speech_reader = lambda: named("seer"), named
+reading.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
+reading.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en")
+with Library(folder, encoder="none") as library:
+    report = library.index(films, ocr=True, speech="listener")
+    print(*begun, *report.read["text"], *report.read["speech"], sep=",")
+"""
+# Four films are read in order, and three of them heard.
+STEPS = ["text"] * 4 + ["speech"] * 3
+
+
+def read_in_a_process(library: Path, films: Path, kill_at: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", READING_CHILD, str(library), str(films), kill_at],
+        capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill_at", ["text 1", "text 3", "written 3", "speech 6", "written 7"])
+def test_killed_while_reading_it_goes_on(tmp_path: Path, films: Path, kill_at: str) -> None:
+    killed = read_in_a_process(tmp_path / "library", films, kill_at)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = int(kill_at.split()[1]) - 1
+    with Library(tmp_path / "library", read_only=True) as library:
+        counts = library.catalogue.cue_counts()
+        assert len(library.catalogue.videos()) == 4  # the pictures were in before
+        assert (counts["text"], counts["speech"]) == (min(done, 4), max(done - 4, 0))
+    again = read_in_a_process(tmp_path / "library", films, "never")
+    assert again.returncode == 0, again.stderr
+    begun = again.stdout.strip().split(",")
+    assert begun[: 7 - done] == STEPS[done:] and len(begun) == 2 * (7 - done)
+    with Library(tmp_path / "library") as library:
+        assert library.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4}
+        assert library.verify() == []
+        assert {moment.video_id for moment in library.search("harbour", by="text")} == {
+            "a",
+            "b",
+            "d",
+            "deep/c",
+        }
+        assert library.compact() >= 0
+        assert library.verify() == []

@@ -17,6 +17,7 @@ for _group in (
     "search",
     "answers",
     "export",
+    "mcp",
     "transcript",
     "doctor",
     "serve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +19,11 @@ from moviola.cli.app import (
     progress_bar,
     show_table,
 )
+from moviola.errors import MissingDependency, MissingModel
 
 if TYPE_CHECKING:
     from moviola.library import IngestProgress, IngestReport, Reading
+    from moviola.search import Library
 
 LibraryOption = Annotated[
     Path, typer.Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
@@ -341,6 +344,49 @@ def verify(
             console.print(f"{library}: sound")
     if problems:
         leave_partial()
+
+
+@settings_group.command()
+def info(
+    library: Annotated[Path, typer.Argument(help="The library folder.")],
+    json: JsonOption = False,
+) -> None:
+    """What a library was built with, what it holds, and how pictures are compared in it.
+
+    Example: `moviola library info films`
+
+    From Python: `moviola.library.Settings.read`, and `moviola.search.Library`.
+    """
+    from moviola.search import Library
+
+    with Library(library, read_only=True) as lib:
+        about: dict[str, object] = {
+            **lib.settings.model_dump(),
+            "videos": len(lib),
+            "cues": lib.catalogue.cue_counts(),
+            "likeness": _likeness(lib),
+        }
+    if json:
+        emit_json(about)
+        return
+    about["cues"] = _listed(about["cues"])
+    for key, value in about.items():
+        console.print(f"{key:>17}  {'none' if value == '' else value}")
+
+
+def _likeness(library: Library) -> str:
+    """By which features `--like` and `--image` compare pictures, and how to have better ones."""
+    from moviola.encoders import picture_dim
+
+    if library.settings.picture_dim:
+        return f"by features of pictures, {library.settings.picture_dim} numbers per frame"
+    with suppress(MissingModel, MissingDependency):
+        if library.encoder is not None and picture_dim(library.encoder):
+            return (
+                "by the features that texts are compared with: the library was built before there were "
+                "others; index the videos into a new one to have them"
+            )
+    return "by the features that texts are compared with"
 
 
 @settings_group.command()

@@ -176,18 +176,14 @@ def _query(
     excluded: list[str],
 ) -> SearchQuery | None:  # fmt: skip
     """What the options ask for; None where they name nothing."""
-    from moviola.search import LikeMoment, LikePicture, Text, WeightedSum
+    from moviola.search import LikeMoment, LikePicture, compose
 
-    pictures = [*map(LikeMoment.parse, like), *map(LikePicture, images)]
-    if text is None and not pictures:
+    alike: list[LikeMoment | LikePicture] = [*map(LikeMoment.parse, like), *map(LikePicture, images)]
+    if text is None and not alike:
         if then or excluded:
             raise typer.BadParameter("--then and --not join something to look for: a text, --like or --image")
         return None
-    words = [] if text is None else [(Text(text), weight)]
-    query: SearchQuery = WeightedSum.of([*words, *((picture, 1.0) for picture in pictures)])
-    for later in then:
-        query = query.then(later, gap=gap)
-    return query.without(*excluded) if excluded else query
+    return compose(text, alike, weight=weight, then=then, gap=gap, excluded=excluded)
 
 
 def _export(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder
-from moviola.encoders.contract import FrameTextEncoder
+from moviola.encoders.contract import FrameTextEncoder, PictureEncoder, picture_dim
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
@@ -32,11 +32,13 @@ __all__ = [
     "ConseEncoder",
     "FrameTextEncoder",
     "ModelInfo",
+    "PictureEncoder",
     "SentenceEncoder",
     "available_models",
     "best_encoder",
     "find_checkpoint",
     "load_encoder",
     "load_sentence_encoder",
+    "picture_dim",
     "pull_model",
 ]

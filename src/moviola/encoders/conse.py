@@ -6,6 +6,9 @@ sentence vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite know
 MiniLM's, both centred by the mean of all classes. ``conse_classes/README.md`` tells what was tried, and what
 came of it.
 
+Pictures are compared with each other by the layer before the classes, which knows more of a picture than what
+it is called: `benchmarks/footage/likeness.py` measures both.
+
 The vectors of the classes are made by ``scripts/make_conse_classes.py`` from WordNet.
 """
 
@@ -37,11 +40,17 @@ __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORKS", "ConseEncoder", "Fact", "Netwo
 
 Floats = NDArray[np.float32]
 
+CHANNELS = 1280
+"""Of the layer before the classes."""
+
 CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
 
 TEMPERATURE = 2.0
 """Divides the logits: above 1, the less likely classes have more of a say."""
 
+
+FOLDED = 4
+"""Channels of the layer before the classes that become one number: 320 of them find as much as all 1,280."""
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
@@ -108,7 +117,7 @@ FACTS = (
 
 
 class ConseEncoder:
-    """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.FrameTextEncoder`.
+    """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.PictureEncoder`.
 
     Args:
         name: one of :data:`NETWORKS`.
@@ -179,15 +188,34 @@ class ConseEncoder:
             DataError: the weights cannot be read.
         """
         check_frames(images, self.frame_size, self.id)
+        return self.encode_pictures(images)[0]
+
+    @property
+    def picture_dim(self) -> int:
+        """Length of a vector by which pictures are compared with each other."""
+        return CHANNELS // FOLDED
+
+    def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+        """Features of frames, and those by which pictures are compared with each other, all of length 1.
+
+        Args:
+            images: as of :meth:`encode_frames`; errors likewise.
+
+        Returns:
+            (n, dim) and (n, picture_dim) float32.
+        """
+        check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
+        pictures = np.empty((len(images), self.picture_dim), dtype=np.float32)
         step = self._choice.batch_size
         for start in range(0, len(images), step):
-            own = images[start : start + step]
-            seen = _unit(self._probabilities(own) @ self._vectors.array("classes"))
+            own, rows = images[start : start + step], slice(start, start + step)
+            pooled, probabilities = self._seen(own)
+            seen = _unit(probabilities @ self._vectors.array("classes"))
             for fact, vector in zip(FACTS, self._vectors.array("facts"), strict=True):
                 seen += fact.weight * fact.holds(own)[:, None] * vector
-            features[start : start + step] = _unit(seen)
-        return features
+            features[rows], pictures[rows] = _unit(seen), _unit(_folded(pooled))
+        return features, pictures
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
         """Features of texts, of length 1; too long texts are cut.
@@ -223,16 +251,16 @@ class ConseEncoder:
     def _centred(self, sentences: Floats) -> Floats:
         return _unit(sentences - self._vectors.array("mean"))
 
-    def _probabilities(self, images: NDArray[np.uint8]) -> Floats:
-        """Of the classes, (n, 1000)."""
+    def _seen(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+        """The layer before the classes (n, 1280), and the probabilities of the classes (n, 1000)."""
         import torch
 
         with torch.inference_mode():
             values = torch.from_numpy(np.ascontiguousarray(images)).to(self.device).permute(0, 3, 1, 2)
             pixels = ((values.float() - 127) / 128).to(self._choice.dtype)
-            logits = self._network(pixels).float()
-            probabilities: Floats = torch.softmax(logits / TEMPERATURE, 1).cpu().numpy()
-            return probabilities
+            pooled = self._network.pooled(pixels)
+            probabilities = torch.softmax(self._network.fc(pooled).float() / TEMPERATURE, 1)
+            return pooled.float().cpu().numpy(), probabilities.cpu().numpy()
 
     @cached_property
     def _network(self) -> EfficientNetLite:
@@ -248,6 +276,15 @@ def weights_of(name: str) -> Path | None:
     """Folder of the weights of one of :data:`NETWORKS`, or None if their package is not installed."""
     spec = importlib.util.find_spec(NETWORKS[name].package.replace("-", "_"))
     return Path(spec.origin).parent / "models" if spec is not None and spec.origin else None
+
+
+def _folded(pooled: Floats) -> Floats:
+    """(n, 320) of (n, 1280): square roots, so that no channel outweighs the others, four at a time with
+    turning signs. That is a fixed orthogonal projection; what all channels have in common cancels out.
+    """
+    signs = np.where(np.arange(FOLDED) % 2, -1, 1).astype(np.float32)
+    folded: Floats = np.sqrt(pooled).reshape(len(pooled), -1, FOLDED) @ signs
+    return folded
 
 
 def _unit(rows: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "check_frames"]
+__all__ = ["FrameTextEncoder", "PictureEncoder", "check_frames", "picture_dim"]
 
 
 class FrameTextEncoder(Protocol):
@@ -84,6 +84,36 @@ class FrameTextEncoder(Protocol):
         Raises:
             InvalidValue: not a list of strings.
         """
+
+
+@runtime_checkable
+class PictureEncoder(FrameTextEncoder, Protocol):
+    """An encoder that compares pictures with each other in a space of its own, where texts have no place.
+
+    Without one, pictures are compared by the features that are compared with texts.
+    """
+
+    @property
+    def picture_dim(self) -> int:
+        """Length of a vector in that space."""
+
+    def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Both features of frames, made together.
+
+        Args:
+            images: as of :meth:`FrameTextEncoder.encode_frames`.
+
+        Returns:
+            (n, dim) float32, what ``encode_frames`` gives, and (n, picture_dim) float32, each of length 1.
+
+        Raises:
+            InvalidValue: another shape or dtype.
+        """
+
+
+def picture_dim(encoder: FrameTextEncoder) -> int:
+    """Length of an encoder's vectors for comparing pictures with each other; 0 where it has none."""
+    return encoder.picture_dim if isinstance(encoder, PictureEncoder) else 0
 
 
 def check_frames(images: Any, size: FrameSize, encoder: str) -> None:

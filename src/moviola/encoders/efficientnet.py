@@ -123,9 +123,13 @@ class EfficientNetLite(nn.Module):
         x = F.relu6(self.bn0(self.conv_stem(pixels)))
         return F.relu6(self.bn1(self.conv_head(self.blocks(x))))
 
+    def pooled(self, pixels: Tensor) -> Tensor:
+        """What is seen anywhere, (b, 1280), 0 to 6: the layer before the classes; ``pixels`` as above."""
+        return self.features(pixels).mean((2, 3))
+
     def forward(self, pixels: Tensor) -> Tensor:
         """Logits of the classes, (b, 1000); ``pixels`` as of :meth:`features`."""
-        logits: Tensor = self.fc(self.features(pixels).mean((2, 3)))
+        logits: Tensor = self.fc(self.pooled(pixels))
         return logits
 
 

@@ -6,7 +6,7 @@ from moviola.export.clips import clip_name, export_clip, export_clips
 from moviola.export.formats import FORMATS, ExportOptions, MomentFormat, Written, format_of, write_moments
 from moviola.export.players import PLAYERS, play, player_command
 from moviola.export.selection import Selection
-from moviola.export.sheet import export_sheet
+from moviola.export.sheet import export_sheet, moment_cells
 from moviola.export.tables import read_moments
 from moviola.export.timebase import Timebase
 from moviola.export.timeline import Timeline, lay_out, read_sources
@@ -14,6 +14,6 @@ from moviola.export.times import clock
 
 __all__ = [
     "FORMATS", "PLAYERS", "ExportOptions", "MomentFormat", "Selection", "Timebase", "Timeline", "Written",
-    "clip_name", "clock", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out", "play",
-    "player_command", "read_moments", "read_sources", "write_moments",
+    "clip_name", "clock", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out",
+    "moment_cells", "play", "player_command", "read_moments", "read_sources", "write_moments",
 ]  # fmt: skip

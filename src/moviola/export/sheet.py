@@ -13,7 +13,7 @@ from moviola.export.times import clock
 from moviola.media import SheetCell, contact_sheet, frame_at
 from moviola.types import Moment
 
-__all__ = ["export_sheet"]
+__all__ = ["export_sheet", "moment_cells"]
 
 _WIDTH = 320
 # Shown in place of a picture that cannot be read any more.
@@ -45,6 +45,20 @@ def export_sheet(
     Raises:
         InvalidValue: the file cannot be written.
     """
+    cells, failed = moment_cells(moments, sources, notes)
+    if cells:
+        contact_sheet(cells, out, columns=columns, title=title)
+    return failed
+
+
+def moment_cells(
+    moments: Sequence[Moment], sources: Mapping[str, str | Path], notes: Sequence[str] = ()
+) -> tuple[list[SheetCell], dict[str, str]]:
+    """What a contact sheet shows of moments; arguments and reasons as of :func:`export_sheet`.
+
+    Returns:
+        one cell per moment, and why those that are grey could not be read.
+    """
     failed: dict[str, str] = {}
     cells: list[SheetCell] = []
     for place, moment in enumerate(moments):
@@ -61,6 +75,4 @@ def export_sheet(
             *notes[place : place + 1],
         )
         cells.append(SheetCell(image, caption))
-    if cells:
-        contact_sheet(cells, out, columns=columns, title=title)
-    return failed
+    return cells, failed

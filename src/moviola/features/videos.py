@@ -49,23 +49,24 @@ class FeatureRows(Protocol):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows in shards: the extent of each video."""
+    """Rows in shards: the extent of each video, and which columns of it count."""
 
     shards: FeatureShards
     extents: tuple[Extent, ...]
+    columns: slice = field(default_factory=lambda: slice(None))
 
     @property
     def dim(self) -> int:
         """Numbers in a row."""
-        return self.shards.dim
+        return len(range(*self.columns.indices(self.shards.dim)))
 
     def read(self, video: int) -> NDArray[np.float16]:
         """(n, dim) float16, a view of the memory map."""
-        return self.shards.read(self.extents[video])
+        return self.shards.read(self.extents[video])[:, self.columns]
 
     def select(self, videos: Sequence[int]) -> StoredRows:
         """The same of some of the videos, in the order given."""
-        return StoredRows(self.shards, tuple(self.extents[video] for video in videos))
+        return replace(self, extents=tuple(self.extents[video] for video in videos))
 
 
 @dataclass(frozen=True)

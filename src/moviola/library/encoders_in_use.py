@@ -52,8 +52,22 @@ class LibraryEncoders:
                 self._visual = self._load_visual(self._settings.encoder)
             return self._visual
 
+    def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """What the library stores of frames, (n, frame_dim) float32; errors as of :attr:`visual`.
+
+        Args:
+            images: (n, height, width, 3) uint8 RGB of the visual encoder's ``frame_size``.
+        """
+        from moviola.encoders import PictureEncoder
+
+        encoder = self.visual
+        assert encoder is not None
+        if self._settings.picture_dim and isinstance(encoder, PictureEncoder):
+            return np.concatenate(encoder.encode_pictures(images), axis=1)
+        return encoder.encode_frames(images)
+
     def picture(self, path: Path) -> NDArray[np.float32]:
-        """Features (1, d) of a picture in a file, as of a frame; errors as of :attr:`visual`.
+        """What would be stored (1, frame_dim) of a picture in a file; errors as of :attr:`visual`.
 
         Raises:
             LibraryError: the library has no visual encoder.
@@ -63,7 +77,7 @@ class LibraryEncoders:
 
         if self.visual is None:
             raise LibraryError(f"{self._folder}: built without a visual encoder; search it by subtitles")
-        return self.visual.encode_frames(read_picture(path, self.visual.frame_size)[None])
+        return self.rows(read_picture(path, self.visual.frame_size)[None])
 
     @property
     def sentences(self) -> SentenceEncoder | None:
@@ -88,10 +102,12 @@ class LibraryEncoders:
         self._settings.require_same(self._folder, wanted)
 
     def _load_visual(self, name: str) -> FrameTextEncoder:
-        from moviola.encoders import load_encoder
+        from moviola.encoders import load_encoder, picture_dim
 
         encoder = load_encoder(name, device=self.device, precision=self._precision)
         self._settings.require_same(self._folder, _visual_facts(encoder))
+        if self._settings.picture_dim:  # 0 in what was built before; it stays so
+            self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
         return encoder
 
     def _load_sentences(self, name: str) -> SentenceEncoder:
@@ -122,12 +138,13 @@ def settings_of_new_library(
         MissingModel: an encoder is not on this machine.
         InvalidValue: a number outside its range.
     """
-    from moviola.encoders import MINILM, load_encoder, load_sentence_encoder
+    from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
     from moviola.encoders.sentences import packaged_folder
 
     values: dict[str, object] = {**sampling}
     if encoder != NONE:
-        values |= _visual_facts(load_encoder(encoder, device=device, precision=precision))
+        visual = load_encoder(encoder, device=device, precision=precision)
+        values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
     name = sentence_encoder or (MINILM if packaged_folder() else NONE)
     if name != NONE:
         values |= _sentence_facts(load_sentence_encoder(name, device=device))

@@ -141,8 +141,9 @@ class Indexer:
             progress(IngestProgress(done, len(files), found.video_id, seconds))
 
         try:
-            encoder = self._store.encoders.visual
-            for outcome in encode_videos(files, encoder, settings.frame_rate, on_frames):
+            encoders = self._store.encoders
+            size = encoders.visual.frame_size if encoders.visual else None
+            for outcome in encode_videos(files, size, encoders.rows, settings.frame_rate, on_frames):
                 if isinstance(outcome, Encoded):
                     self._commit(outcome, report)
                     known = outcome.file.video_id in changed

@@ -16,8 +16,10 @@ from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 __all__ = ["INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes"]
 
-INDEXES = ("segments", "cues")
-"""What a library indexes: segments of pictures, and cues by their meaning."""
+INDEXES = ("segments", "pictures", "cues")
+"""What a library indexes: segments as texts are compared with them, segments as pictures are, and cues by
+their meaning. Those for pictures have both features in one row, so that pictures and words can be summed.
+"""
 
 _CUES = "mean of normalised frames"  # so called in libraries from the beginning, though nothing is averaged
 
@@ -26,6 +28,8 @@ def index_recipe(store: LibraryStore, name: str) -> str:
     """How the vectors of an index are made; one that is current says the same."""
     if name == "cues":
         return _CUES
+    if name == "pictures":
+        return MeanPooling().recipe
     # Said without loading the model, which may be missing.
     settings = store.settings
     return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
@@ -33,7 +37,9 @@ def index_recipe(store: LibraryStore, name: str) -> str:
 
 def piece_count(store: LibraryStore, name: str, video: VideoRow) -> int:
     """How many vectors of a video an index holds."""
-    if name == "segments":
+    if name == "pictures" and not store.settings.picture_dim:
+        return 0
+    if name in ("segments", "pictures"):
         return -(-video.frames.count // store.settings.frames_per_segment) if video.frames else 0
     return video.cues.count if video.cues else 0
 
@@ -43,9 +49,20 @@ def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np
     if name == "cues":
         return store.cue_vectors(video)
     if video.frames is None:
-        return np.empty((0, store.settings.encoder_dim), np.float32)
-    clips = store.features_of([video]).read(0)
-    return store.models.stage1.segments(clips, store.settings.frames_per_segment)
+        return np.empty((0, _dim(store, name)), np.float32)
+    clips = store.features_of([video], pictures=name == "pictures").read(0)
+    stage1 = MeanPooling() if name == "pictures" else store.models.stage1
+    return stage1.segments(clips, store.settings.frames_per_segment)
+
+
+def _dim(store: LibraryStore, name: str) -> int:
+    """Numbers in a vector of an index; 0 where the library has none of its kind."""
+    settings = store.settings
+    if name == "cues":
+        return settings.sentence_dim
+    if name == "pictures":
+        return settings.frame_dim if settings.picture_dim else 0
+    return settings.encoder_dim
 
 
 def current_index(
@@ -55,7 +72,7 @@ def current_index(
 
     None where the library has no encoder for it.
     """
-    dim = store.settings.encoder_dim if name == "segments" else store.settings.sentence_dim
+    dim = _dim(store, name)
     if not dim:
         return None, False
     loaded = _published(store, name)

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +30,9 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import FrameStream, MediaInfo
 
-__all__ = ["Encoded", "FrameEncoder", "Refused", "encode_videos", "find_shots", "read_cues"]
+__all__ = ["Encoded", "Refused", "encode_videos", "find_shots", "read_cues"]
 
 _BATCH = 32
-
-
-class FrameEncoder(Protocol):
-    """What ingest needs of an encoder (``moviola.encoders``)."""
-
-    @property
-    def frame_size(self) -> FrameSize: ...
-    @property
-    def dim(self) -> int: ...
-    def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +78,8 @@ _Step = _Opened | _Pictures | _Closed | Refused
 
 def encode_videos(
     files: Sequence[FoundFile],
-    encoder: FrameEncoder | None,
+    size: FrameSize | None,
+    encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
     rate: float,
     on_frames: Callable[[FoundFile, float], None],
 ) -> Iterator[Encoded | Refused]:
@@ -96,15 +87,16 @@ def encode_videos(
 
     Args:
         files: what to read.
-        encoder: the visual encoder; without one, files are probed for their duration only.
+        size: of the frames; None without a visual encoder: files are probed for their duration only.
+        encode: makes rows of features (n, d) of frames (n, height, width, 3).
         rate: frames a second.
         on_frames: called with the file and the seconds of it that are encoded, as work goes on.
     """
-    if encoder is None:
+    if size is None:
         for file in files:
             yield _probed(file)
         return
-    with closing(ahead(_decode(files, encoder.frame_size, rate))) as steps:
+    with closing(ahead(_decode(files, size, rate))) as steps:
         opened: _Opened | None = None
         batches: list[NDArray[np.float32]] = []
         for step in steps:
@@ -113,7 +105,7 @@ def encode_videos(
                     opened, batches = step, []
                 case _Pictures(images):
                     assert opened is not None
-                    batches.append(encoder.encode_frames(images))
+                    batches.append(encode(images))
                     on_frames(opened.file, sum(map(len, batches)) / rate)
                 case _Closed(duration, broken_at, shots):
                     assert opened is not None

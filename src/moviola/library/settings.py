@@ -24,6 +24,9 @@ _MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
 class Settings(BaseModel):
     """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off.
 
+    ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
+    encoder has no others, or the library was built before they were kept.
+
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
     ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.models_in_use`.
     """
@@ -34,6 +37,7 @@ class Settings(BaseModel):
     encoder: str = ""
     encoder_revision: str = ""
     encoder_dim: int = Field(default=0, ge=0)
+    picture_dim: int = Field(default=0, ge=0)
     sentence_encoder: str = ""
     sentence_revision: str = ""
     sentence_dim: int = Field(default=0, ge=0)
@@ -62,7 +66,14 @@ class Settings(BaseModel):
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
             if bool(name) != bool(dim):
                 raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")
+        if self.picture_dim and not self.encoder:
+            raise ValueError(f"picture_dim {self.picture_dim} without an encoder: give both or neither")
         return self
+
+    @property
+    def frame_dim(self) -> int:
+        """Numbers that are stored of a frame: its features, and behind them those of likeness."""
+        return self.encoder_dim + self.picture_dim
 
     @property
     def frames_per_segment(self) -> int:

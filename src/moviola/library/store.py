@@ -92,7 +92,7 @@ class LibraryStore:
             self.encoders.require_same(encoder, sentence_encoder)
         self.models = ModelsInUse(self.folder, self.settings, self.encoders)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
-        self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.encoder_dim)
+        self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
         self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
         self._lock = RLock()
@@ -155,8 +155,13 @@ class LibraryStore:
         """The same as the catalogue has them, by row number."""
         return {v.row: v for v in self.catalogue.videos() if v.state != "refused"}
 
-    def features_of(self, videos: Sequence[VideoRow]) -> VideoFeatures:
-        """Features of those of some videos that have frames; by rising row number."""
+    def features_of(self, videos: Sequence[VideoRow], *, pictures: bool = False) -> VideoFeatures:
+        """Features of those of some videos that have frames; by rising row number.
+
+        Args:
+            videos: the videos.
+            pictures: have those of likeness behind those that are compared with texts, in one row.
+        """
         seen = [(video, video.frames) for video in videos if video.frames is not None]
         by_row = {video.row: video for video, _ in seen}
         rows = tuple(by_row)
@@ -168,7 +173,11 @@ class LibraryStore:
             durations=np.array([video.duration for video, _ in seen], dtype=np.float64),
             clip_seconds=1 / self.settings.frame_rate,
             counts=np.array([extent.count for _, extent in seen], dtype=np.int64),
-            visual=StoredRows(self.frame_features, tuple(extent for _, extent in seen)),
+            visual=StoredRows(
+                self.frame_features,
+                tuple(extent for _, extent in seen),
+                slice(None if pictures else self.settings.encoder_dim),
+            ),
             subtitles=subtitles if self.settings.sentence_dim else None,
             keys=np.array(rows, dtype=np.int64),
             cache=self.cache,

@@ -24,14 +24,18 @@ class View:
         settings: of the library then; name the models in use.
         videos: those that can be searched, by row number.
         features: of those with frames, by rising row number, which are its ``keys``.
-        segments, cues: their indexes; None without an encoder for them.
+        picture_features: the same videos with the features of likeness behind the others.
+        segments, pictures, cues: indexes of :data:`moviola.library.indexes.INDEXES`; None without an encoder
+            for them.
     """
 
     generation: int
     settings: Settings
     videos: dict[int, VideoRow]
     features: VideoFeatures
+    picture_features: VideoFeatures
     segments: Index | None
+    pictures: Index | None
     cues: Index | None
 
 
@@ -58,11 +62,14 @@ class Viewer:
         store = self._store
         with store.catalogue.snapshot():
             generation, videos = store.catalogue.generation, store.searchable()
+        rows = [videos[row] for row in sorted(videos)]
         return View(
             generation,
             store.settings,
             videos,
-            store.features_of([videos[row] for row in sorted(videos)]),
+            store.features_of(rows),
+            store.features_of(rows, pictures=True),
             current_index(store, "segments", videos)[0],
+            current_index(store, "pictures", videos)[0],
             current_index(store, "cues", videos)[0],
         )

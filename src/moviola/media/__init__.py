@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moviola.media.contact_sheet import SheetCell, contact_sheet, title_card
+from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
@@ -51,6 +51,7 @@ __all__ = [
     "regular_file",
     "sample_frames",
     "sample_stills",
+    "sheet_picture",
     "shrunk",
     "sidecars",
     "title_card",

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
 
-__all__ = ["SheetCell", "contact_sheet", "title_card"]
+__all__ = ["SheetCell", "contact_sheet", "sheet_picture", "title_card"]
 
 _CELL_WIDTH = 320
 _GAP = 20
@@ -55,19 +55,31 @@ class SheetCell(NamedTuple):
     caption: Sequence[str] = ()
 
 
-def contact_sheet(
-    cells: Sequence[SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]],
-    out: Path,
-    columns: int = 5,
-    title: str = "",
-) -> None:
-    """Write a PNG that shows the cells row by row, each still above its caption.
+Cell = SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]
 
-    The first line of a caption is bright, the others are faint; what does not fit is shortened with an
-    ellipsis. The file appears whole or not at all.
+
+def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
+    """Write :func:`sheet_picture` to a PNG, which appears whole or not at all.
 
     Raises:
         InvalidValue: no cells, fewer than one column, or a place that cannot be written.
+    """
+    sheet = Image.fromarray(sheet_picture(cells, columns, title))
+    with atomic_write(out, "wb") as file:
+        sheet.save(file, "PNG", optimize=True)
+
+
+def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> NDArray[np.uint8]:
+    """A picture that shows the cells row by row, each still above its caption.
+
+    The first line of a caption is bright, the others are faint; what does not fit is shortened with an
+    ellipsis.
+
+    Returns:
+        (height, width, 3) uint8 RGB.
+
+    Raises:
+        InvalidValue: no cells, or fewer than one column.
     """
     if not cells or columns < 1:
         raise InvalidValue(
@@ -92,8 +104,7 @@ def contact_sheet(
     for row in rows:
         row.paint(sheet, draw, caption_font, top)
         top += row.height + _GAP
-    with atomic_write(out, "wb") as file:
-        sheet.save(file, "PNG", optimize=True)
+    return np.asarray(sheet)
 
 
 def title_card(lines: Sequence[str], width: int, height: int) -> NDArray[np.uint8]:

@@ -21,10 +21,11 @@ from moviola.search.queries import (
     Text,
     WeightedSum,
     Without,
+    compose,
 )
 from moviola.search.searcher import KINDS, Evidence, Searcher
 
 __all__ = [
     "KINDS", "Evidence", "Filter", "Library", "LikeMoment", "LikePicture", "Position", "SearchQuery",
-    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
+    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without", "compose",
 ]  # fmt: skip

@@ -6,6 +6,9 @@
 - A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
   that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
   takes its place, and scores are set against chance.
+  Pictures are compared by features of their own where the library has them (``picture_dim``), without a
+  trained stage 1; its rows then hold both kinds of features side by side, with zeros for what a term does not
+  speak of, so that cosines of a text are with the first kind and those of a picture with the second.
 - A *sum* has the vector sum_i w_i u_i / s_i, with u_i the unit vector of a term and s_i the standard
   deviation of its cosines with the library, so that terms of equal weight sway the order alike: cosines of
   pictures with pictures spread wider than those of texts. It is refined as a picture is. What is said counts
@@ -221,16 +224,25 @@ class Finder:
         retrieval = self.vectors
         assert retrieval is not None
         if isinstance(term, Text):
-            queries = self.text_features([""], [term.text])
+            vectors = self.text_features([""], [term.text]).vectors
+            padded = np.pad(vectors, ((0, 0), (0, self.view.settings.picture_dim)))
+            queries = QueryFeatures.of([""], [term.text], list(padded))
             return normalised(queries.vectors)[0], retrieval.vectors(queries)[0]
         clip = normalised(self._clip(term))
         return clip[0], retrieval.stage1.segments(clip, retrieval.segment_clips)[0]
 
     def _clip(self, term: LikeMoment | LikePicture) -> NDArray[np.float32]:
-        """(1, d) float32, the features of one frame."""
+        """(1, d) float32, the features by which one frame is compared with others."""
+        clip = self._row(term)
+        if self.view.settings.picture_dim:
+            clip[:, : self.view.settings.encoder_dim] = 0
+        return clip
+
+    def _row(self, term: LikeMoment | LikePicture) -> NDArray[np.float32]:
+        """(1, frame_dim) float32, all features of one frame."""
         if isinstance(term, LikePicture):
             return self.store.encoders.picture(term.path)
-        features = self.view.features
+        features = self.view.picture_features
         video = self.store.catalogue.video(term.video_id)
         place = features.row_of.get(video.video_id)
         if place is None or term.time >= video.duration:

@@ -20,6 +20,7 @@ excluded does not matter. How they are answered stands in :mod:`moviola.search.s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from moviola.search.times import parse_seconds
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "SearchQuery", "Simple", "Steps", "Term", "Text", "WeightedSum",
-    "Without", "as_query", "texts_of",
+    "Without", "as_query", "compose", "texts_of",
 ]  # fmt: skip
 
 GAP = 60.0
@@ -237,6 +238,37 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
     if isinstance(query, WeightedSum) and len(query.terms) == 1:
         return query.terms[0][0]
     return query
+
+
+def compose(
+    text: str | None,
+    alike: Sequence[LikeMoment | LikePicture] = (),
+    *,
+    weight: float = 1.0,
+    then: Sequence[str] = (),
+    gap: float = GAP,
+    excluded: Sequence[str] = (),
+) -> SearchQuery:
+    """A query from its parts, as options and parameters name them.
+
+    Args:
+        text: words, or None where moments or pictures say it all.
+        alike: moments and pictures to be summed with the words, with weight 1 each.
+        weight: of the words.
+        then: what comes later, in order.
+        gap: most seconds between two steps.
+        excluded: what must not be seen or said.
+
+    Raises:
+        InvalidValue: neither words nor anything alike, or a part that its class refuses.
+    """
+    words = [] if text is None else [(Text(text), weight)]
+    if not (words or alike):
+        raise InvalidValue("nothing to look for: give a text, a moment of a video, or a picture")
+    query: SearchQuery = WeightedSum.of([*words, *((one, 1.0) for one in alike)])
+    for later in then:
+        query = query.then(later, gap=gap)
+    return query.without(*excluded) if excluded else query
 
 
 def _order(query: Simple) -> tuple[bool, str]:

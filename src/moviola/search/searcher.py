@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError
 from moviola.library import LibraryStore, View, Viewer, read_unrelated
-from moviola.retrieval import NEAREST, SEGMENTS, Hits, Refiner, Retrieval, Unrelated, level_of
+from moviola.retrieval import NEAREST, SEGMENTS, Hits, MeanPooling, Refiner, Retrieval, Unrelated, level_of
 from moviola.search.cues import CueSearch
 from moviola.search.curve import score_curve
 from moviola.search.filters import Filter
@@ -229,6 +229,10 @@ class Searcher:
             vectors = texts
             if refiner is not None and not refiner.in_encoder_space:
                 vectors = replace(texts, refiner=store.models.untrained_refiner)
+            if view.pictures is not None:
+                vectors = replace(
+                    vectors, features=view.picture_features, index=view.pictures, stage1=MeanPooling()
+                )
             self._retrievals[refine] = view, refiner, texts, vectors
             return texts, vectors
 

@@ -1,0 +1,290 @@
+"""The four tools. The SDK makes schemas of their signatures, and runs each call in a thread of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Literal
+
+from mcp.types import CallToolResult, ImageContent, TextContent
+from pydantic import BaseModel, Field
+
+from moviola.errors import InvalidValue, MediaError, NotFound
+from moviola.export import export_clip, moment_cells
+from moviola.library import VideoRow
+from moviola.mcp.pictures import picture, timed_still
+from moviola.mcp.values import (
+    Clip,
+    FoundMoment,
+    FoundMoments,
+    ListedVideo,
+    ListedVideos,
+    Said,
+    Seconds,
+    Stills,
+    StretchOfTime,
+    VideoId,
+    Words,
+)
+from moviola.media import sheet_picture
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchResult, compose
+from moviola.types import Moment, Span
+
+__all__ = ["ClipTool", "LibraryTools"]
+
+_NO_MATCH = (
+    "No confident match: probably nothing in the library shows this, and these are only the least bad "
+    "moments. Look at the contact sheet before you use one; otherwise ask in other words, or say that "
+    "nothing was found."
+)
+_COLUMNS = 4
+# Of one still alone, and of one of several.
+_STILL_WIDTHS = (1024, 512)
+_MOST_WORDS = 40
+
+
+class LibraryTools:
+    """What may be asked of a library; nothing is ever written.
+
+    Args:
+        library: opened; used from several threads.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def search_moments(
+        self,
+        *,
+        text: Annotated[
+            Words | None,
+            Field(description="What is seen or said, in a few plain words: 'a dog runs on a beach'."),
+        ] = None,
+        like: Annotated[
+            str | None,
+            Field(
+                description="More like this moment, VIDEO_ID@TIME: beach@12.5 or beach@1:05; joins `text`."
+            ),
+        ] = None,
+        image: Annotated[
+            str | None, Field(description="More like the picture in this file (a path); joins `text`.")
+        ] = None,
+        then: Annotated[
+            list[Words],
+            Field(max_length=8, description="What happens later in the same video, in order."),
+        ] = [],  # noqa: B006 -- never changed
+        gap: Annotated[Seconds, Field(description="Most seconds between two steps of `then`.")] = 60.0,
+        without: Annotated[
+            list[Words], Field(max_length=8, description="What must not be seen or said.")
+        ] = [],  # noqa: B006
+        videos: Annotated[
+            list[str] | None, Field(max_length=200, description="Look only into these, by id.")
+        ] = None,
+        folder: Annotated[
+            str | None,
+            Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
+        ] = None,
+        date: Annotated[
+            str | None, Field(description="Only files last changed then: 2024-05-01..2024-05-31")
+        ] = None,
+        video_length: Annotated[
+            str | None, Field(description="Only videos so long: 60.. or 1:00..10:00")
+        ] = None,
+        length: Annotated[str | None, Field(description="Only moments so long, in seconds: 5..30")] = None,
+        where: Annotated[
+            str | None, Field(description="Only there in a video: 0..10%, or -1:00.. for its last minute.")
+        ] = None,
+        by: Annotated[
+            Literal["both", "visual", "said", "subtitles", "speech", "text"],
+            Field(
+                description="Evidence: both (all), visual (pictures), said (subtitles and speech), text (in "
+                "pictures)."
+            ),
+        ] = "both",
+        top: Annotated[int, Field(ge=1, le=20, description="At most so many moments.")] = 8,
+        per_video: Annotated[int | None, Field(ge=1, description="At most so many of one video.")] = None,
+    ) -> Annotated[CallToolResult, FoundMoments]:
+        """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
+
+        Give `text`, `like` or `image`, or several of these; the rest narrows it down.
+        """
+        alike = [LikeMoment.parse(like)] if like is not None else []
+        pictures = [LikePicture(Path(image))] if image is not None else []
+        query = compose(text, [*alike, *pictures], then=then, gap=gap, excluded=without)
+        found = self._library.search(
+            query, top_k=top, per_video=per_video, videos=videos, by=by,
+            filter=Filter.parse(
+                folder=folder, modified=date, video_length=video_length, moment_length=length, where=where
+            ),
+        )  # fmt: skip
+        sources = {one.video_id: self._video(one.video_id).path for one in found}
+        answer = FoundMoments(
+            query=str(query),
+            confident=found.confident,
+            moments=[_found(one, sources[one.video_id]) for one in found],
+            note=_NO_MATCH if found.confident is False and found else "",
+        )
+        return _answer(answer, _sheet(found, sources, answer) if found else [])
+
+    def look(
+        self,
+        video_id: VideoId,
+        start: Seconds,
+        end: Seconds,
+        frames: Annotated[int, Field(ge=1, le=12, description="How many stills, evenly spread.")] = 6,
+    ) -> Annotated[CallToolResult, Stills]:
+        """Look at a stretch of a video: stills with their times drawn on, and what is said meanwhile.
+
+        Use it to check a moment of a search, or to find where exactly something begins and ends.
+        """
+        video = self._video(video_id)
+        span = _within(video, start, end)
+        times = [span.start + (number + 0.5) * span.duration / frames for number in range(frames)]
+        width = _STILL_WIDTHS[frames > 1]
+        cues = [
+            cue
+            for cue in self._library.catalogue.cues(video.row)
+            if cue.start < span.end and cue.end > span.start
+        ]
+        answer = Stills(
+            video_id=video_id, path=video.path, duration=video.duration, start=span.start, end=span.end,
+            times=times,
+            words=[Said(start=c.start, end=c.end, text=c.text, kind=c.kind) for c in cues[:_MOST_WORDS]],
+        )  # fmt: skip
+        return _answer(answer, [timed_still(Path(video.path), time, width) for time in times])
+
+    def list_videos(
+        self,
+        text: Annotated[str | None, Field(description="Only videos with this in their id or path.")] = None,
+        folder: Annotated[
+            str | None,
+            Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
+        ] = None,
+        offset: Annotated[int, Field(ge=0, description="How many to pass over.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=200, description="At most so many.")] = 50,
+    ) -> Annotated[CallToolResult, ListedVideos]:
+        """List the videos of the library with their ids, files and lengths, page by page."""
+        videos = {video.row: video for video in self._library.catalogue.videos()}
+        rows = Filter(folder=folder).rows(videos)
+        wanted = (text or "").casefold()
+        found = [
+            video
+            for row, video in videos.items()
+            if (rows is None or row in rows)
+            and (wanted in video.video_id.casefold() or wanted in video.path.casefold())
+        ]
+        last = offset + limit
+        page = [
+            ListedVideo(video_id=v.video_id, path=v.path, duration=v.duration, state=v.state, error=v.error)
+            for v in found[offset:last]
+        ]
+        return _answer(
+            ListedVideos(total=len(found), videos=page, next_offset=last if last < len(found) else None)
+        )
+
+    def _video(self, video_id: str) -> VideoRow:
+        return self._library.catalogue.video(video_id)
+
+
+class ClipTool:
+    """Cuts clips into one folder, and writes nowhere else.
+
+    Args:
+        library: opened.
+        folder: for the clips; made when missing.
+
+    Raises:
+        InvalidValue: it cannot be made.
+    """
+
+    def __init__(self, library: Library, folder: Path) -> None:
+        self._library, self._folder = library, folder.resolve()
+        self._lock = Lock()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidValue(
+                f"{folder}: no folder for clips ({error.strerror}); name another one"
+            ) from error
+
+    def cut_clip(
+        self,
+        video_id: VideoId,
+        start: Seconds,
+        end: Seconds,
+        name: Annotated[
+            str,
+            Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders."),
+        ],
+    ) -> Annotated[CallToolResult, Clip]:
+        """Cut a stretch of a video, exact to the frame, into a new MP4 in the folder for clips."""
+        video = self._library.catalogue.video(video_id)
+        span = _within(video, start, end)
+        out = self._place(name)
+        with self._lock:  # one at a time, so that two of one name cannot both find it free
+            if out.is_symlink() or out.exists():
+                raise InvalidValue(f"{name}: there is a clip of that name already; give another name")
+            export_clip(Moment(video_id, span.start, span.end, 0.0, 1), Path(video.path), out)
+        return _answer(
+            Clip(path=str(out), video_id=video_id, start=span.start, end=span.end, bytes=out.stat().st_size)
+        )
+
+    def _place(self, name: str) -> Path:
+        """Where a clip of that name goes.
+
+        Raises:
+            InvalidValue: the name is none, hidden, or leads elsewhere.
+        """
+        if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:") or not name.strip():
+            raise InvalidValue(
+                f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips lie in one folder"
+            )
+        return self._folder / (name if name.lower().endswith(".mp4") else f"{name}.mp4")
+
+
+def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> CallToolResult:
+    """An answer as structure, the same as text for those who read no structure, and pictures."""
+    return CallToolResult(
+        content=[
+            TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True)),
+            *(pictures or []),
+        ],
+        structured_content=answer.model_dump(mode="json"),
+    )
+
+
+def _found(moment: Moment, path: str) -> FoundMoment:
+    return FoundMoment(
+        rank=moment.rank, video_id=moment.video_id, path=path, start=moment.start, end=moment.end,
+        score=moment.score, source=moment.source, snippet=moment.snippet, snippet_kind=moment.snippet_kind,
+        steps=[StretchOfTime(start=step.start, end=step.end) for step in moment.steps],
+    )  # fmt: skip
+
+
+def _sheet(found: SearchResult, sources: dict[str, str], answer: FoundMoments) -> list[ImageContent]:
+    """One picture of all moments; what cannot be read any more is grey there and named in the note."""
+    snippets = [one.snippet for one in found]
+    cells, failed = moment_cells(found, sources, snippets if any(snippets) else [])
+    if failed:
+        answer.note += " ".join(["", "No pictures of:", *(f"{name} ({why})" for name, why in failed.items())])
+    title = f"{'no confident match: ' if found.confident is False else ''}{answer.query}"
+    return [picture(sheet_picture(cells, _COLUMNS, title))]
+
+
+def _within(video: VideoRow, start: float, end: float) -> Span:
+    """A stretch of a video, no longer than that.
+
+    Raises:
+        MediaError: the video was refused.
+        NotFound: its file is gone.
+        InvalidValue: no stretch of this video.
+    """
+    if video.state == "refused":
+        raise MediaError(video.path, f"it was refused ({video.error}); choose another video")
+    if not Path(video.path).is_file():
+        raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
+    if start >= video.duration:
+        raise InvalidValue(
+            f"start {start:g}: {video.video_id} ends at {video.duration:g} s; give a time before that"
+        )
+    return Span(start, min(end, video.duration))

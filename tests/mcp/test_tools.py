@@ -1,0 +1,379 @@
+"""The tools, through the SDK's client in this process."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
+from PIL import Image
+
+from moviola.errors import InvalidValue
+from moviola.mcp import library_server, serve_http
+from moviola.mcp.pictures import LONGEST_SIDE, picture
+from moviola.mcp.values import FoundMoments
+from moviola.media import probe
+from moviola.search import Library, SearchResult
+from moviola.types import Moment
+
+Call = Callable[..., CallToolResult]
+
+
+def structure(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+def pictures(result: CallToolResult) -> list[Image.Image]:
+    contents = [content for content in result.content if isinstance(content, ImageContent)]
+    assert all(content.mime_type == "image/jpeg" for content in contents)
+    return [Image.open(BytesIO(b64decode(content.data))) for content in contents]
+
+
+def text(result: CallToolResult) -> str:
+    (content,) = (content for content in result.content if isinstance(content, TextContent))
+    return content.text
+
+
+def error(result: CallToolResult) -> str:
+    assert result.is_error and result.structured_content is None
+    return text(result)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, answer: SearchResult) -> list[tuple[Any, dict[str, Any]]]:
+    """Let the library answer with that; what it is asked."""
+    asked: list[tuple[Any, dict[str, Any]]] = []
+
+    def search(_: Library, query: Any, **options: Any) -> SearchResult:
+        asked.append((query, options))
+        return answer
+
+    monkeypatch.setattr(Library, "search", search)
+    return asked
+
+
+# ---- what is offered ---------------------------------------------------------------------------------------
+
+
+def offered(library: Library, clips: Path | None) -> tuple[str, ListToolsResult]:
+    async def ask() -> tuple[str, ListToolsResult]:
+        async with Client(library_server(library, clips=clips)) as client:
+            return client.instructions or "", await client.list_tools()
+
+    return anyio.run(ask)
+
+
+def test_tools_say_what_they_are(library: Library, clips: Path) -> None:
+    instructions, listed = offered(library, clips)
+    tools = {tool.name: tool for tool in listed.tools}
+    assert set(tools) == {"search_moments", "look", "list_videos", "cut_clip"}
+    assert all(name in instructions for name in tools)
+    for name, tool in tools.items():
+        assert tool.title and tool.description and tool.output_schema and tool.annotations
+        assert tool.annotations.read_only_hint is (name != "cut_clip")
+        assert tool.annotations.idempotent_hint and tool.annotations.open_world_hint is False
+        described = [one.get("description") for one in tool.input_schema["properties"].values()]
+        undescribed = [
+            key for key, one in zip(tool.input_schema["properties"], described, strict=True) if not one
+        ]
+        assert undescribed in ([], ["start", "end"])
+    assert tools["cut_clip"].annotations.destructive_hint is False  # type: ignore[union-attr]
+
+
+def test_nothing_cuts_without_a_folder(library: Library) -> None:
+    instructions, listed = offered(library, None)
+    assert {tool.name for tool in listed.tools} == {"search_moments", "look", "list_videos"}
+    assert "cut_clip" not in instructions
+
+
+def test_a_folder_that_cannot_be_made(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidValue, match="no folder for clips"):
+        library_server(library, clips=tmp_path / "file" / "clips")
+
+
+# ---- search ------------------------------------------------------------------------------------------------
+
+
+def test_search_answers_as_the_library_does(call: Call, library: Library) -> None:
+    result = call("search_moments", text="a red wall", top=3)
+    found, expected = structure(result), library.search("a red wall", top_k=3)
+    assert found["query"] == "a red wall" and found["confident"] is expected.confident
+    names = ("rank", "video_id", "source", "snippet", "snippet_kind")
+    numbers = ("start", "end", "score")
+    assert [[row[name] for name in (*names, *numbers)] for row in found["moments"]] == [
+        [*(getattr(moment, name) for name in names), *(round(getattr(moment, name), 3) for name in numbers)]
+        for moment in expected
+    ]
+    assert all(Path(row["path"]).is_file() for row in found["moments"])
+    (sheet,) = pictures(result)
+    assert max(sheet.size) <= LONGEST_SIDE
+    assert FoundMoments.model_validate_json(text(result)).model_dump() == found
+
+
+def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answering(monkeypatch, SearchResult(confident=True))
+    call(
+        "search_moments", text="a dog", like="street@0:05", image="x.png", then=["rain"], gap=5,
+        without=["snow"], videos=["street"], folder="films", date="2024-05-01..", video_length="..60",
+        length="2..", where="0..50%", by="visual", top=4, per_video=1,
+    )  # fmt: skip
+    ((query, options),) = asked
+    assert str(query) == "a dog + like street@5 + like x.png, within 5 s then rain; not snow"
+    given = options.pop("filter")
+    assert (given.folder, given.video_length, given.moment_length) == ("films", (None, 60), (2, None))
+    assert given.modified[0].year == 2024 and given.where[1].share
+    assert options == {"top_k": 4, "per_video": 1, "videos": ["street"], "by": "visual"}
+
+
+def test_more_like_a_moment(call: Call) -> None:
+    found = structure(call("search_moments", like="street@6", top=1))
+    assert [moment["video_id"] for moment in found["moments"]] == ["street"]
+
+
+def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Moment("street", 2.0, 4.0, 0.5, 1), Moment("street", 6.0, 9.0, 0.5, 1))
+    answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.5, 1, steps=steps)]))
+    found = structure(call("search_moments", text="a", then=["b"]))
+    assert found["moments"][0]["steps"] == [{"start": 2.0, "end": 4.0}, {"start": 6.0, "end": 9.0}]
+
+
+def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = Moment("street", 2.0, 4.0, 0.1, 1)
+    answering(monkeypatch, SearchResult([moment], confident=False))
+    result = call("search_moments", text="an octopus")
+    found = structure(result)
+    assert found["confident"] is False and "No confident match" in found["note"]
+    assert len(pictures(result)) == 1
+    answering(monkeypatch, SearchResult([moment], confident=None))
+    assert structure(call("search_moments", text="an octopus"))["note"] == ""
+
+
+def test_no_moment_at_all(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, SearchResult(confident=False))
+    result = call("search_moments", text="an octopus")
+    assert structure(result)["moments"] == [] and pictures(result) == []
+
+
+def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise FileNotFoundError("street.mp4")
+
+    monkeypatch.setattr("moviola.export.sheet.frame_at", gone)
+    result = call("search_moments", text="a blue wall", videos=["street"], top=1)
+    assert "No pictures of: street (street.mp4)" in structure(result)["note"]
+    assert len(pictures(result)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "nothing to look for"),
+        ({"text": " "}, "the text of a query is empty"),
+        ({"like": "street"}, "write VIDEO@TIME"),
+        ({"like": "strete@2"}, "did you mean street"),
+        ({"like": "street@99"}, "the video ends at 12 s"),
+        ({"image": "no/picture.png"}, "no/picture.png"),
+        ({"text": "a", "videos": ["none"]}, "no such video"),
+        ({"text": "a", "folder": "no/folder"}, "no video of this library lies there"),
+        ({"text": "a", "length": "long"}, "write LOW..HIGH"),
+        ({"text": "a", "by": "text"}, "holds no text read in pictures"),
+        ({"text": "a", "top": 21}, "less than or equal to 20"),
+        ({"text": "a" * 1001}, "at most 1000 characters"),
+        ({"text": "a", "by": "smell"}, "Input should be"),
+    ],
+)
+def test_what_cannot_be_asked(call: Call, arguments: dict[str, Any], message: str) -> None:
+    assert message in error(call("search_moments", **arguments))
+
+
+def test_a_defect_is_no_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a secret of ours")
+
+    monkeypatch.setattr(Library, "search", broken)
+    assert "secret" not in error(call("search_moments", text="a"))
+
+
+@pytest.mark.parametrize(
+    "words", ["💃🏽", "שלום", "a\x00b", "'; DROP TABLE videos; --", "<script>alert(1)</script>"]
+)
+def test_odd_texts(call: Call, words: str) -> None:
+    assert structure(call("search_moments", text=words, top=1))["query"] == words
+
+
+# ---- look --------------------------------------------------------------------------------------------------
+
+
+def test_look(call: Call) -> None:
+    result = call("look", video_id="harbour", start=1, end=5, frames=4)
+    seen = structure(result)
+    assert seen["times"] == [1.5, 2.5, 3.5, 4.5]
+    assert [word["text"] for word in seen["words"]] == ["The umbrella is gone."]
+    stills = [np.asarray(still) for still in pictures(result)]
+    assert [still.shape for still in stills] == [(384, 512, 3)] * 4
+    # The wall is red, but for the time in the corner.
+    assert all(np.abs(still[-1, 0].astype(int) - (200, 40, 40)).max() < 25 for still in stills)
+    assert all((still[:60, :200] > 200).all(axis=2).any() for still in stills)
+
+
+def test_look_to_the_end_of_the_video(call: Call) -> None:
+    seen = structure(call("look", video_id="street", start=10, end=99, frames=1))
+    assert (seen["end"], seen["times"]) == (12.0, [11.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"video_id": "strete", "start": 0, "end": 1}, "did you mean street"),
+        ({"video_id": "broken", "start": 0, "end": 1}, "it was refused"),
+        ({"video_id": "street", "start": 5, "end": 5}, "the end must come after the start"),
+        ({"video_id": "street", "start": 12, "end": 13}, "ends at 12 s"),
+        ({"video_id": "street", "start": -1, "end": 1}, "greater than or equal to 0"),
+        ({"video_id": "street", "start": 0, "end": 1, "frames": 13}, "less than or equal to 12"),
+    ],
+)
+def test_what_cannot_be_looked_at(call: Call, arguments: dict[str, Any], message: str) -> None:
+    assert message in error(call("look", **arguments))
+
+
+def test_large_pictures_are_made_smaller() -> None:
+    large = Image.open(BytesIO(b64decode(picture(np.zeros((4000, 2000, 3), np.uint8)).data)))
+    assert large.size == (LONGEST_SIDE // 2, LONGEST_SIDE)
+
+
+# ---- the list ----------------------------------------------------------------------------------------------
+
+
+def test_pages(call: Call) -> None:
+    whole = structure(call("list_videos"))
+    assert [video["video_id"] for video in whole["videos"]] == ["broken", "deep/yard", "harbour", "street"]
+    assert whole["total"] == 4 and whole["next_offset"] is None
+    assert whole["videos"][0]["state"] == "refused" and whole["videos"][0]["error"]
+    first = structure(call("list_videos", limit=3))
+    rest = structure(call("list_videos", limit=3, offset=first["next_offset"]))
+    assert first["videos"] + rest["videos"] == whole["videos"] and rest["next_offset"] is None
+
+
+def test_filters_of_the_list(call: Call, films: Path) -> None:
+    def ids(**arguments: Any) -> list[str]:
+        return [video["video_id"] for video in structure(call("list_videos", **arguments))["videos"]]
+
+    assert ids(text="HARB") == ["harbour"]
+    assert ids(folder=str(films / "deep")) == ["deep/yard"]
+    assert ids(text="harb", folder="*/deep/*") == []
+    assert "no video of this library lies there" in error(call("list_videos", folder="nowhere"))
+
+
+# ---- clips -------------------------------------------------------------------------------------------------
+
+
+def test_a_clip_is_cut(call: Call, clips: Path) -> None:
+    clip = structure(call("cut_clip", video_id="street", start=2, end=5, name="a street"))
+    path = clips.resolve() / "a street.mp4"
+    assert (clip["path"], clip["bytes"]) == (str(path), path.stat().st_size)
+    assert probe(path).duration == pytest.approx(3.0, abs=1 / 5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../out.mp4",
+        "/tmp/out.mp4",
+        "a/b.mp4",
+        "..",
+        ".hidden",
+        "a\\b.mp4",
+        "c:out.mp4",
+        "a\x00.mp4",
+        "a\nb",
+        " ",
+        "",
+    ],
+)
+def test_clips_lie_in_their_folder(call: Call, clips: Path, tmp_path: Path, name: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    assert "name of a file" in error(call("cut_clip", video_id="street", start=2, end=5, name=name))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_is_written_over(call: Call, clips: Path, tmp_path: Path) -> None:
+    """Not a clip, and not what a link among the clips points to."""
+    clips.mkdir(parents=True, exist_ok=True)
+    (clips / "first.mp4").write_text("a clip")
+    (tmp_path / "outside").write_text("something else")
+    (clips / "link.mp4").symlink_to(tmp_path / "outside")
+    (clips / "dangling.mp4").symlink_to(tmp_path / "nothing")
+    for name in ("first", "link", "dangling.mp4"):
+        assert "already" in error(call("cut_clip", video_id="street", start=2, end=5, name=name))
+    assert (clips / "first.mp4").read_text() == "a clip"
+    assert (tmp_path / "outside").read_text() == "something else" and not (tmp_path / "nothing").exists()
+
+
+def test_clips_of_what_is_not_there(call: Call) -> None:
+    assert "no such video" in error(call("cut_clip", video_id="none", start=0, end=1, name="a"))
+    assert "ends at 12 s" in error(call("cut_clip", video_id="street", start=20, end=21, name="a"))
+
+
+# ---- many at once ------------------------------------------------------------------------------------------
+
+
+def test_calls_at_once_answer_as_one_by_one(call: Call, library: Library, clips: Path) -> None:
+    asks: list[tuple[str, dict[str, Any]]] = [
+        ("search_moments", {"text": "a red wall", "top": 3}),
+        ("search_moments", {"text": "a blue wall", "top": 3}),
+        ("look", {"video_id": "harbour", "start": 1, "end": 5}),
+        ("list_videos", {}),
+    ]
+    expected = [structure(call(tool, **arguments)) for tool, arguments in asks]
+    found: dict[int, CallToolResult] = {}
+
+    async def together() -> None:
+        async with Client(library_server(library, clips=clips)) as client, anyio.create_task_group() as tasks:
+
+            async def one(place: int) -> None:
+                tool, arguments = asks[place % len(asks)]
+                found[place] = await client.call_tool(tool, arguments)
+
+            for place in range(4 * len(asks)):
+                tasks.start_soon(one, place)
+
+    anyio.run(together)
+    assert [structure(found[place]) for place in range(4 * len(asks))] == expected * 4
+
+
+def test_of_clips_of_one_name_one_is_cut(library: Library, clips: Path) -> None:
+    results: list[CallToolResult] = []
+
+    async def together() -> None:
+        async with Client(library_server(library, clips=clips)) as client, anyio.create_task_group() as tasks:
+
+            async def one(start: float) -> None:
+                arguments = {"video_id": "street", "start": start, "end": start + 1, "name": "a"}
+                results.append(await client.call_tool("cut_clip", arguments))
+
+            for start in (0.0, 2.0, 4.0):
+                tasks.start_soon(one, start)
+
+    anyio.run(together)
+    assert sorted(bool(result.is_error) for result in results) == [False, True, True]
+    assert [path.name for path in clips.iterdir()] == ["a.mp4"]
+
+
+# ---- over HTTP ---------------------------------------------------------------------------------------------
+
+
+def test_http_is_for_this_machine_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(MCPServer, "run", lambda _, *words, **options: ran.append((*words, options)))
+    serve_http(library_server(library), 8808)
+    assert ran == [("streamable-http", {"host": "127.0.0.1", "port": 8808})]

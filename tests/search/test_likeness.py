@@ -1,0 +1,222 @@
+"""Pictures compared with pictures, by features of their own where the encoder has them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola import encoders
+from moviola.errors import EncoderMismatch
+from moviola.features import FeatureShards
+from moviola.library import Viewer
+from moviola.retrieval import MeanPooling
+from moviola.retrieval.segments import normalised
+from moviola.search import Library, LikeMoment, LikePicture, SearchQuery, Text
+from moviola.search.finder import Finder
+from moviola.search.searcher import EVERYTHING, Searcher
+
+ENCODER = "conse-lite0"
+LENGTH = 4
+
+
+@pytest.fixture(scope="module")
+def fresh(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of an encoder with features of pictures; not to be changed."""
+    folder = tmp_path_factory.mktemp("fresh") / "library"
+    with Library(folder, encoder=ENCODER, sentence_encoder="none") as library:
+        library.index(films, ocr=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def old(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as it was built before there were such features; not to be changed."""
+    folder = tmp_path_factory.mktemp("old") / "library"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoders, "picture_dim", lambda _: 0)
+        with Library(folder, encoder=ENCODER, sentence_encoder="none") as library:
+            library.index(films, ocr=False)
+    settings = folder / "moviola.toml"
+    lines = [line for line in settings.read_text().splitlines() if not line.startswith("picture_dim")]
+    settings.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def found(folder: Path, query: SearchQuery, **options: object) -> list[tuple[str, float, float, float]]:
+    with Library(folder, read_only=True) as library:
+        moments = library.search(query, by="visual", top_k=50, **options)  # type: ignore[arg-type]
+    return [(moment.video_id, moment.start, moment.end, moment.score) for moment in moments]
+
+
+def rows(library: Library, video_id: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Features of a video's frames, and of its pictures, as they are stored."""
+    extent = library.catalogue.video(video_id).frames
+    assert extent is not None
+    stored = library.store.frame_features.read(extent).astype(np.float32)
+    return stored[:, : library.settings.encoder_dim], stored[:, library.settings.encoder_dim :]
+
+
+# ---- what is stored ----------------------------------------------------------------------------------------
+
+
+def test_both_features_of_a_frame_lie_in_one_row(fresh: Path, films: Path) -> None:
+    with Library(fresh, read_only=True) as library:
+        assert library.settings.picture_dim == 320
+        encoder = library.encoder
+        assert isinstance(encoder, encoders.PictureEncoder)
+        frame = library.store.encoders.picture(films / "film1.mp4")
+        frames, pictures = rows(library, "film1")
+        np.testing.assert_allclose(frame[0], np.concatenate([frames[0], pictures[0]]), atol=0.02)
+        np.testing.assert_allclose(np.linalg.norm(pictures, axis=1), 1, atol=1e-3)
+        (row,) = (row for row, video in library.store.searchable().items() if video.video_id == "film1")
+        texts = library.store.features_of([library.store.searchable()[row]])
+        np.testing.assert_array_equal(texts.visual.read(0), frames.astype(np.float16))
+        assert texts.visual.dim == encoder.dim
+
+
+def test_texts_are_answered_as_without_them(fresh: Path, old: Path) -> None:
+    query = Text("a red wall")
+    assert found(fresh, query) == found(old, query) != []
+    assert found(fresh, query.without("a cat")) == found(old, query.without("a cat"))
+
+
+def test_a_library_is_sound_and_stays_so_when_it_is_compacted(fresh: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(fresh, tmp_path / "library"))
+    with Library(folder) as library:
+        assert library.verify() == []
+        before = rows(library, "film0")
+        library.remove(["film2"])
+        assert library.compact() > 0
+        assert library.verify() == []
+        np.testing.assert_array_equal(np.hstack(rows(library, "film0")), np.hstack(before))
+    assert {row[0] for row in found(folder, LikeMoment("film0", 20))} == {"film0", "film1"}
+
+
+# ---- how it is asked ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def finder(fresh: Path) -> Finder:
+    return _finder(Library(fresh, read_only=True))
+
+
+def _finder(library: Library) -> Finder:
+    return Searcher(library.store)._finder(Viewer(library.store).view(), "visual", True, EVERYTHING)
+
+
+def test_a_moment_is_compared_by_features_of_pictures(finder: Finder) -> None:
+    retrieval = finder.vectors
+    assert retrieval is not None
+    features = finder.features(LikeMoment("film0", 20))
+    hits = retrieval.hits(features)
+    scores = {}
+    for place, name in enumerate(finder.view.features.video_ids):
+        joined = finder.view.picture_features.read(place)
+        segments = MeanPooling().segments(joined, LENGTH)
+        own = normalised(
+            finder.view.picture_features.read(finder.view.features.row_of["film0"], 20, 21)[:, -320:]
+        )
+        for position, segment in enumerate(segments):
+            scores[name, position] = float(segment[-320:] @ own[0])
+    names = finder.view.features.video_ids
+    given = {
+        (names[video], position): score
+        for video, position, score in zip(
+            hits.video[0].tolist(), hits.position[0].tolist(), hits.score[0].tolist(), strict=True
+        )
+    }
+    assert given.keys() == scores.keys()
+    for key, score in scores.items():
+        assert given[key] == pytest.approx(score, abs=2e-3)
+
+
+def test_a_sum_weighs_its_terms_as_documented(finder: Finder) -> None:
+    """sum_i w_i u_i / s_i: words among the first features, pictures among the others."""
+    retrieval, picture, text = finder.vectors, LikeMoment("film0", 20), Text("a red wall")
+    assert retrieval is not None
+    dim = finder.view.settings.encoder_dim
+    words, looks = finder._vectors_of(text)[0], finder._vectors_of(picture)[0]
+    assert not words[dim:].any() and not looks[:dim].any()
+    expected = sum(
+        weight * vector / retrieval.encoder_chance(vector).deviation
+        for weight, vector in ((2.0, words), (1.0, looks))
+    )
+    given = finder.features(2 * text + picture)
+    np.testing.assert_allclose(given.vectors[0], expected / np.linalg.norm(expected), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        LikeMoment("film0", 20),
+        Text("a red wall") + LikeMoment("film0", 20),
+        Text("a red wall") + 2 * Text("a cat"),
+        Text("a red wall").without(LikeMoment("film0", 20)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("refine", [True, False])
+def test_every_way_of_asking(fresh: Path, query: SearchQuery, refine: bool) -> None:
+    moments = found(fresh, query, refine=refine)
+    assert moments and all(0 <= moment[3] <= 1 for moment in moments)
+
+
+def test_steps_may_be_pictures(fresh: Path) -> None:
+    (first, *_) = found(fresh, LikeMoment("film0", 2).then(LikeMoment("film0", 20)))
+    assert first[0] == "film0"
+
+
+def test_a_picture_in_a_file(fresh: Path, films: Path) -> None:
+    """A video stands for its first frame."""
+    with Library(fresh, read_only=True) as library:
+        finder = _finder(library)
+        of_file = finder.features(LikePicture(films / "film1.mp4")).vectors
+        of_moment = finder.features(LikeMoment("film1", 0)).vectors
+    np.testing.assert_allclose(of_file, of_moment, atol=0.02)
+
+
+# ---- libraries that were built before ----------------------------------------------------------------------
+
+
+def test_an_old_library_compares_pictures_as_before(old: Path) -> None:
+    with Library(old, read_only=True) as library:
+        assert library.settings.picture_dim == 0
+        finder = _finder(library)
+        assert finder.view.pictures is None and finder.vectors is finder.texts
+        own = finder.view.features.read(finder.view.features.row_of["film0"], 20, 21)
+        np.testing.assert_allclose(
+            finder.features(LikeMoment("film0", 20)).vectors[0], normalised(own)[0], atol=2e-3
+        )
+    assert found(old, LikeMoment("film0", 20))
+
+
+def test_what_is_added_to_an_old_library_is_of_its_kind(old: Path, films: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(old, tmp_path / "library"))
+    shutil.copy(films / "film1.mp4", tmp_path / "another.mp4")
+    with Library(folder) as library:
+        assert library.index(tmp_path / "another.mp4", ocr=False).added == ["another"]
+        assert library.store.frame_features.dim == library.settings.encoder_dim
+        assert library.verify() == []
+    assert {row[0] for row in found(folder, LikeMoment("another", 1))} >= {"another", "film1"}
+
+
+def test_other_features_of_pictures_are_refused(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders.ConseEncoder, "picture_dim", 64)
+    with (
+        Library(fresh, read_only=True) as library,
+        pytest.raises(EncoderMismatch, match="picture dim 320, opened with 64"),
+    ):
+        library.search("anything")
+
+
+def test_without_features_of_pictures_nothing_changes(library: Library) -> None:
+    """The demo's CLIP compares pictures by its picture tower, as ever."""
+    encoder = library.encoder
+    assert encoder is not None and encoders.picture_dim(encoder) == 0
+    assert library.settings.picture_dim == 0
+    assert isinstance(library.store.frame_features, FeatureShards)
+    assert library.store.frame_features.dim == library.settings.encoder_dim
