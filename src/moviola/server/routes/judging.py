@@ -100,7 +100,7 @@ class MomentToJudge(BaseModel):
     start: float = Field(examples=[12.0])
     end: float = Field(examples=[19.5])
     level: Level | None = Field(description="This rater's.")
-    passed: bool = Field(description="This rater passed it over.")
+    passed: bool = Field(description="This rater passed it over.", examples=[False])
 
 
 class BatchToJudge(BaseModel):
