@@ -49,8 +49,8 @@ class Outcome:
 def missing(levels: Sequence[int], raters: int) -> int:
     """How many ratings a moment still needs.
 
-    >>> [missing(levels, 2) for levels in ([], [3], [3, 4], [1, 4], [1, 4, 2], [1, 4, 2, 2])]
-    [2, 1, 0, 2, 1, 0]
+    >>> missing([], 2), missing([3], 2), missing([3, 4], 2), missing([1, 4], 2), missing([1, 4, 2, 2], 2)
+    (2, 1, 0, 2, 0)
 
     Args:
         levels: the ratings that it has, at most four.
