@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
-    "server": BASE | {"search", "library", "export", "datasets", "media"},
+    "judging": BASE | {"search", "library", "datasets", "measures", "export"},
+    "server": BASE | {"search", "library", "export", "datasets", "judging", "media"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
@@ -76,7 +77,7 @@ HOME: dict[str, set[str]] = {
     "minigrid": {"datasets"},
     "gymnasium": {"datasets"},
     "spacy": {"datasets"},
-    "sqlite3": {"library"},
+    "sqlite3": {"library", "judging"},
     "filelock": {"files"},
     "tomli_w": {"files"},
     "snowballstemmer": {"library"},

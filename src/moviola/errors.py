@@ -9,6 +9,7 @@ else is a defect of moviola and shows its traceback.
 from __future__ import annotations
 
 __all__ = [
+    "AlreadyJudged",
     "DataError",
     "EncoderMismatch",
     "InvalidValue",
@@ -86,6 +87,10 @@ class LibraryLocked(LibraryError):
 
 class EncoderMismatch(LibraryError):
     """The library was built with another encoder, revision or segment length."""
+
+
+class AlreadyJudged(MoviolaError):
+    """Others have judged a moment meanwhile; another rating would count too much."""
 
 
 class SegmentIndexError(MoviolaError):

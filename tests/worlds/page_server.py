@@ -20,10 +20,12 @@ class Served:
     Attributes:
         folder: holds the library, ``photographs``.
         port: 0 takes a free one; the one it got, once it runs.
+        options: more of ``moviola serve``.
     """
 
     folder: Path
     port: int = 0
+    options: tuple[str, ...] = ()
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
     @property
@@ -41,7 +43,7 @@ class Served:
         self.incoming.mkdir(exist_ok=True)
         command = [
             sys.executable, "-m", "moviola", "serve", self.folder / "photographs", "--port", str(self.port),
-            "--allow-ingest", self.incoming, "--json",
+            "--allow-ingest", self.incoming, "--json", *self.options,
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None

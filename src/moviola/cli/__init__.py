@@ -25,6 +25,7 @@ for _group in (
     "measures",
     "studies",
     "datasets",
+    "judge",
     "features",
     "models",
     "train",

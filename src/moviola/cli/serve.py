@@ -31,6 +31,9 @@ def serve(
         list[str] | None,
         typer.Option(help="Name under which the server may be addressed, besides localhost; repeatable."),
     ] = None,
+    judge: Annotated[
+        Path | None, typer.Option(help="A task of `moviola judge new`, to be judged in the page.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Serve a library: a page to search, watch and collect in, and an HTTP API.
@@ -40,6 +43,8 @@ def serve(
     Example: `moviola serve films`
 
     For others on the network: `moviola serve films --host 0.0.0.0 --token "a long secret"`
+
+    For raters: `moviola serve films --judge task.sqlite`, and open /judge
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
@@ -52,7 +57,7 @@ def serve(
         raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[serve]'") from None
     options = Options(
         host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()),
+        allow_hosts=tuple(allow_host or ()), judge=judge,
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -29,8 +29,8 @@ class _Connection(sqlite3.Connection):
 class Database:
     """A SQLite file that exists; each thread has a connection of its own.
 
-    Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
-    the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
+    Readers need no lock (WAL), a library's writers hold its own. Every method raises :class:`LibraryError`
+    where the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
 
     Args:
         path: the file.
@@ -38,12 +38,17 @@ class Database:
 
     Raises:
         LibraryError: the file is missing.
+
+    Attributes:
+        holds, remedy: what the file is to a person, and what helps where it is damaged; for messages.
     """
+
+    holds, remedy = "catalogue", REMEDY
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         if not self.path.is_file():
-            raise LibraryError(f"{self.path}: missing; {REMEDY}")
+            raise LibraryError(f"{self.path}: missing; {self.remedy}")
         self._read_only, self._closed = read_only, False
         self._own = threading.local()
         self._open: WeakSet[_Connection] = WeakSet()
@@ -94,17 +99,17 @@ class Database:
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; what it gives, as a whole, so that no cursor stays open."""
-        with named(self.path):
+        with named(self.path, self.holds, self.remedy):
             return self._db.execute(statement, values).fetchall()
 
     def _insert(self, statement: str, values: Sequence[Any]) -> int:
         """Insert one row; gives its number."""
-        with named(self.path):
+        with named(self.path, self.holds, self.remedy):
             return int(self._db.execute(statement, values).lastrowid or 0)
 
     def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Insert many rows."""
-        with named(self.path):
+        with named(self.path, self.holds, self.remedy):
             self._db.executemany(statement, values)
 
     def close(self) -> None:
@@ -134,7 +139,7 @@ class Database:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterator[None]:
     """Complaints of SQLite as errors that name the file and the remedy."""
     try:
         yield
@@ -150,6 +155,6 @@ def named(path: Path) -> Iterator[None]:
             raise LibraryError(f"{path}: the disk is full; free some space and try again") from error
         if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise LibraryError(
-                f"{path}: {error}; the library's folder must be readable, and writable to change anything"
+                f"{path}: {error}; its folder must be readable, and writable to change anything"
             ) from error
-        raise LibraryError(f"{path}: damaged catalogue ({error}); {REMEDY}") from error
+        raise LibraryError(f"{path}: damaged {holds} ({error}); {remedy}") from error

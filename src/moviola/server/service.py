@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
 from moviola.errors import InvalidValue, MoviolaError
+from moviola.judging import JudgingTask
 from moviola.library import VideoRow
 from moviola.search import Library
 from moviola.server.jobs import Jobs
@@ -42,6 +44,7 @@ class Service:
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
         jobs: that bring videos in.
+        task: what is judged here, if anything.
         unready: why no query can be answered yet, or at all; empty when one can.
     """
 
@@ -55,6 +58,7 @@ class Service:
     converted: FileCache
     uploads: Uploads
     jobs: Jobs
+    task: JudgingTask | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -62,6 +66,7 @@ class Service:
     def of(cls, folder: str | os.PathLike[str], options: Options) -> Self:
         """Open a library."""
         library = Library(folder, read_only=True)
+        task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_folder(library.folder)
         return cls(
             library,
@@ -74,6 +79,7 @@ class Service:
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_pixels),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
+            task=task,
         )
 
     @property
@@ -98,8 +104,22 @@ class Service:
         await self.jobs.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
+        if self.task is not None:
+            self.task.close()
         if all(ended):
             self.library.close()  # not under a thread that reads from it
+
+
+def _task_on(library: Library, path: Path) -> JudgingTask:
+    """A judging task, if all that it judges is in the library."""
+    task = JudgingTask(path)
+    lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
+    if lacking:
+        raise InvalidValue(
+            f"{path}: judges {len(lacking)} videos that {library.folder} lacks ({min(lacking)}, …); serve "
+            "the library that the task was made on"
+        )
+    return task
 
 
 def _service(request: Request) -> Service:

@@ -17,7 +17,16 @@ from moviola.datasets.building.pseudo import BATCH, Candidates, needs_second_bat
 from moviola.errors import DataError
 from moviola.files.rows import read_json
 
-__all__ = ["GUIDELINE", "LABEL_CONFIG", "Pair", "candidate_pairs", "next_pairs", "ratings_of", "tasks"]
+__all__ = [
+    "GUIDELINE",
+    "LABEL_CONFIG",
+    "Pair",
+    "annotated_tasks",
+    "candidate_pairs",
+    "next_pairs",
+    "ratings_of",
+    "tasks",
+]
 
 GUIDELINE: Mapping[int, str] = {
     4: "Perfect: exactly what the query says happens, well in view, and the moment is no longer than it.",
@@ -125,6 +134,23 @@ def tasks(
         }
         for pair in pairs
     ]
+
+
+def annotated_tasks(pairs: Iterable[Pair], ratings: Iterable[Rating]) -> list[dict[str, Any]]:
+    """Label Studio's task list with what people have rated, as :func:`ratings_of` reads it."""
+    by_pair: dict[str, list[Rating]] = {}
+    for rating in ratings:
+        by_pair.setdefault(rating.pair_id, []).append(rating)
+    return [
+        task | {"annotations": [_annotation(rating) for rating in by_pair.get(task["data"]["pair_id"], ())]}
+        for task in tasks(pairs)
+    ]
+
+
+def _annotation(rating: Rating) -> dict[str, Any]:
+    chosen = {"choices": [str(rating.relevance)]}
+    result = {"from_name": "relevance", "to_name": "moment", "type": "choices", "value": chosen}
+    return {"completed_by": {"email": rating.worker}, "was_cancelled": False, "result": [result]}
 
 
 def ratings_of(path: Path) -> list[Rating]:

@@ -20,14 +20,14 @@ __all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs
 def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     """Moments of a TVR-Ranking pair file (JSON list or JSON lines), each pair's moment once.
 
-    A moment is the same when video, times and caption are.
+    A moment is the same when video, times and caption are; one that was found by search has no caption.
     """
     found = Collector("TVR-Ranking")
     for name, duration in known_durations(durations).items():
         found.add_video(name, duration)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
-        video, caption = text(moment, "video_name", where), text(moment, "caption", where)
+        video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
         start, end = span(moment.get("timestamp"), "timestamp", where)
         if (video, start, end, caption) not in seen:
             seen.add((video, start, end, caption))

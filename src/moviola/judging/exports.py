@@ -1,0 +1,176 @@
+"""What a task gives: a graded test set, ratings, and pairs to train on; all in forms that others read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviola.datasets.building.annotation_files import write_judgements, write_ratings
+from moviola.datasets.building.consensus import LEVELS
+from moviola.datasets.building.labelstudio import Pair, annotated_tasks, ratings_of
+from moviola.datasets.building.splits import draw_queries
+from moviola.errors import AlreadyJudged, InvalidValue, NotFound
+from moviola.files.writing import write_json
+from moviola.judging.task import JudgingTask
+from moviola.measures import Qrels, write_qrels
+
+__all__ = ["EXPORTS", "Export", "export_splits", "export_task", "import_ratings", "training_entries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A form in which a task can be written.
+
+    Attributes:
+        title: for people.
+        suffix: of the file.
+        write: writes a task to a path and gives how many rows that are.
+    """
+
+    title: str
+    suffix: str
+    write: Callable[[JudgingTask, Path], int]
+
+
+def _tvr_ranking(task: JudgingTask, path: Path) -> int:
+    return write_judgements(task.pairs, task.outcome().agreed, path)
+
+
+def _qrels(task: JudgingTask, path: Path) -> int:
+    agreed = task.outcome().agreed
+    judged = [pair for pair in task.pairs if pair.pair_id in agreed]
+    qrels = Qrels.from_columns(
+        [pair.query_id for pair in judged],
+        [pair.video_name for pair in judged],
+        [pair.start for pair in judged],
+        [pair.end for pair in judged],
+        [agreed[pair.pair_id] for pair in judged],
+    )
+    write_qrels(qrels, path, "json")
+    return len(judged)
+
+
+def _label_studio(task: JudgingTask, path: Path) -> int:
+    ratings = task.outcome().ratings
+    write_json(path, annotated_tasks(task.due(), ratings), indent=0)
+    return len(ratings)
+
+
+def _ratings(task: JudgingTask, path: Path) -> int:
+    ratings = task.outcome().ratings
+    write_ratings(ratings, path)
+    return len(ratings)
+
+
+EXPORTS: dict[str, Export] = {
+    "tvr_ranking": Export("Graded test set (TVR-Ranking)", ".json", _tvr_ranking),
+    "qrels": Export("Judgements by query", ".json", _qrels),
+    "ratings": Export("Every rating", ".csv", _ratings),
+    "label_studio": Export("Label Studio", ".json", _label_studio),
+}
+"""The forms, by name."""
+
+
+def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int:
+    """Write a task in one of its forms; moments without agreement are in none but the ratings.
+
+    Returns:
+        how many judged moments, or ratings, were written.
+
+    Raises:
+        InvalidValue: no such form, nobody has agreed on anything yet, or the file cannot be written.
+    """
+    if form not in EXPORTS:
+        raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
+    if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
+        raise InvalidValue(f"{task.path}: raters agree on no moment yet; judge some first")
+    return EXPORTS[form].write(task, path)
+
+
+def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
+    """Take in ratings that were made in Label Studio, whose tasks :func:`export_task` wrote.
+
+    Returns:
+        by pair id, why a rating was refused: the pair is not in the task, or has all the ratings it needs.
+
+    Raises:
+        NotFound, DataError: as of :func:`~moviola.datasets.building.labelstudio.ratings_of`.
+        InvalidValue: a rater's name cannot be one.
+    """
+    refused = {}
+    ratings = ratings_of(path)
+    names = {worker: task.sign_in(worker) for worker in {rating.worker for rating in ratings}}
+    for rating in ratings:
+        try:
+            task.answer(names[rating.worker], rating.pair_id, rating.relevance)
+        except (AlreadyJudged, NotFound) as error:
+            refused[rating.pair_id] = str(error)
+    return refused
+
+
+def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -> list[dict[str, Any]]:
+    """Judged relevant moments as TVR-Ranking's training pairs, which ``moviola train`` reads.
+
+    In the paper, ``similarity`` stands for relevance that nobody judged, and weighs the pair in the loss;
+    here people judged, so it is the level by the highest. The most relevant moments come first.
+
+    Args:
+        pairs: of the queries to learn from.
+        agreed: levels by pair id.
+        level: the least, 1 to 4.
+    """
+    queries: dict[str, dict[str, Any]] = {}
+    for pair in sorted(pairs, key=lambda pair: (-agreed.get(pair.pair_id, 0), pair.rank)):
+        if agreed.get(pair.pair_id, 0) >= level:
+            entry = {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}
+            queries.setdefault(pair.query_id, entry)["relevant_moment"].append({
+                "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
+                "duration": pair.duration, "caption": pair.caption,
+                "similarity": agreed[pair.pair_id] / (LEVELS - 1),
+            })  # fmt: skip
+    return [queries[query] for query in dict.fromkeys(p.query_id for p in pairs) if query in queries]
+
+
+def export_splits(
+    task: JudgingTask, folder: Path, *, val: int, test: int, level: int = 2, seed: int = 0
+) -> dict[str, tuple[int, int]]:
+    """Judged moments as ``train.json``, ``val.json`` and ``test.json``, with no query text in two of them.
+
+    Val and test hold every judged moment with its level; train those of ``level`` and above, see
+    :func:`training_entries`.
+
+    Args:
+        task: with judged moments.
+        folder: where the files go.
+        val, test: how many queries, drawn at random, are kept for each, >= 0; the others are learned from.
+        level: least level of a moment to learn from, 1 to 4.
+        seed: of the draw.
+
+    Returns:
+        by split, how many queries and moments it has.
+
+    Raises:
+        InvalidValue: ``level`` out of range, or no query with such a moment is left to learn from.
+    """
+    if not 1 <= level < LEVELS:
+        raise InvalidValue(f"level {level}: from 1 to {LEVELS - 1}; moments of level 0 are no answers")
+    agreed = task.outcome().agreed
+    answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
+    drawn = draw_queries((pair.query for pair in answered), {"val": val, "test": test}, seed)
+    texts = {name: set(queries.values()) for name, queries in drawn.items() if queries}
+    held_out = set().union(*texts.values())
+    learned = [pair for pair in task.pairs if pair.query not in held_out]
+    entries = training_entries(learned, agreed, level)
+    if not entries:
+        raise InvalidValue(
+            f"{task.path}: {len({pair.query for pair in answered})} queries have a moment of level {level},"
+            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
+        )
+    write_json(folder / "train.json", entries, indent=0)
+    counts = {"train": (len(entries), sum(len(entry["relevant_moment"]) for entry in entries))}
+    for name, kept in texts.items():
+        chosen = [pair for pair in task.pairs if pair.query in kept]
+        counts[name] = len(kept), write_judgements(chosen, agreed, folder / f"{name}.json")
+    return counts

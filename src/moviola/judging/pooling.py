@@ -1,0 +1,245 @@
+"""What is to be judged: the best moments of several systems, near-duplicates once.
+
+Pooling is that of TREC: all that any of the systems ranks among its first ``depth`` is judged, so that none
+of them is held to the judgements of another. A moment that overlaps one already in the pool is not judged
+again; it would be the same few seconds with another edge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moviola.datasets.building.labelstudio import Pair
+from moviola.datasets.building.pseudo import BATCH
+from moviola.errors import InvalidValue, NotFound
+from moviola.judging.task import JudgingTask, TaskSettings
+from moviola.measures import Run, overlap, read_run, suppress
+from moviola.search import Library
+from moviola.types import CueKind, Moment, Query
+
+__all__ = ["SYSTEMS", "Pool", "library_runs", "make_task", "pool"]
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "refined": {"by": "visual"},
+    "coarse": {"by": "visual", "refine": False},
+    "said": {"by": "said"},
+    "text": {"by": "text"},
+    "joined": {"by": "both"},
+}
+"""Ways to search a library, each a system: its name, and what it is in `moviola.Library.search`."""
+
+_CUES: dict[str, tuple[CueKind, ...]] = {"said": ("subtitle", "speech"), "text": ("text",)}
+
+NEAR = 0.5
+"""Moments of one video that overlap more (IoU) are judged as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What is to be judged, and where it came from.
+
+    Attributes:
+        pairs: by query; of each query by best rank in any system.
+        systems: whose answers were pooled.
+        found_by: by pair id, the systems that have this moment among their first.
+    """
+
+    pairs: tuple[Pair, ...]
+    systems: tuple[str, ...]
+    found_by: Mapping[str, tuple[str, ...]]
+
+    def contributions(self) -> dict[str, tuple[int, int]]:
+        """Of each system: how many moments of the pool it found, and how many it alone."""
+        found = Counter(system for systems in self.found_by.values() for system in systems)
+        alone = Counter(systems[0] for systems in self.found_by.values() if len(systems) == 1)
+        return {system: (found[system], alone[system]) for system in self.systems}
+
+
+def library_runs(
+    library: Library,
+    queries: Sequence[Query],
+    *,
+    depth: int = BATCH,
+    systems: Sequence[str] | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> dict[str, Run]:
+    """What a library answers in each of its ways to search.
+
+    Args:
+        library: to be searched.
+        queries: what to ask.
+        depth: moments per query and system, >= 1.
+        systems: names in :data:`SYSTEMS`; by default those for which the library has evidence.
+        progress: called with a system and the number of queries that it has answered.
+
+    Returns:
+        a run for each system.
+
+    Raises:
+        InvalidValue: no such system.
+        LibraryError: the library has no evidence for a system that was named.
+    """
+    chosen = _systems_of(library) if systems is None else list(dict.fromkeys(systems))
+    unknown = [name for name in chosen if name not in SYSTEMS]
+    if unknown or not chosen:
+        raise InvalidValue(f"systems {', '.join(unknown) or 'none'}: choose from {', '.join(SYSTEMS)}")
+    runs = {}
+    for name in chosen:
+        tell = (lambda done, name=name: progress(name, done)) if progress else None
+        answers = library.search_many(queries, top_k=depth, progress=tell, **SYSTEMS[name])
+        runs[name] = Run.from_dict(
+            {query.query_id: _rows(moments) for query, moments in zip(queries, answers, strict=True)}
+        )
+    return runs
+
+
+def _systems_of(library: Library) -> list[str]:
+    """The systems that differ in a library: pictures alone need no joining with words that are not there."""
+    counts = library.catalogue.cue_counts()
+    visual = ["refined", "coarse"] if library.settings.encoder else []
+    words = [name for name, kinds in _CUES.items() if any(counts[kind] for kind in kinds)]
+    return [*visual, *words, *(["joined"] if visual and words else [])]
+
+
+def _rows(moments: Sequence[Moment]) -> list[dict[str, Any]]:
+    return [{"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments]
+
+
+def pool(
+    queries: Sequence[Query],
+    runs: Mapping[str, Run],
+    durations: Mapping[str, float],
+    *,
+    depth: int = BATCH,
+    near: float = NEAR,
+    top: int = 2 * BATCH,
+) -> Pool:
+    """The first moments of all systems, by best rank, without near-duplicates.
+
+    Of equal ranks, the system named first comes first. ``similarity`` of a pair is one by its best rank.
+
+    Args:
+        queries: whose answers are pooled.
+        runs: by system.
+        durations: of the videos by id, in seconds; moments end with their video.
+        depth: how much of each run is taken per query, >= 1.
+        near: moments of one video that overlap more (IoU in [0, 1)) are pooled once, the better-ranked one.
+        top: at most so many per query are judged; the paper's two batches by default.
+
+    Raises:
+        InvalidValue: ``depth`` or ``near`` out of range, no run, a query id twice, or a moment that
+            begins after its video.
+        NotFound: a moment of a video without a duration.
+    """
+    if depth < 1 or not runs:
+        raise InvalidValue(f"depth={depth}, {len(runs)} systems: pool at least one moment of one system")
+    if not 0 <= near < 1:
+        raise InvalidValue(
+            f"near={near}: an overlap (IoU) from 0 up to, but not, 1, which is the same moment"
+        )
+    if len({query.query_id for query in queries}) != len(queries):
+        raise InvalidValue("a query id is given twice; give each query an id of its own")
+    rows_of = {name: run.rows() for name, run in runs.items()}
+    pairs: list[Pair] = []
+    found_by: dict[str, tuple[str, ...]] = {}
+    for query in queries:
+        found = [
+            (rank, name, _within(row, durations, name))
+            for name, rows in rows_of.items()
+            for rank, row in enumerate(rows.get(query.query_id, ())[:depth], start=1)
+        ]
+        found.sort(key=lambda one: one[0])  # stable: of equal ranks the system named first
+        for pair, systems in _pooled(query, found, durations, near, top):
+            pairs.append(pair)
+            found_by[pair.pair_id] = systems
+    return Pool(tuple(pairs), tuple(runs), found_by)
+
+
+def _within(row: Mapping[str, Any], durations: Mapping[str, float], system: str) -> tuple[str, float, float]:
+    """A moment's video and times, ending with the video."""
+    video, start, end = row["video_id"], row["start"], row["end"]
+    if video not in durations:
+        raise NotFound(
+            f"{system}: answers with {video}, which is not in the library; give a run on its videos"
+        )
+    if start >= durations[video]:
+        raise InvalidValue(
+            f"{system}: {video} from {start:g} s, but it ends at {durations[video]:g} s; give a run on the "
+            "library's videos"
+        )
+    return video, start, min(end, durations[video])
+
+
+def _pooled(
+    query: Query,
+    found: Sequence[tuple[int, str, tuple[str, float, float]]],
+    durations: Mapping[str, float],
+    near: float,
+    top: int,
+) -> list[tuple[Pair, tuple[str, ...]]]:
+    """One query's pairs, each with the systems that found it; ``found`` by rising rank."""
+    if not found:
+        return []
+    code = {video: number for number, video in enumerate(dict.fromkeys(one[2][0] for one in found))}
+    video = np.array([code[one[2][0]] for one in found])
+    start = np.array([one[2][1] for one in found])
+    end = np.array([one[2][2] for one in found])
+    pooled: list[tuple[Pair, tuple[str, ...]]] = []
+    for place in suppress(start, end, -np.arange(len(found)), near, top, video=video).tolist():
+        same = (video == video[place]) & (overlap(start[place], end[place], start, end) > near)
+        systems = tuple(dict.fromkeys(found[other][1] for other in np.flatnonzero(same).tolist()))
+        rank, _, (name, begins, ends) = found[place]
+        pooled.append((
+            Pair(
+                f"{query.query_id}:{name}:{begins:.3f}-{ends:.3f}", query.query_id, query.text, name, begins,
+                ends, durations[name], "", round(1 / rank, 6), len(pooled) + 1,
+            ),
+            systems,
+        ))  # fmt: skip
+    return pooled
+
+
+def make_task(
+    path: Path,
+    library: Library,
+    queries: Sequence[Query],
+    *,
+    run_files: Sequence[Path] = (),
+    systems: Sequence[str] | None = None,
+    depth: int = BATCH,
+    near: float = NEAR,
+    settings: TaskSettings | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Pool:
+    """A new judging task: what a library and other systems answer to one's own queries, pooled.
+
+    Args:
+        path: the task's file; none may be there.
+        library: whose moments are judged.
+        queries: each with an id of its own.
+        run_files: other systems' answers to these queries in these videos, see
+            :func:`moviola.measures.read_run`.
+        systems, progress: see :func:`library_runs`.
+        depth, near: see :func:`pool`.
+        settings: of the task; the paper's by default.
+
+    Raises:
+        InvalidValue: the file is there already, or nothing was found to judge; and as of :func:`pool`.
+        NotFound, DataError: a run file is missing or damaged, or is about other videos.
+    """
+    if path.exists():
+        raise InvalidValue(
+            f"{path}: is there already; name another file, or go on with `moviola judge progress`"
+        )
+    runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
+    runs |= {file.stem: read_run(file) for file in run_files}
+    durations = {video.video_id: video.duration for video in library.videos()}
+    found = pool(queries, runs, durations, depth=depth, near=near)
+    JudgingTask.create(path, found.pairs, settings or TaskSettings()).close()
+    return found

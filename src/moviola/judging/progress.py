@@ -1,0 +1,96 @@
+"""How far a task is, and how well its raters agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from moviola.datasets.building.consensus import Agreement, Examined, Rating, agreement, exam
+from moviola.judging.task import JudgingTask
+
+__all__ = ["Progress", "QueryProgress", "RaterProgress", "progress_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """One query: how many of its due moments are where.
+
+    ``answers`` counts the moments that are agreed to be at level 1 or above.
+    """
+
+    query_id: str
+    query: str
+    moments: int
+    agreed: int
+    discarded: int
+    set_aside: int
+    open: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class RaterProgress:
+    """One rater: moments judged and passed over; and how far from the others, as in a qualification exam.
+
+    ``distance`` is the mean one from the median level, ``kappa`` Cohen's mean one with each other rater
+    (:class:`~moviola.datasets.building.consensus.Examined`); both None where nobody else judged the same
+    moments, ``kappa`` also where chance alone explains all.
+    """
+
+    name: str
+    judged: int
+    passed: int
+    distance: float | None
+    kappa: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A whole task: its queries, its raters, and the figures of their agreement over the moments so far."""
+
+    queries: tuple[QueryProgress, ...]
+    raters: tuple[RaterProgress, ...]
+    agreement: Agreement
+
+    def count(self, field: str) -> int:
+        """A field of :class:`QueryProgress` added up: ``count("agreed")``."""
+        return sum(int(getattr(query, field)) for query in self.queries)
+
+
+def progress_of(task: JudgingTask) -> Progress:
+    """How far a task is now."""
+    with task.snapshot():
+        answers, names = task.answers(), task.raters()
+    found = task.outcome(answers)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    texts = {pair.query_id: pair.query for pair in task.pairs}
+    for pair in task.due(found):
+        counts[pair.query_id][found.standing[pair.pair_id]] += 1
+        counts[pair.query_id]["answers"] += found.agreed.get(pair.pair_id, 0) > 0
+    queries = tuple(
+        QueryProgress(
+            query_id, text, sum(here[kind] for kind in ("agreed", "discarded", "set aside", "open")),
+            here["agreed"], here["discarded"], here["set aside"], here["open"], here["answers"],
+        )
+        for query_id, text in texts.items()
+        if (here := counts[query_id])
+    )  # fmt: skip
+    judged = Counter(answer.rater for answer in answers if answer.level is not None)
+    passed = Counter(answer.rater for answer in answers if answer.level is None)
+    shared = _shared(found.ratings)
+    examined = exam(shared).raters if shared else {}
+    raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
+    return Progress(queries, raters, agreement(found.ratings))
+
+
+def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
+    kappa = None if found is None or isnan(found.kappa) else found.kappa
+    return RaterProgress(name, judged, passed, None if found is None else found.distance, kappa)
+
+
+def _shared(ratings: Sequence[Rating]) -> list[Rating]:
+    """Those of the pairs that several raters judged."""
+    count = Counter(rating.pair_id for rating in ratings)
+    return [rating for rating in ratings if count[rating.pair_id] > 1]

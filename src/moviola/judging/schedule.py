@@ -1,0 +1,160 @@
+"""Who judges what next, and what came of it; without a file, so that it can be tested by brute force.
+
+A moment needs two ratings, and four where the two differ by more than one level
+(:mod:`moviola.datasets.building.consensus`). A rater holds a batch while judging it; what two raters hold or
+have judged is not given to a third as long as they may agree.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from moviola.datasets.building.consensus import Rating, agree, consensus
+from moviola.datasets.building.labelstudio import Pair, next_pairs
+
+__all__ = ["Answer", "Outcome", "Standing", "due_pairs", "hidden_order", "missing", "next_batch", "outcome"]
+
+Standing = Literal["open", "agreed", "discarded", "set aside"]
+"""Of a moment: more ratings are needed; raters agree; four do not; too many raters passed it over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One rater's answer on one pair: a level, or None where it was passed over."""
+
+    pair_id: str
+    rater: str
+    level: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What answers came to.
+
+    Attributes:
+        agreed: level of each pair that raters agree on.
+        standing: of each pair.
+        ratings: all of them, in the order of the answers.
+    """
+
+    agreed: Mapping[str, int]
+    standing: Mapping[str, Standing]
+    ratings: Sequence[Rating]
+
+
+def missing(levels: Sequence[int], raters: int) -> int:
+    """How many ratings a moment still needs.
+
+    >>> missing([], 2), missing([3], 2), missing([3, 4], 2), missing([1, 4], 2), missing([1, 4, 2, 2], 2)
+    (2, 1, 0, 2, 0)
+
+    Args:
+        levels: the ratings that it has, at most four.
+        raters: how many judge every moment: 2, or 4 for four from the beginning, or 1 for no agreement at
+            all.
+    """
+    if raters == 1 or len(levels) < raters:
+        return raters - len(levels)
+    return 0 if len(levels) == 2 and agree(levels) is not None else 4 - len(levels)
+
+
+def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Outcome:
+    """The rule of :func:`~moviola.datasets.building.consensus.consensus`, on moments with all their ratings.
+
+    Where one rater is enough, a single rating is taken as it is. A moment that as many raters passed over as
+    should judge it is set aside, so that it keeps no batch open.
+    """
+    given = list(answers)
+    levels, passed = _by_pair(given)
+    ratings = [Rating(one.pair_id, one.rater, one.level) for one in given if one.level is not None]
+    complete = {pair for pair, known in levels.items() if known and not missing(known, raters)}
+    if raters == 1:
+        agreed = {pair: levels[pair][0] for pair in complete}
+    else:
+        agreed = consensus(rating for rating in ratings if rating.pair_id in complete).agreed
+
+    def standing(pair: str) -> Standing:
+        if pair in complete:
+            return "agreed" if pair in agreed else "discarded"
+        return "set aside" if passed[pair] >= raters else "open"
+
+    return Outcome(agreed, {pair.pair_id: standing(pair.pair_id) for pair in pairs}, ratings)
+
+
+def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """By pair id: its levels in the order of the answers, and how many raters passed it over."""
+    levels: dict[str, list[int]] = defaultdict(list)
+    passed: dict[str, int] = defaultdict(int)
+    for answer in answers:
+        if answer.level is None:
+            passed[answer.pair_id] += 1
+        else:
+            levels[answer.pair_id].append(answer.level)
+    return levels, passed
+
+
+def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:
+    """First batches, and second ones of the queries whose first one is done and ends very relevant.
+
+    Args:
+        pairs: all of the task.
+        found: what the answers came to.
+        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+    """
+    pairs = list(pairs)
+    first = [pair for pair in pairs if pair.batch == 1]
+    unfinished = {pair.query_id for pair in first if found.standing[pair.pair_id] == "open"}
+    finished = (pair for pair in pairs if pair.query_id not in unfinished)
+    return first + next_pairs(finished, found.agreed, last=last, threshold=threshold)
+
+
+def hidden_order(seed: int, *names: str) -> bytes:
+    """A sort key by which nothing can be told of rank or system; the same for the same seed and names."""
+    return sha256("\0".join((str(seed), *names)).encode("utf-8", "surrogatepass")).digest()
+
+
+def next_batch(
+    due: Iterable[Pair],
+    answers: Iterable[Answer],
+    held: Mapping[str, Collection[str]],
+    rater: str,
+    *,
+    raters: int,
+    seed: int,
+) -> list[Pair]:
+    """The pairs of the batch that a rater should judge next; empty where there is nothing for this one.
+
+    A batch is of one query. The fullest come first, so that moments on which two differ wait until there are
+    some; of these the ones that somebody has begun, so that agreement is reached early; else the order of
+    queries is the seed's.
+
+    Args:
+        due: what may be judged now.
+        answers: all so far.
+        held: by pair id, the raters other than this one who hold it and have not answered.
+        rater: who asks.
+        raters: see :func:`missing`.
+        seed: of the order.
+    """
+    given = list(answers)
+    levels, passed = _by_pair(given)
+    mine = {answer.pair_id for answer in given if answer.rater == rater}
+    begun: set[tuple[str, int]] = set()
+    batches: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+    for pair in due:
+        name, key = pair.pair_id, (pair.query_id, pair.batch)
+        if levels[name] or held.get(name):
+            begun.add(key)
+        free = missing(levels[name], raters) - len(held.get(name, ()))
+        if name not in mine and free > 0 and passed[name] < raters:
+            batches[key].append(pair)
+    if not batches:
+        return []
+    best = min(
+        batches, key=lambda key: (-len(batches[key]), key not in begun, hidden_order(seed, *map(str, key)))
+    )
+    return sorted(batches[best], key=lambda pair: hidden_order(seed, rater, pair.pair_id))

@@ -1,0 +1,357 @@
+"""The file of a judging task: what is to be judged, who holds what, and every answer as soon as it is given.
+
+One SQLite file, in WAL mode: several raters write at the same time, from one server or from several, and an
+answer that was acknowledged survives a process that is killed. It needs the library only to show the moments.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from moviola.datasets.building.consensus import LEVELS
+from moviola.datasets.building.labelstudio import Pair
+from moviola.errors import AlreadyJudged, DataError, InvalidValue, NotFound
+from moviola.files.writing import draft_of
+from moviola.judging.schedule import Answer, Outcome, due_pairs, hidden_order, missing, next_batch, outcome
+from moviola.library.database import Database, named
+
+__all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings"]
+
+FORMAT = 1
+REMEDY = "restore a copy or make a new task"
+HOLD_SECONDS = 1800.0
+"""For how long a batch is kept for a rater who does not answer."""
+LONGEST_NAME = 60
+
+_SCHEMA = """
+CREATE TABLE settings (key TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE pairs (
+    place INTEGER PRIMARY KEY, pair_id TEXT NOT NULL UNIQUE, query_id TEXT NOT NULL, query TEXT NOT NULL,
+    video_name TEXT NOT NULL, start REAL NOT NULL, end REAL NOT NULL, duration REAL NOT NULL,
+    caption TEXT NOT NULL, similarity REAL NOT NULL, rank INTEGER NOT NULL
+);
+CREATE TABLE raters (name TEXT PRIMARY KEY, folded TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+CREATE TABLE answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, pair_id TEXT NOT NULL, rater TEXT NOT NULL, level INTEGER,
+    UNIQUE (pair_id, rater)
+);
+CREATE TABLE held (
+    pair_id TEXT NOT NULL, rater TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (pair_id, rater)
+) WITHOUT ROWID;
+"""
+_PAIR = ", ".join(field.name for field in fields(Pair))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """How a task is judged.
+
+    Attributes:
+        raters: how many judge every moment: 2 (the paper; four where the two differ), 4 for four from the
+            beginning, or 1 where one person judges alone and there is no agreement.
+        seed: of the order in which queries and moments are shown.
+        last, threshold: a second batch is due where the last so many moments of the first have this mean
+            level; see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+
+    Raises:
+        InvalidValue: a number outside its range.
+    """
+
+    raters: int = 2
+    seed: int = 0
+    last: int = 5
+    threshold: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.raters not in (1, 2, 4):
+            raise InvalidValue(
+                f"raters={self.raters}: 1, 2 or 4 judge a moment; the rule of consensus takes two or four"
+            )
+        if self.last < 1:
+            raise InvalidValue(f"last={self.last}: the end of a batch is at least one moment")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMoment:
+    """A moment as its rater sees it: nothing of its rank, its systems or the others' levels.
+
+    ``level`` is this rater's, None before; ``passed`` says that it was passed over.
+    """
+
+    pair_id: str
+    video_id: str
+    start: float
+    end: float
+    level: int | None = None
+    passed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Moments of one query, in the rater's order, those that are judged already included."""
+
+    query_id: str
+    query: str
+    moments: tuple[BatchMoment, ...]
+
+
+class JudgingTask(Database):
+    """A judging task that exists; safe for threads, and for several processes at once.
+
+    Args:
+        path: the file.
+        clock: seconds that rise; for how long a batch has been held.
+
+    Attributes:
+        settings: how it is judged.
+        pairs: all that may be judged.
+
+    Raises:
+        NotFound: no such file.
+        DataError: it is no judging task, or one of a later version.
+        LibraryError: it is damaged.
+    """
+
+    holds, remedy = "judging task", REMEDY
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+        if not path.is_file():
+            raise NotFound(f"{path}: no such judging task; `moviola judge new` makes one")
+        super().__init__(path)
+        self._clock = clock
+        self.settings = self._read_settings()
+        self.pairs = tuple(Pair(*row) for row in self._rows(f"SELECT {_PAIR} FROM pairs ORDER BY place"))
+        self._pair_of = {pair.pair_id: pair for pair in self.pairs}
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        pairs: Iterable[Pair],
+        settings: TaskSettings,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> JudgingTask:
+        """A new file with these pairs.
+
+        Raises:
+            InvalidValue: there is nothing to judge, a pair id is given twice, or the file is there already.
+        """
+        rows = [tuple(getattr(pair, field.name) for field in fields(Pair)) for pair in pairs]
+        if not rows:
+            raise InvalidValue(f"{path}: no moment to judge; ask other queries, or name more systems")
+        if len({row[0] for row in rows}) != len(rows):
+            raise InvalidValue(f"{path}: a pair id is given twice; give each pair an id of its own")
+        if path.exists():
+            raise InvalidValue(f"{path}: is there already; name another file")
+        values = {"format": FORMAT} | {f.name: getattr(settings, f.name) for f in fields(TaskSettings)}
+        with (
+            draft_of(path) as draft,
+            named(path, cls.holds, cls.remedy),
+            closing(sqlite3.connect(draft)) as db,
+        ):
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(_SCHEMA)
+            db.executemany("INSERT INTO settings VALUES (?, ?)", values.items())
+            marks = ", ".join("?" * len(rows[0]))
+            db.executemany(f"INSERT INTO pairs ({_PAIR}) VALUES ({marks})", rows)
+            db.commit()
+        return cls(path, clock=clock)
+
+    def _read_settings(self) -> TaskSettings:
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'held'"):
+            raise DataError(f"{self.path}: is no judging task; `moviola judge new` makes one")
+        values = dict(self._rows("SELECT key, value FROM settings"))
+        if values.pop("format", None) != FORMAT:
+            raise DataError(
+                f"{self.path}: a judging task of another version; this one reads version {FORMAT}"
+            )
+        return TaskSettings(
+            int(values["raters"]), int(values["seed"]), int(values["last"]), float(values["threshold"])
+        )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One writer at a time sees and changes the task; all of it or nothing."""
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._rows("ROLLBACK")
+            raise
+        self._rows("COMMIT")
+
+    # -- what is known -------------------------------------------------------------------------------------
+
+    def answers(self) -> list[Answer]:
+        """All answers, in the order in which each was first given."""
+        return [
+            Answer(*row) for row in self._rows("SELECT pair_id, rater, level FROM answers ORDER BY number")
+        ]
+
+    def outcome(self, answers: Iterable[Answer] | None = None) -> Outcome:
+        """What these answers come to, all of them by default."""
+        return outcome(self.pairs, self.answers() if answers is None else answers, self.settings.raters)
+
+    def due(self, found: Outcome | None = None) -> list[Pair]:
+        """What may be judged now: first batches, and the second ones that are due."""
+        return due_pairs(
+            self.pairs, found or self.outcome(), last=self.settings.last, threshold=self.settings.threshold
+        )
+
+    def raters(self) -> list[str]:
+        """Names of those who signed in, sorted."""
+        return [name for (name,) in self._rows("SELECT name FROM raters ORDER BY folded")]
+
+    # -- judging -------------------------------------------------------------------------------------------
+
+    def sign_in(self, name: str) -> str:
+        """A rater's name as the task knows it; ``anna`` is ``Anna`` where she was here before.
+
+        Raises:
+            InvalidValue: the name is empty, too long, or holds what cannot be read.
+        """
+        shown = " ".join(unicodedata.normalize("NFC", name).split())
+        if not 0 < len(shown) <= LONGEST_NAME or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", shown):
+            raise InvalidValue(f"name {name[:80]!r}: give 1 to {LONGEST_NAME} letters")
+        with self._changing():
+            self._rows("INSERT OR IGNORE INTO raters VALUES (?, ?)", (shown, shown.casefold()))
+            return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
+
+    def next_batch(self, rater: str) -> Batch | None:
+        """The batch to judge now: the one that is held, else another, which is held from now on.
+
+        Args:
+            rater: a name that :meth:`sign_in` gave.
+
+        Returns:
+            the batch; None where nothing is left for this rater.
+
+        Raises:
+            NotFound: nobody signed in under this name.
+        """
+        with self._changing():
+            self._known(rater)
+            answers = self.answers()
+            own = self._unfinished(rater, answers)
+            if not own:
+                found = self.outcome(answers)
+                own = next_batch(
+                    self.due(found), answers, self._held_by_others(rater), rater,
+                    raters=self.settings.raters, seed=self.settings.seed,
+                )  # fmt: skip
+                now = self._clock()
+                self._rows("DELETE FROM held WHERE rater = ?", (rater,))
+                self._insert_all("INSERT INTO held VALUES (?, ?, ?)", ((p.pair_id, rater, now) for p in own))
+        return self._batch(rater, own, answers) if own else None
+
+    def answer(self, rater: str, pair_id: str, level: int | None) -> None:
+        """Write down one answer, or change it; it is on the disk when this returns.
+
+        Args:
+            rater: a name that :meth:`sign_in` gave.
+            pair_id: of the moment.
+            level: 0 to 4; None passes the moment over.
+
+        Raises:
+            NotFound: no such rater or pair.
+            InvalidValue: no such level.
+            AlreadyJudged: others have judged the moment meanwhile.
+        """
+        if level is not None and level not in range(LEVELS):
+            raise InvalidValue(
+                f"level {level!r}: a level from 0 to {LEVELS - 1}, or none to pass the moment over"
+            )
+        with self._changing():
+            self._known(rater)
+            if not self._has_place(rater, pair_id):
+                raise AlreadyJudged(f"{pair_id}: others have judged it meanwhile; go on with the next moment")
+            self._rows(
+                "INSERT INTO answers (pair_id, rater, level) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET level = excluded.level",
+                (pair_id, rater, level),
+            )
+            self._rows("DELETE FROM held WHERE pair_id = ? AND rater = ?", (pair_id, rater))
+            self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
+
+    def undo(self, rater: str, pair_id: str) -> None:
+        """Take an answer back; the moment stays with its rater, to be judged again.
+
+        Raises:
+            NotFound: no such rater, or there is no answer of this rater.
+        """
+        with self._changing():
+            self._known(rater)
+            if not self._rows(
+                "DELETE FROM answers WHERE pair_id = ? AND rater = ? RETURNING 1", (pair_id, rater)
+            ):
+                raise NotFound(f"{pair_id}: {rater} has given no answer; there is nothing to take back")
+            self._rows("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", (pair_id, rater, self._clock()))
+
+    def _known(self, rater: str) -> None:
+        if not self._rows("SELECT 1 FROM raters WHERE name = ?", (rater,)):
+            raise NotFound(f"rater {rater[:80]!r}: not signed in; sign in first")
+
+    def _has_place(self, rater: str, pair_id: str) -> bool:
+        """Whether this rater's level is a change, or fewer judge or hold the pair than it needs."""
+        if pair_id not in self._pair_of:
+            raise NotFound(f"pair {pair_id[:200]!r}: not in this task")
+        rows = self._rows("SELECT rater, level FROM answers WHERE pair_id = ? ORDER BY number", (pair_id,))
+        levels = [int(level) for name, level in rows if level is not None and name != rater]
+        if any(name == rater and level is not None for name, level in rows):
+            return True
+        left = missing(levels, self.settings.raters)
+        holds = self._rows(
+            "SELECT 1 FROM held WHERE pair_id = ? AND rater = ? AND since > ?",
+            (pair_id, rater, self._clock() - HOLD_SECONDS),
+        )
+        return left > (0 if holds else len(self._held_by_others(rater).get(pair_id, ())))
+
+    def _held_by_others(self, rater: str) -> dict[str, set[str]]:
+        held: dict[str, set[str]] = defaultdict(set)
+        since = self._clock() - HOLD_SECONDS
+        for pair_id, name in self._rows(
+            "SELECT pair_id, rater FROM held WHERE rater <> ? AND since > ?", (rater, since)
+        ):
+            held[pair_id].add(name)
+        return held
+
+    def _unfinished(self, rater: str, answers: list[Answer]) -> list[Pair]:
+        """What this rater holds and may still judge; held anew."""
+        given = {answer.pair_id for answer in answers if answer.rater == rater}
+        held = [
+            pair_id
+            for (pair_id,) in self._rows("SELECT pair_id FROM held WHERE rater = ?", (rater,))
+            if pair_id not in given and self._has_place(rater, pair_id)
+        ]
+        self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
+        return [self._pair_of[pair_id] for pair_id in held]
+
+    def _batch(self, rater: str, own: list[Pair], answers: list[Answer]) -> Batch:
+        """These pairs with what the rater has judged of the same batch."""
+        keys = {(pair.query_id, pair.batch) for pair in own}
+        given = {answer.pair_id: answer.level for answer in answers if answer.rater == rater}
+        wanted = {pair.pair_id for pair in own}
+        shown = [
+            pair
+            for pair in self.pairs
+            if pair.pair_id in wanted or (pair.pair_id in given and (pair.query_id, pair.batch) in keys)
+        ]
+        shown.sort(key=lambda pair: hidden_order(self.settings.seed, rater, pair.pair_id))
+        moments = tuple(_moment(pair, given) for pair in shown)
+        return Batch(own[0].query_id, own[0].query, moments)
+
+
+def _moment(pair: Pair, given: dict[str, Any]) -> BatchMoment:
+    level = given.get(pair.pair_id)
+    passed = pair.pair_id in given and level is None
+    return BatchMoment(pair.pair_id, pair.video_name, pair.start, pair.end, level, passed)

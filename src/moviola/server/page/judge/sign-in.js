@@ -1,0 +1,47 @@
+// Under which name somebody judges.
+
+import { byId, fill, h, icon } from "../dom.js";
+import { count } from "../format.js";
+import { notify } from "../notices.js";
+import { info, parts, rater, signIn } from "./task.js";
+
+const view = byId("judge-view", HTMLElement);
+const holder = h("span", { class: "rater" });
+
+/** @param {() => void} onSigned */
+export function drawSignIn(onSigned) {
+  const about = info.value;
+  if (!about) return;
+  const name = h("input", { id: "rater", name: "rater", autocomplete: "nickname", maxlength: "60", required: true, list: "raters", placeholder: "Anna" });
+  const submit = async (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    try {
+      rater.value = await signIn(name.value);
+      onSigned();
+    } catch (error) {
+      notify(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const both = about.raters === 1 ? "One rater judges each moment."
+    : `${about.raters === 2 ? "Two" : "Four"} raters judge each moment on their own${about.raters === 2 ? "; where they differ by more than one level, two more do" : ""}.`;
+  fill(view, h("div", { class: "sign-in" },
+    h("h2", {}, `${count(about.moments, "moment")} of ${count(about.queries, "query", "queries")} to judge`),
+    h("p", { class: "muted" }, `You see a query and one moment at a time, twenty in a batch, and give each a level from 0 to 4. ${both} Each answer is saved at once.`),
+    h("form", { class: "sign-in-form", onsubmit: submit },
+      h("label", { for: "rater" }, "Your name"), name,
+      h("datalist", { id: "raters" }, about.names.map((known) => h("option", { value: known }))),
+      h("button", { class: "main" }, "Begin")),
+    h("dl", { class: "guideline" }, about.levels.map(({ level, meaning }) => {
+      const [word, rest] = parts(meaning);
+      return h("div", {}, h("dt", {}, h("kbd", {}, level), h("strong", {}, word)), h("dd", {}, rest));
+    }))));
+  name.focus();
+}
+
+/** Who judges, in the bar. */
+export function startRater() {
+  const draw = () => fill(holder, rater.value && h("button", { type: "button", class: "quiet", title: "Judge under another name", onclick: () => { rater.value = ""; } }, rater.value, icon("close")));
+  byId("bar-end", HTMLDivElement).prepend(holder);
+  rater.onChange(draw);
+  draw();
+}

@@ -1,0 +1,101 @@
+"""``moviola judge``: from a library and a file of queries to judgements that ``moviola evaluate`` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moviola import Library
+from moviola.judging import JudgingTask
+
+from .conftest import Outcome
+
+Moviola = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two films, indexed; not to be changed."""
+    folder = tmp_path_factory.mktemp("judged") / "library"
+    with Library(folder, encoder="demo", sentence_encoder="minilm") as opened:
+        opened.index(films / "harbour.mp4", films / "street.mp4")
+    return folder
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    """Three queries, one per line."""
+    (tmp_path / "queries.txt").write_text("an umbrella is gone\na robot\na red door\n")
+    return tmp_path / "queries.txt"
+
+
+def judge(path: Path, rater: str, level: Callable[[str], int]) -> None:
+    task = JudgingTask(path)
+    task.sign_in(rater)
+    while batch := task.next_batch(rater):
+        for moment in batch.moments:
+            if moment.level is None:
+                task.answer(rater, moment.pair_id, level(moment.video_id))
+    task.close()
+
+
+def test_from_queries_to_an_evaluation(
+    moviola: Moviola, library: Path, queries: Path, tmp_path: Path
+) -> None:
+    task, run = tmp_path / "task.sqlite", tmp_path / "other.json"
+    assert moviola("search", "--queries", queries, "--run", run, "-l", library, "--top", 5).code == 0
+    made = moviola("judge", "new", library, queries, "--out", task, "--run", run, "--depth", 4, "--json")
+    assert made.code == 0, made.err
+    told = json.loads(made.out)
+    assert told["queries"] == 3 and told["moments"] > 3
+    assert set(told["systems"]) == {"refined", "coarse", "said", "joined", "other"}
+
+    judge(task, "Anna", lambda video: 4 if video == "harbour" else 0)
+    judge(task, "Ben", lambda video: 3 if video == "harbour" else 1)
+    done = moviola("judge", "progress", task)
+    assert "Anna: " in done.out and "kappa" in done.out and "a red door" in done.out
+    figures = json.loads(moviola("judge", "progress", task, "--json").out)
+    assert sum(query["agreed"] for query in figures["queries"]) == told["moments"]
+    assert sum(figures["levels"]) == told["moments"]
+
+    judged = tmp_path / "judged.json"
+    written = moviola("judge", "export", task, "--out", judged)
+    assert written.out.endswith(f"{told['moments']} judged moments\n")
+    scored = moviola("evaluate", run, judged, "-m", "nDCG@5,IoU>=0.5", "--json")
+    assert scored.code == 0, scored.err
+    assert 0 < json.loads(scored.out)["measures"]["nDCG@5,IoU>=0.5"] <= 1
+
+    split = moviola("judge", "training", task, "--out", tmp_path / "pairs", "--val", 1, "--level", 3)
+    assert split.code == 0, split.err
+    assert {path.name for path in (tmp_path / "pairs").iterdir()} == {"train.json", "val.json"}
+
+
+def test_label_studio_there_and_back(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
+    task, studio = tmp_path / "task.sqlite", tmp_path / "studio.json"
+    made = moviola("judge", "new", library, queries, "--out", task, "--system", "coarse", "--raters", 1)
+    assert "coarse: " in made.out
+    judge(task, "Anna", lambda video: 2)
+    assert "ratings" in moviola("judge", "export", task, "--as", "label_studio", "--out", studio).out
+    again = tmp_path / "again.sqlite"
+    moviola("judge", "new", library, queries, "--out", again, "--system", "coarse", "--raters", 1)
+    assert moviola("judge", "import", again, studio).code == 0
+    assert JudgingTask(again).outcome().agreed == JudgingTask(task).outcome().agreed
+    studio.write_text(studio.read_text().replace("Anna", "Ben"))
+    refused = moviola("judge", "import", again, studio)
+    assert refused.code == 3 and "others have judged it" in refused.err
+
+
+def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
+    task = tmp_path / "task.sqlite"
+    wrong = moviola("judge", "new", library, queries, "--out", task, "--system", "magic")
+    assert wrong.code == 1 and "systems magic: choose from refined, coarse" in wrong.err
+    wrong = moviola("judge", "new", library, queries, "--out", task, "--raters", 3)
+    assert wrong.code == 1 and "raters=3" in wrong.err
+    assert moviola("judge", "new", library, queries, "--out", task, "--system", "coarse").code == 0
+    twice = moviola("judge", "new", library, queries, "--out", task)
+    assert twice.code == 1 and "is there already" in twice.err
+    early = moviola("judge", "export", task, "--out", tmp_path / "judged.json")
+    assert early.code == 1 and "raters agree on no moment yet" in early.err

@@ -1,0 +1,151 @@
+"""What comes out of a task is read by those who use it: evaluation, training, Label Studio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moviola.datasets.building.annotation_files import read_ratings
+from moviola.datasets.building.consensus import agreement
+from moviola.datasets.building.labelstudio import ratings_of
+from moviola.datasets.readers import read_annotations
+from moviola.errors import InvalidValue
+from moviola.judging import (
+    EXPORTS,
+    JudgingTask,
+    TaskSettings,
+    export_splits,
+    export_task,
+    import_ratings,
+    progress_of,
+)
+from moviola.measures import Run, evaluate, read_qrels
+from moviola.training.data import Pairs
+
+NewTask = Callable[..., JudgingTask]
+
+
+def judge(task: JudgingTask, levels: dict[str, tuple[int, ...]]) -> None:
+    """``{"1:2": (3, 4)}``: what Anna, Ben, Carla and Dirk say of a pair."""
+    names = [task.sign_in(name) for name in ("Anna", "Ben", "Carla", "Dirk")]
+    for pair, given in levels.items():
+        for name, level in zip(names, given, strict=False):
+            task.answer(name, pair, level)
+
+
+@pytest.fixture
+def judged(new_task: NewTask) -> JudgingTask:
+    """Two queries: one moment discarded, one open, four agreed."""
+    task = new_task(queries=2, moments=3)
+    judge(
+        task,
+        {"1:1": (3, 4), "1:2": (0, 4, 0, 4), "1:3": (0, 1), "2:1": (2, 2), "2:2": (0, 4, 3, 4), "2:3": (1,)},
+    )
+    return task
+
+
+@pytest.mark.parametrize("form", ["tvr_ranking", "qrels"])
+def test_judgements_are_read_by_evaluation(judged: JudgingTask, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "judged.json"
+    assert export_task(judged, path, form) == 4
+    qrels = read_qrels(path)
+    found = {
+        (query, row["video_id"], row["start"]): row["relevance"]
+        for query, rows in qrels.rows().items()
+        for row in rows
+    }
+    assert found == {
+        ("1", "film 1", 1): 4, ("1", "film 0", 3): 1, ("2", "film 1", 1): 2, ("2", "film 2", 2): 4,
+    }  # fmt: skip
+    best = [{"video_id": "film 1", "start": 1, "end": 1.5, "score": 1.0}]
+    scores = evaluate(Run.from_dict({"1": best, "2": best}), qrels, ["nDCG@1,IoU>=0.5"])
+    assert scores.measures["nDCG@1,IoU>=0.5"] == pytest.approx((1 + 3 / 15) / 2)
+
+
+def test_a_judged_set_is_a_data_set(judged: JudgingTask, tmp_path: Path) -> None:
+    export_task(judged, tmp_path / "judged.json")
+    moments = read_annotations(tmp_path / "judged.json", "tvr_ranking")
+    assert len(moments) == 3 and not moments.flaws  # one of the four pairs is another query's moment too
+    assert moments.durations.tolist() == [100.0] * 3
+
+
+def test_ratings_go_to_label_studio_and_come_back(judged: JudgingTask, tmp_path: Path) -> None:
+    assert export_task(judged, tmp_path / "studio.json", "label_studio") == 15
+    assert export_task(judged, tmp_path / "ratings.csv", "ratings") == 15
+    said = judged.outcome().ratings
+    assert sorted(map(str, ratings_of(tmp_path / "studio.json"))) == sorted(map(str, said))
+    assert read_ratings(tmp_path / "ratings.csv") == list(said)
+    other = JudgingTask.create(tmp_path / "other.sqlite", judged.pairs, TaskSettings())
+    assert import_ratings(other, tmp_path / "studio.json") == {}
+    assert other.outcome().agreed == judged.outcome().agreed
+
+
+def test_ratings_beyond_the_rule_are_refused_by_name(judged: JudgingTask, tmp_path: Path) -> None:
+    export_task(judged, tmp_path / "studio.json", "label_studio")
+    tasks = json.loads((tmp_path / "studio.json").read_text())
+    for task in tasks:
+        for annotation in task["annotations"]:
+            annotation["completed_by"]["email"] += " again"
+    tasks[0]["data"]["pair_id"] = "9:9"
+    (tmp_path / "studio.json").write_text(json.dumps(tasks))
+    refused = import_ratings(judged, tmp_path / "studio.json")
+    assert refused.keys() == {"9:9", "1:2", "1:3", "2:1", "2:2"}
+    assert "not in this task" in refused["9:9"] and "others have judged it" in refused["1:2"]
+
+
+def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_path: Path) -> None:
+    task = new_task()
+    with pytest.raises(InvalidValue, match="raters agree on no moment yet"):
+        export_task(task, tmp_path / "judged.json")
+    with pytest.raises(InvalidValue, match="choose tvr_ranking, qrels"):
+        export_task(task, tmp_path / "judged.json", "xml")
+    assert list(tmp_path.glob("judged*")) == []
+    assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "label_studio"}
+
+
+def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
+    task = new_task(queries=6, moments=3)
+    judge(task, {f"{q}:{m}": (level, level) for q in range(1, 7) for m, level in ((1, 1), (2, 4), (3, 3))})
+    counts = export_splits(task, tmp_path, val=2, test=1, level=3)
+    assert counts == {"train": (3, 6), "val": (2, 6), "test": (1, 3)}
+    videos = ["film 0", "film 1", "film 2"]
+    read = {name: Pairs.read(tmp_path / f"{name}.json", videos) for name in counts}
+    texts = [set(pairs.texts) for pairs in read.values()]
+    assert not texts[0] & texts[1] and not texts[1] & texts[2] and len(set.union(*texts)) == 6
+    train = read["train"]
+    assert train.similarity.tolist() == [1, 0.75] * 3  # the best first, weighed by its level
+    assert read["val"].relevance.tolist() == [1, 4, 3] * 2
+
+
+def test_pairs_to_train_on_must_be_there(judged: JudgingTask, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="2 queries have a moment of level 2, and 2 are kept"):
+        export_splits(judged, tmp_path, val=1, test=1)
+    with pytest.raises(InvalidValue, match="from 1 to 4"):
+        export_splits(judged, tmp_path, val=1, test=0, level=0)
+
+
+def test_progress_counts_every_moment_once(judged: JudgingTask) -> None:
+    found = progress_of(judged)
+    first, second = found.queries
+    assert (first.moments, first.agreed, first.discarded, first.open, first.answers) == (3, 2, 1, 0, 2)
+    assert (second.moments, second.agreed, second.discarded, second.open, second.answers) == (3, 2, 0, 1, 2)
+    assert found.count("agreed") == 4
+    assert {rater.name: rater.judged for rater in found.raters} == {
+        "Anna": 6,
+        "Ben": 5,
+        "Carla": 2,
+        "Dirk": 2,
+    }
+    assert found.agreement.kappa == agreement(judged.outcome().ratings).kappa
+    by_name = {rater.name: rater.distance for rater in found.raters}
+    assert by_name["Dirk"] == pytest.approx((2 + 0.5) / 2)
+    assert found.raters[0].kappa is not None
+
+
+def test_progress_before_anybody_came(new_task: NewTask) -> None:
+    found = progress_of(new_task())
+    assert (found.count("moments"), found.count("open"), found.raters) == (3, 3, ())
+    assert found.agreement.kappa != found.agreement.kappa
