@@ -125,6 +125,16 @@ def test_a_picture_that_is_chosen_pasted_or_dropped(page: Page, tmp_path: Path) 
     page.dispatch_event("main", "drop", {"dataTransfer": data})
     expect(page.locator(".chip.picture")).to_contain_text("dropped.jpg")
     expect(card(page).locator(".title")).to_have_text("launch")
+    page.get_by_role("button", name="Without dropped.jpg").click()
+    expect(page.locator(".chip.picture")).to_have_count(0)
+    page.evaluate(
+        """clipboardData => {
+          document.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
+        }""",
+        data,
+    )
+    expect(page.locator(".chip.picture")).to_have_count(1)
+    expect(card(page).locator(".title")).to_have_text("launch")
 
 
 def test_rows_by_video_with_so_many_a_row(page: Page) -> None:
@@ -166,6 +176,22 @@ def test_back_goes_back_to_the_search_before(page: Page) -> None:
     page.go_back()
     expect(page.get_by_label("What to look for")).to_have_value("a rocket")
     expect(card(page).locator(".title")).to_have_text("launch")
+
+
+def test_what_was_looked_for_lately_is_a_click_away(page: Page) -> None:
+    search(page, "a rocket")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Clear the search").click()
+    page.get_by_role("region", name="Lately").get_by_role("link", name="a rocket").click()
+    expect(card(page).locator(".title")).to_have_text("launch")
+
+
+def test_only_this_video(page: Page) -> None:
+    search(page, "a rocket")
+    page.get_by_role("button", name="As rows by video").click()
+    page.locator(".rows > section").first.get_by_role("button", name="only this video").click()
+    expect(page.locator(".rows > section")).to_have_count(1)
+    expect(page.locator("#status .chip", has_text="only launch")).to_be_visible()
 
 
 def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:

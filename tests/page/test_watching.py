@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from page_server import Served
 from page_visitor import card, opened, search, until, video_time
@@ -101,6 +101,29 @@ def test_resting_on_a_still_plays_it_muted(page: Page) -> None:
     assert found["start"] - 0.1 <= video.evaluate("video => video.currentTime") <= found["end"] + 0.3
     page.mouse.move(5, 5)
     expect(video).to_have_count(0)
+
+
+def test_resting_on_a_still_has_no_video_converted(page: Page) -> None:
+    streams: list[str] = []
+    page.on("request", lambda request: streams.append(request.url) if "/stream" in request.url else None)
+
+    def unplayable(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"playable": False, "stream_ready": False})
+
+    page.route(re.compile("/api/videos/work%2Flaunch$"), unplayable)
+    search(page, "a rocket")
+    box = card(page).locator(".still").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.move(box["x"] + 60, box["y"] + 50)
+    position = card(page).locator(".position")
+    expect(position).to_be_visible()
+    first = position.get_attribute("data-time") or ""
+    expect(position).not_to_have_attribute("data-time", first)
+    page.mouse.move(5, 5)
+    expect(position).to_be_hidden()
+    assert not streams
 
 
 def test_those_who_want_stillness_get_it(open_page: Callable[..., Page], served: Served) -> None:

@@ -220,3 +220,11 @@ def test_without_features_of_pictures_nothing_changes(library: Library) -> None:
     assert library.settings.picture_dim == 0
     assert isinstance(library.store.frame_features, FeatureShards)
     assert library.store.frame_features.dim == library.settings.encoder_dim
+
+
+def test_the_curve_of_a_moment_is_highest_there(fresh: Path) -> None:
+    with Library(fresh, read_only=True) as library:
+        for query in (LikeMoment("film1", 10.0), LikeMoment("film1", 10.0) + "a red wall"):
+            times, scores = library.curve(query, "film1")
+            assert abs(times[int(scores.argmax())] - 10.5) <= 1.5
+        assert (library.curve(Text("a wall").without(LikeMoment("film1", 3)), "film1")[1] <= 1).all()

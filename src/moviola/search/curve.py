@@ -57,16 +57,14 @@ def score_curve(finder: Finder, query: SearchQuery, video: VideoRow) -> tuple[Fl
     count = math.ceil(video.duration / seconds) if place is None else int(finder.view.features.counts[place])
     starts = np.arange(count) * seconds
     times = (starts + np.maximum(np.minimum(starts + seconds, video.duration), starts)) / 2
-    return times, _Curve(finder, video, place, times, seconds).scores(query)
+    return times, _Curve(finder, video, times, seconds).scores(query)
 
 
 class _Curve:
-    """The curves of queries in one video; ``place`` is None for one without frames."""
+    """The curves of queries in one video."""
 
-    def __init__(
-        self, finder: Finder, video: VideoRow, place: int | None, times: Floats, seconds: float
-    ) -> None:
-        self._finder, self._video, self._place = finder, video, place
+    def __init__(self, finder: Finder, video: VideoRow, times: Floats, seconds: float) -> None:
+        self._finder, self._video = finder, video
         self._times, self._seconds = times, seconds
 
     def scores(self, query: SearchQuery) -> Floats:
@@ -90,13 +88,13 @@ class _Curve:
 
     def _standing(self, query: Simple) -> tuple[Floats, Chance] | None:
         """Smoothed cosines (n,) of the clips, and what chance gives; None where no pictures are looked at."""
-        finder, place = self._finder, self._place
-        retrieval = finder.texts
+        finder, retrieval = self._finder, self._finder.stages(query)
+        place = None if retrieval is None else retrieval.features.row_of.get(self._video.video_id)
         if retrieval is None or place is None:
             return None
         features = finder.features(query)
         vector = query_vector(features, 0)
-        curve = smoothed(cosines(finder.view.features.visual.read(place), vector))
+        curve = smoothed(cosines(retrieval.features.visual.read(place), vector))
         return np.asarray(curve, np.float64), retrieval.encoder_chance(features.vectors[0])
 
     def _said(self, query: Simple) -> Floats:

@@ -128,7 +128,7 @@ class Finder:
             return chains(found_by_step, query.gaps)
         assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
         seen: list[Found] = []
-        if (retrieval := self._stages(query)) is not None and len(retrieval.index):
+        if (retrieval := self.stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
         return self.there(self.named(fused(seen, self.said(query, rows)), query, rows))
@@ -169,7 +169,7 @@ class Finder:
         shares = self.name_shares(query)
         known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME and row in self.view.videos}
         missing = (known if rows is None else known & rows) - {one.row for one in found}
-        if missing and (retrieval := self._stages(query)) is not None and len(retrieval.index):
+        if missing and (retrieval := self.stages(query)) is not None and len(retrieval.index):
             found = [*found, *self._by_pictures(retrieval, self.features(query), missing, SEGMENTS)]
         return with_names(found, shares)
 
@@ -187,7 +187,12 @@ class Finder:
 
     # -- one thing to look for -----------------------------------------------------------------------------
 
-    def _stages(self, query: Simple) -> Retrieval | None:
+    def stages(self, query: Simple) -> Retrieval | None:
+        """The stages that look for one thing in pictures; None where pictures are not looked at.
+
+        Raises:
+            LibraryError: that, and it is no text.
+        """
         if self.texts is None and not _texts_only(query):
             raise LibraryError(
                 f"{self.store.folder}: {str(query)!r} is looked for in pictures; search by them, in a "
@@ -262,7 +267,7 @@ class Finder:
         for step in steps:
             query = step.query if isinstance(step, Without) else step
             assert not isinstance(query, Steps)
-            if (retrieval := self._stages(query)) is not None and len(retrieval.index):
+            if (retrieval := self.stages(query)) is not None and len(retrieval.index):
                 hits = retrieval.hits(self.features(query), within=self.scope(rows), segments=segments)
                 found.update(self.view.features.keys[hits.video[0]].tolist())
             found.update(one.row for one in self.said(query, rows))
@@ -275,7 +280,7 @@ class Finder:
         if not found:
             return []
         factors = np.ones(len(found))
-        if (retrieval := self._stages(excluded)) is not None and len(retrieval.index):
+        if (retrieval := self.stages(excluded)) is not None and len(retrieval.index):
             factors = self._seen_factors(retrieval, excluded, found)
         said = self.said(excluded, {one.row for one in found})
         for place, one in enumerate(found):

@@ -1,12 +1,13 @@
 // A still that moves: the wheel (or a finger) scrubs it through its moment, resting on it plays that, muted.
 
-import { url } from "./api.js";
+import * as api from "./api.js";
 import { h } from "./dom.js";
 import { clock } from "./format.js";
 
 const REST = 700; // ms on a still before it plays
 const SETTLED = 350; // ms after the page has scrolled before the wheel may scrub
 const NOTCH = 50; // px of wheel for one still
+const FLIP = 350; // ms for one still where they are played as stills
 const SWIPE = 14; // px of a finger for one still
 const FRAME = 16 / 9;
 const STRIP_WIDTH = 240;
@@ -20,6 +21,19 @@ window.addEventListener("scroll", () => { lastScroll = performance.now(); }, { p
  * @type {Still | null} */
 let playing = null;
 
+/** Videos that are known to play as they are.
+ * @type {Set<string>} */
+const playable = new Set();
+
+/** Whether a video plays at once: resting on a still must not have a whole video converted.
+ * @param {string} video */
+async function isPlayable(video) {
+  if (playable.has(video)) return true;
+  const info = await api.video(video).catch(() => null);
+  if (info?.playable || info?.stream_ready) playable.add(video);
+  return playable.has(video);
+}
+
 /** One still of a span of a video. */
 export class Still {
   /** @type {HTMLImageElement | null} */
@@ -29,6 +43,7 @@ export class Still {
   #wheel = 0;
   #engaged = false;
   #rest = 0;
+  #flip = 0;
 
   /**
    * @param {{video_id: string, start: number, end: number, version?: string}} span
@@ -40,7 +55,7 @@ export class Still {
     this.count = Math.round(Math.min(Math.max(span.end - span.start, 8), 20));
     /** Which still of the strip is shown; -1 for none. */
     this.at = -1;
-    this.image = h("img", { alt: "", draggable: "false", decoding: "async", loading: priority ? "eager" : "lazy", src: url.still(span, this.first) });
+    this.image = h("img", { alt: "", draggable: "false", decoding: "async", loading: priority ? "eager" : "lazy", src: api.url.still(span, this.first) });
     this.position = h("span", { class: "position", hidden: true });
     this.element = h("span", { class: "still" }, this.image, this.position);
     this.image.addEventListener("load", () => this.#fit());
@@ -94,7 +109,7 @@ export class Still {
 
   #load() {
     if (this.#strip) return;
-    const strip = h("img", { class: "strip", alt: "", hidden: true, draggable: "false", src: url.strip(this.span, this.count, STRIP_WIDTH) });
+    const strip = h("img", { class: "strip", alt: "", hidden: true, draggable: "false", src: api.url.strip(this.span, this.count, STRIP_WIDTH) });
     strip.addEventListener("load", () => { this.#shape(strip); this.#draw(); });
     this.#strip = strip;
     this.element.insertBefore(strip, this.position);
@@ -144,14 +159,22 @@ export class Still {
     if (!stillMotion.matches) this.#rest = window.setTimeout(() => this.play(), REST);
   }
 
-  /** Play the moment in place, muted, again and again. */
+  /** Play the moment in place, muted, again and again; as stills where the video would have to be converted. */
   play() {
-    if (this.#video) return;
+    if (playing === this) return;
     playing?.stop();
     playing = this;
+    void isPlayable(this.span.video_id).then((playable) => {
+      if (playing !== this) return;
+      if (playable) this.#playVideo();
+      else this.#playStills();
+    });
+  }
+
+  #playVideo() {
     const { start, end } = this.span;
     const from = this.at < 0 ? start : this.time;
-    const video = h("video", { playsinline: true, tabindex: "-1", "aria-hidden": "true", src: `${url.stream(this.span.video_id)}#t=${from}` });
+    const video = h("video", { playsinline: true, tabindex: "-1", "aria-hidden": "true", src: `${api.url.stream(this.span.video_id)}#t=${from}` });
     video.muted = true;
     video.addEventListener("playing", () => video.classList.add("moving"), { once: true });
     video.addEventListener("timeupdate", () => {
@@ -164,13 +187,22 @@ export class Still {
     video.play().catch(() => this.stop());
   }
 
+  #playStills() {
+    this.#load();
+    this.#flip = window.setInterval(() => {
+      this.at = (this.at + 1) % this.count;
+      this.#draw();
+    }, FLIP);
+  }
+
   /** Stop playing; the picture that was scrubbed to stays. */
   stop() {
     clearTimeout(this.#rest);
+    clearInterval(this.#flip);
+    if (playing === this) playing = null;
     const video = this.#video;
     if (!video) return;
     this.#video = null;
-    if (playing === this) playing = null;
     video.pause();
     video.removeAttribute("src");
     video.load();
@@ -179,7 +211,7 @@ export class Still {
   }
 
   toggle() {
-    if (this.#video) this.stop();
+    if (playing === this) this.stop();
     else this.play();
   }
 
