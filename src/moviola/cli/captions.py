@@ -47,7 +47,6 @@ def relevant_pairs_(
     out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
     phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
     theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
-    chunker: Annotated[str, typer.Option(help="rules, or spacy where it is installed.")] = "rules",
     durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
     encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
     json: JsonOption = False,
@@ -65,7 +64,7 @@ def relevant_pairs_(
 
     captions = read_annotations(path, kind, durations).captions
     embed = load_sentence_encoder(encoder)
-    pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta, chunker=chunker)
+    pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
     if json:
         emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})

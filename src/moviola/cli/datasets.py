@@ -70,6 +70,9 @@ def stats(
     path: Annotated[Path, typer.Argument(help="An annotation file.")],
     kind: KindOption,
     durations: DurationsOption = None,
+    verbs: Annotated[
+        bool, typer.Option("--verbs", help="Count verbs too, with spaCy's tagger (moviola[language]).")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """The columns of TVR-Ranking's Tables 1 and 4, and what does not fit in the file.
@@ -84,7 +87,7 @@ def stats(
     from moviola.datasets.statistics import statistics
 
     found = read_annotations(path, kind, durations)
-    figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None)
+    figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None, count_verbs=verbs)
     if json:
         flaws = [{"kind": flaw.kind, "where": flaw.where} for flaw in found.flaws]
         emit_json({**asdict(figures), "flaws": flaws})
@@ -94,7 +97,7 @@ def stats(
         "vocabulary": figures.vocabulary, "verbs": figures.verbs,
     }  # fmt: skip
     for name, count in counts.items():
-        console.print(f"{name:>22}  {count:,}")
+        console.print(f"{name:>22}  {'–' if count is None else format(count, ',')}")
     console.print(f"{'hours of moments':>22}  {figures.moment_hours:.2f}")
     console.print(f"{'hours of videos':>22}  {figures.video_hours:.2f}")
     spreads = {

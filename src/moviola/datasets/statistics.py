@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
+from moviola.datasets.english import verb_forms
 
-__all__ = ["Spread", "Statistics", "statistics", "verbs", "words"]
+__all__ = ["Spread", "Statistics", "statistics", "words"]
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_VOWELS = "aeiou"
-# Forms that no ending gives away.
-_IRREGULAR = frozenset({
-    "is", "are", "was", "were", "be", "has", "have", "had", "does", "did", "goes", "went", "gone", "took",
-    "taken", "gave", "given", "got", "came", "ran", "sat", "stood", "held", "put", "puts", "said", "told",
-    "saw", "seen", "left", "made", "threw", "thrown", "fell", "fallen", "spoke", "drove", "ate", "drank",
-    "wore", "laid", "let",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Table 1: queries, moments, videos with a moment, vocabulary, verbs, total hours of moments and videos.
+    """Table 1: queries, moments, videos with a moment, vocabulary, verbs (different forms that a tagger takes
+    for verbs; None where they were not counted), total hours of moments and videos.
     Table 4: spread of query length (words), moment and video duration (seconds), their mean ratio.
     """
 
@@ -51,7 +44,7 @@ class Statistics:
     moments: int
     videos: int
     vocabulary: int
-    verbs: int
+    verbs: int | None
     moment_hours: float
     video_hours: float
     query_length: Spread
@@ -60,12 +53,18 @@ class Statistics:
     ratio: float
 
 
-def statistics(found: Annotations, queries: Sequence[str] | None = None) -> Statistics:
+def statistics(
+    found: Annotations, queries: Sequence[str] | None = None, *, count_verbs: bool = False
+) -> Statistics:
     """Count and measure.
 
     Args:
         found: the annotations.
         queries: texts to count as queries; the captions when None.
+        count_verbs: count verbs too, see :func:`moviola.datasets.english.verb_forms`.
+
+    Raises:
+        MissingDependency: verbs are to be counted, and spaCy is not installed.
 
     Moments are counted once per video and span; videos are those with a moment.
     """
@@ -81,7 +80,7 @@ def statistics(found: Annotations, queries: Sequence[str] | None = None) -> Stat
         moments=len(spans),
         videos=len(used),
         vocabulary=len(vocabulary),
-        verbs=len(verbs(vocabulary)),
+        verbs=len(verb_forms(texts)) if count_verbs else None,
         moment_hours=sum(end - start for _, start, end in spans) / 3600,
         video_hours=float(np.nansum(durations)) / 3600,
         query_length=Spread.of(np.array([len(words(text)) for text in texts], dtype=np.float64)),
@@ -94,37 +93,3 @@ def statistics(found: Annotations, queries: Sequence[str] | None = None) -> Stat
 def words(text: str) -> list[str]:
     """Words of a sentence in lower case."""
     return _WORD.findall(text.lower())
-
-
-def verbs(vocabulary: Iterable[str]) -> set[str]:
-    """Words that are verb forms, as far as their endings tell.
-
-    The paper counts with a tagger; without one all forms of a stem count that occurs with -ed or -ing and in
-    one more form (walk, walks, walked, walking), and irregular forms that are common in captions. Nouns that
-    are verbs too are counted, rare verbs in a single form are not: an estimate, good for comparing sets.
-    """
-    endings: dict[str, set[str]] = defaultdict(set)
-    forms: dict[str, set[str]] = defaultdict(set)
-    for word in vocabulary:
-        for stem, ending in _stems(word):
-            endings[stem].add(ending)
-            forms[stem].add(word)
-    regular = {
-        word
-        for stem, seen in endings.items()
-        if len(seen) >= 2 and seen & {"ed", "ing"}
-        for word in forms[stem]
-    }
-    return regular | (_IRREGULAR & set(vocabulary))
-
-
-def _stems(word: str) -> list[tuple[str, str]]:
-    """Possible stems of a word with the ending that was taken off; a final e and a doubled letter go too."""
-    found = [(word.removesuffix("e"), "")]
-    for suffix, ending in (("ing", "ing"), ("ed", "ed"), ("es", "s"), ("s", "s")):
-        stem = word.removesuffix(suffix)
-        if stem != word and len(stem) >= 2 and any(letter in _VOWELS + "y" for letter in stem):
-            if len(stem) > 3 and stem[-1] == stem[-2]:
-                stem = stem[:-1]
-            found.append((stem.removesuffix("e"), ending))
-    return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moviola.datasets.building.english import load_english
 from moviola.datasets.building.person_names import NameLexicon
 from moviola.datasets.building.rewriting import find_names
+from moviola.datasets.english import load_english
 from moviola.errors import InvalidValue
 
 __all__ = ["NAME_FINDERS", "NameFinder", "finder_by_lexicon", "finder_by_spacy", "load_name_finder"]

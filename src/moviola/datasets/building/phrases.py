@@ -1,168 +1,86 @@
-"""Verb phrases and noun phrases of captions, for potentially relevant pairs (paper 003, section 4).
+"""Noun and verb phrases of captions, for potentially relevant pairs (paper 003, section 4.1).
 
-A parser that is installed is used: spaCy with an English pipeline. Without one a small chunker of ours takes
-its place. Captions are simple sentences in the third person, so that a few rules carry far: a verb phrase
-begins at a verb form and ends before the next clause, and the subject before it gives the noun.
+The paper takes a constituency parser; here they are read off spaCy's dependencies. A verb phrase is a verb
+with what hangs on it, without its subject, its auxiliaries and other clauses; "man and woman start dancing"
+has "start dancing" and "dancing", and the nouns "man" and "woman" for both.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moviola.datasets.building.person_names import words
-from moviola.datasets.statistics import verbs
-from moviola.errors import InvalidValue, MissingDependency
+from moviola.datasets.english import load_english
 
-__all__ = ["CHUNKERS", "Chunker", "Phrase", "chunker_with_rules", "chunker_with_spacy", "load_chunker"]
-
-_TOKEN = re.compile(r"[a-z]+(?:['-][a-z]+)*|[,.;:!?]")
-_AUXILIARY = words("""
-    is are was were be been being am has have had do does did can could will would may
-    might must starts start
-    started begins begin began continues continue tries try proceeds appears seems
-""")
-_CLAUSE = words("""
-    and then while as when before after because but so until that who which , . ; : ! ?
-""")
-_LEADS = _AUXILIARY | {"to", "not"}
-_DETERMINERS = words("""
-    a an the his her their its this that another some two three four
-    five both
-""")
-_SUBJECTS = words("""
-    man woman person people men women boy girl child kid someone guy lady he she they it
-    doctor nurse dog cat baby
-    patient officer player teacher friend couple group
-""")
-_AFTER_VERB = words("""
-    a an the his her their its on in to into at from with up down out off over of
-    through by and onto
-""")
+__all__ = ["Chunker", "Phrase", "chunker_with_spacy"]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A verb phrase and the noun of its subject; the noun is empty where none was found."""
+    """A verb phrase and the nouns of its subject, in lower case; without nouns where it has no subject."""
 
-    noun: str
+    nouns: tuple[str, ...]
     verb_phrase: str
 
 
-Chunker = Callable[[str], list[Phrase]]
-"""A caption to its verb phrases, in order."""
+Chunker = Callable[[Sequence[str]], list[list[Phrase]]]
+"""Captions to the verb phrases of each, in order."""
+
+_SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+_AUXILIARIES = frozenset({"aux", "auxpass"})
+_OTHER_CLAUSES = frozenset({"conj", "cc", "punct", "mark", "advcl", "relcl", "parataxis"})
+_OF_A_NOUN = frozenset({"relcl", "acl"})
+_RELATIVE = frozenset({"who", "which", "that", "whom"})
 
 
-def chunker_with_rules(captions: Iterable[str]) -> Chunker:
-    """Our own chunker; which words can be verbs is learnt from the endings that occur in ``captions``."""
-    known = verbs({word for caption in captions for word in _TOKEN.findall(caption.lower())})
-    return lambda caption: _chunk(_TOKEN.findall(caption.lower()), known)
-
-
-def _chunk(tokens: Sequence[str], known: set[str]) -> list[Phrase]:
-    found: list[Phrase] = []
-    subject, place = "", 0
-    while place < len(tokens):
-        if not _begins_verb(tokens, place, known, bool(subject)):
-            if _is_subject(tokens, place):
-                subject = tokens[place]
-            place += 1
-            continue
-        first = place
-        while place < len(tokens) and tokens[place] in _LEADS:
-            place += 1
-        core = place
-        while place < len(tokens) and tokens[place] not in _CLAUSE:
-            place += 1
-        phrase = " ".join(tokens[core:place] or tokens[first:core])
-        found.append(Phrase(subject, phrase))
-    return found
-
-
-def _begins_verb(tokens: Sequence[str], place: int, known: set[str], has_subject: bool) -> bool:
-    """A verb form that stands where a verb may stand; right after a determiner it is a noun."""
-    word = tokens[place]
-    before = tokens[place - 1] if place else ""
-    if before in _DETERMINERS:
-        return before == "that" and word in _AUXILIARY
-    if word in _AUXILIARY:
-        return True
-    if word not in known:
-        return False
-    if place == 0:
-        # An imperative or a headless sentence ("opens the door"), not "Book on a table".
-        return len(tokens) > 1 and tokens[1] in _AFTER_VERB
-    return has_subject
-
-
-def _is_subject(tokens: Sequence[str], place: int) -> bool:
-    word = tokens[place]
-    determined = place > 0 and tokens[place - 1] in _DETERMINERS and word not in _AUXILIARY
-    return word in _SUBJECTS or (determined and word.isalpha())
-
-
-def chunker_with_spacy(captions: Iterable[str], model: str = "en_core_web_sm") -> Chunker:
-    """spaCy's dependency parse: a verb with its subtree, less its subject and other clauses.
+def chunker_with_spacy() -> Chunker:
+    """The chunker.
 
     Raises:
         MissingDependency: spaCy or its English pipeline is not installed.
     """
-    if importlib.util.find_spec("spacy") is None:
-        raise MissingDependency(
-            "phrases by spaCy: not installed; pip install spacy, or take the chunker 'rules'"
-        )
-    import spacy
-
-    try:
-        pipeline: Any = spacy.load(model, exclude=["ner"])
-    except OSError as error:
-        raise MissingDependency(f"spaCy's pipeline {model!r} is not installed ({error})") from error
-    return lambda caption: _parsed(pipeline(caption))
+    pipeline = load_english(exclude=["ner"])
+    return lambda captions: [_phrases(caption) for caption in pipeline.pipe(captions)]
 
 
-_OTHER_CLAUSES = frozenset({"conj", "advcl", "relcl", "ccomp", "cc", "punct", "mark"})
-_SUBJECT_ROLES = frozenset({"nsubj", "nsubjpass"})
+def _phrases(sentence: Any) -> list[Phrase]:
+    return [Phrase(_nouns_of(token), _verb_phrase(token)) for token in sentence if _is_verb(token)]
 
 
-def _parsed(sentence: Any) -> list[Phrase]:
-    found = []
-    for token in sentence:
-        if token.pos_ != "VERB":
-            continue
-        left_out = {
-            inner.i
-            for child in token.children
-            if child.dep_ in _OTHER_CLAUSES | _SUBJECT_ROLES | {"aux", "auxpass"}
-            for inner in child.subtree
-        }
-        tokens = [inner.text.lower() for inner in token.subtree if inner.i not in left_out]
-        head = token
-        while head.dep_ == "conj" and not _subject_of(head):
-            head = head.head
-        found.append(Phrase(_subject_of(head), " ".join(tokens)))
-    return found
+def _is_verb(token: Any) -> bool:
+    """Verbs, and auxiliaries that stand for one ("is in the kitchen"); no participle before its noun."""
+    if token.dep_ in _AUXILIARIES or token.dep_ == "amod":
+        return False
+    return bool(token.pos_ in ("VERB", "AUX"))
 
 
-def _subject_of(verb: Any) -> str:
-    return next((child.text.lower() for child in verb.children if child.dep_ in _SUBJECT_ROLES), "")
+def _verb_phrase(verb: Any) -> str:
+    left_out = {
+        inner.i
+        for child in verb.children
+        if child.dep_ in _SUBJECTS | _AUXILIARIES | _OTHER_CLAUSES
+        for inner in child.subtree
+    }
+    kept = [token for token in verb.subtree if token.i not in left_out and not token.is_punct]
+    return " ".join(token.lower_ for token in kept)
 
 
-CHUNKERS: dict[str, Callable[[Iterable[str]], Chunker]] = {
-    "rules": chunker_with_rules,
-    "spacy": chunker_with_spacy,
-}
+def _nouns_of(verb: Any) -> tuple[str, ...]:
+    """The subject's nouns: a verb's own, else that of the verb, or the noun, that it hangs on."""
+    head = verb
+    while True:
+        subjects = [child for child in head.children if child.dep_ in _SUBJECTS]
+        subjects = [subject for subject in subjects if subject.lower_ not in _RELATIVE]
+        if subjects:
+            return tuple(noun.lower_ for noun in _joined(subjects[0]))
+        if head.dep_ in _OF_A_NOUN:
+            return tuple(noun.lower_ for noun in _joined(head.head)) if not _is_verb(head.head) else ()
+        if head.dep_ == "ROOT":
+            return ()
+        head = head.head
 
 
-def load_chunker(name: str, captions: Iterable[str]) -> Chunker:
-    """A chunker by name.
-
-    Raises:
-        InvalidValue: an unknown name.
-        MissingDependency: its parser is not installed.
-    """
-    if name not in CHUNKERS:
-        raise InvalidValue(f"chunker {name!r}: unknown; there are {', '.join(CHUNKERS)}")
-    return CHUNKERS[name](captions)
+def _joined(noun: Any) -> list[Any]:
+    """A noun and those that "and" joins to it."""
+    return [noun, *(other for child in noun.children if child.dep_ == "conj" for other in _joined(child))]

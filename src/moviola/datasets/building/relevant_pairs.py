@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.building.embeddings import TextEncoder, embed
-from moviola.datasets.building.phrases import Chunker
+from moviola.datasets.building.phrases import Phrase
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
 
@@ -39,20 +39,17 @@ __all__ = [
 _BLOCK = 1024
 
 
-def _sentence(caption: str, chunk: Chunker) -> list[str]:
-    return [caption]
+def _verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
+    return [caption, *(phrase.verb_phrase for phrase in phrases)]
 
 
-def _verb_phrases(caption: str, chunk: Chunker) -> list[str]:
-    return [caption, *(phrase.verb_phrase for phrase in chunk(caption))]
+def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
+    found = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
+    return found or [caption]
 
 
-def _noun_verb_phrases(caption: str, chunk: Chunker) -> list[str]:
-    return [f"{phrase.noun} {phrase.verb_phrase}".strip() for phrase in chunk(caption)] or [caption]
-
-
-PHI: dict[str, Callable[[str, Chunker], list[str]]] = {
-    "sent": _sentence,
+PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
+    "sent": lambda caption, phrases: [caption],
     "vp": _verb_phrases,
     "np-vp": _noun_verb_phrases,
 }
@@ -67,15 +64,22 @@ class Parts:
     offsets: NDArray[np.int64]
 
 
-def parts_of(captions: Sequence[str], phi: str, chunk: Chunker) -> Parts:
+def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phrase]]) -> Parts:
     """The texts that Phi compares, without repetitions within a caption.
+
+    Args:
+        captions: one per moment.
+        phi: a name in :data:`PHI`.
+        phrases: of each caption.
 
     Raises:
         InvalidValue: an unknown Phi.
     """
     if phi not in PHI:
         raise InvalidValue(f"phi {phi!r}: unknown; there are {', '.join(PHI)}")
-    groups = [list(dict.fromkeys(PHI[phi](caption, chunk))) for caption in captions]
+    groups = [
+        list(dict.fromkeys(PHI[phi](caption, own))) for caption, own in zip(captions, phrases, strict=True)
+    ]
     offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
     return Parts(tuple(text for group in groups for text in group), offsets)
 

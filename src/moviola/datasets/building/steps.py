@@ -25,7 +25,7 @@ from moviola.datasets.building.imprecise import (
 from moviola.datasets.building.labelstudio import Pair, candidate_pairs
 from moviola.datasets.building.names_left import load_name_finder
 from moviola.datasets.building.person_names import learn_names
-from moviola.datasets.building.phrases import load_chunker
+from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import candidates, pseudo_training_set
 from moviola.datasets.building.relevant_pairs import RelevantPairs, encode_parts, parts_of, relevant_pairs
 from moviola.errors import InvalidValue
@@ -163,7 +163,6 @@ def find_relevant_pairs(
     *,
     phi: str = "np-vp",
     theta: float = 0.7,
-    chunker: str = "rules",
 ) -> RelevantPairs:
     """Potentially relevant pairs of captions for training with +PR or +SL; what they are says
     :mod:`moviola.datasets.building.relevant_pairs`.
@@ -173,13 +172,13 @@ def find_relevant_pairs(
         encoder: gives vectors of length 1.
         phi: which parts of captions are compared: ``sent``, ``vp`` or ``np-vp``.
         theta: least Phi of a pair, in (0, 1].
-        chunker: ``rules``, or ``spacy`` where it is installed.
 
     Raises:
-        InvalidValue: an unknown ``phi`` or ``chunker``, or ``theta`` outside its range.
-        MissingDependency: spaCy is asked for and not installed.
+        InvalidValue: an unknown ``phi``, or ``theta`` outside its range.
+        MissingDependency: phrases are needed, and spaCy is not installed.
     """
-    chunk = load_chunker(chunker, captions)
-    parts = parts_of(captions, phi, chunk)
-    sentences = encode_parts(parts_of(captions, "sent", chunk), encoder)
+    nothing: list[list[Phrase]] = [[] for _ in captions]
+    phrases = nothing if phi == "sent" else chunker_with_spacy()(captions)
+    parts = parts_of(captions, phi, phrases)
+    sentences = encode_parts(parts_of(captions, "sent", nothing), encoder)
     return relevant_pairs(sentences, encode_parts(parts, encoder), parts.offsets, theta)

@@ -59,7 +59,7 @@ def _about(service: Service, library: Library) -> LibraryInfo:
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
         writable=os.access(library.folder, os.W_OK),
         can_ingest=bool(options.allow_ingest) and os.access(library.folder, os.W_OK),
-        ingest_folders=[str(folder) for folder in options.allow_ingest],
+        ingest_folders=[str(folder.resolve()) for folder in options.allow_ingest],
         clip_formats=["exact", "copy"],
         export_formats=[
             ExportFormat(

