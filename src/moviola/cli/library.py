@@ -355,7 +355,7 @@ def info(
 
     Example: `moviola library info films`
 
-    From Python: `moviola.library.Settings.read`, and `moviola.search.Library`.
+    From Python: `moviola.search.Library`, its `settings`, `catalogue` and `encoder`.
     """
     from moviola.search import Library
 
