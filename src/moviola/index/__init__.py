@@ -5,10 +5,23 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 
 from __future__ import annotations
 
-from moviola.index.contract import Index
+from moviola.index.contract import Index, IndexStats
 from moviola.index.files import load_index, save_index
 from moviola.index.flat import FlatIndex
+from moviola.index.ivf import IVFIndex, IVFPQIndex
+from moviola.index.reranked import RerankedIndex
 
-__all__ = ["BACKENDS", "FlatIndex", "Index", "load_index", "save_index"]
+__all__ = [
+    "BACKENDS", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats", "RerankedIndex", "backend_of",
+    "load_index", "save_index",
+]  # fmt: skip
 
-BACKENDS: dict[str, type[Index]] = {"flat": FlatIndex}
+BACKENDS: dict[str, type[Index]] = {
+    "flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex,
+}  # fmt: skip
+"""What every backend does. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
+
+
+def backend_of(index: Index) -> str:
+    """The name of an index's type in :data:`BACKENDS`."""
+    return next(name for name, kind in BACKENDS.items() if type(index) is kind)

@@ -3,36 +3,76 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 
-__all__ = ["Index"]
+__all__ = ["Ids", "Index", "IndexStats", "first_line"]
+
+Ids = NDArray[np.int64]
 
 # How far from 1 the norm of a float32 vector may be that went through half precision on the way.
 _NORM_TOLERANCE = 5e-3
+
+
+@dataclass(frozen=True)
+class IndexStats:
+    """What an index holds, and what a search reads of it.
+
+    Attributes:
+        vectors: how many can be found.
+        added: of those, how many came after the last training and are compared exactly.
+        removed: vectors that cannot be found any more and still take room.
+        lists: into how many lists the others are divided; 0 without.
+        scanned_bytes: bytes per vector that is scanned.
+        ranked_bytes: bytes per candidate that is compared again; 0 without.
+        parameters: see :attr:`Index.parameters`.
+    """
+
+    vectors: int
+    added: int
+    removed: int
+    lists: int
+    scanned_bytes: int
+    ranked_bytes: int
+    parameters: Mapping[str, int]
 
 
 class Index(ABC):
     """Vectors under int64 ids, searched by inner product.
 
     The public methods check their input; a backend fills in the underscored ones.
+
+    Attributes:
+        LADDERS: what may be chosen about a search, and the values that tuning tries, rising.
+        parameters: what is chosen now, by the same names; written and read with the index.
+        origin: name of the file that the index was read from; empty for one that was made in memory.
+        added, removed: ids (n,) int64, rising, that were added and removed since. What was removed was in the
+            file; an id may be in both.
     """
+
+    LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
 
     def __init__(self, dim: int) -> None:
         if dim < 1:
             raise InvalidValue(f"index dimension {dim}: must be at least 1")
         self.dim = dim
+        self.parameters: dict[str, int] = {}
+        self.origin = ""
+        self.added = self.removed = np.empty(0, np.int64)
+        self._sorted: Ids | None = None
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of vectors."""
 
-    def add(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+    def add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
         """Add vectors.
 
         Args:
@@ -51,23 +91,55 @@ class Index(ABC):
             return
         if ids.min() < 0:
             raise InvalidValue(f"segment id {ids.min()}: ids must not be negative")
-        known = self.ids()
-        repeated = ids[np.isin(ids, known)]
+        repeated = ids[self.has(ids)]
         if len(repeated) or len(np.unique(ids)) != len(ids):
             which = repeated[0] if len(repeated) else "given twice"
             raise InvalidValue(f"segment id {which}: present already; remove it first")
         self._add(ids, vectors)
+        self._sorted, self.added = None, np.union1d(self.added, ids)
 
-    def remove(self, ids: NDArray[np.int64]) -> int:
+    def build(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        """Hold these vectors and no others, with all that is learnt of vectors learnt of them.
+
+        Args:
+            ids, vectors: as of :meth:`add`.
+
+        Raises:
+            InvalidValue: as :meth:`add`.
+        """
+        self.remove(self.ids())
+        self.add(ids, vectors)
+        self.origin = ""
+
+    def remove(self, ids: Ids) -> int:
         """Remove vectors by id, (n,) int64; unknown ids are passed over. Returns how many were removed."""
-        before = len(self)
+        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        ids = ids[self.has(ids)]
         if len(ids):
-            self._remove(np.unique(np.asarray(ids, dtype=np.int64)))
-        return before - len(self)
+            self._remove(ids)
+            fresh = np.isin(ids, self.added)
+            self.removed = np.union1d(self.removed, ids[~fresh])
+            self._sorted, self.added = None, np.setdiff1d(self.added, ids[fresh])
+        return len(ids)
+
+    def has(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of some ids (n,) int64 are present, (n,) bool."""
+        known = self.sorted_ids()
+        if not len(known):
+            return np.zeros(len(ids), np.bool_)
+        place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        present: NDArray[np.bool_] = known[place] == ids
+        return present
+
+    def sorted_ids(self) -> Ids:
+        """All ids, (n,) int64, rising; not to be written to."""
+        if self._sorted is None:
+            self._sorted = np.sort(self.ids())
+        return self._sorted
 
     def search(
-        self, queries: NDArray[np.float32], k: int, *, allowed: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        self, queries: NDArray[np.float32], k: int, *, allowed: Ids | None = None
+    ) -> tuple[NDArray[np.float32], Ids]:
         """The ``k`` nearest vectors of each query.
 
         Args:
@@ -76,15 +148,16 @@ class Index(ABC):
             allowed: (m,) int64; when given, only these ids are searched.
 
         Returns:
-            scores (q, k') float32, cosines, falling along each row, and ids (q, k') int64 with
-            k' = min(k, vectors that may be found). Among those returned, the smaller id comes first where
-            scores are equal.
+            scores (q, k') float32, cosines (or what the type has of them), falling along each row, and
+            ids (q, k') int64 with k' = min(k, vectors that may be found). Among those returned, the smaller
+            id comes first where scores are equal.
         """
         queries = self._checked(queries)
         if k < 1:
             raise InvalidValue(f"k={k}: ask for at least one segment")
         if allowed is not None:
-            allowed = np.intersect1d(np.asarray(allowed, dtype=np.int64), self.ids())
+            allowed = np.unique(np.asarray(allowed, dtype=np.int64))
+            allowed = allowed[self.has(allowed)]
         depth = min(k, len(self) if allowed is None else len(allowed))
         if depth == 0 or len(queries) == 0:
             shape = (len(queries), 0)
@@ -106,8 +179,19 @@ class Index(ABC):
         return vectors
 
     @abstractmethod
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ids:
         """All ids, (n,) int64, in no particular order."""
+
+    def stats(self) -> IndexStats:
+        """What it holds, and what a search reads."""
+        return IndexStats(len(self), 0, 0, 0, 4 * self.dim, 0, dict(self.parameters))
+
+    def vectors_of(self, ids: Ids) -> NDArray[np.float32] | None:
+        """Those of :attr:`added` ids, (n, dim) float32, as they were given.
+
+        None where a type does not keep them; then its files are written whole whenever something was added.
+        """
+        return None
 
     @abstractmethod
     def write(self, path: Path) -> None:
@@ -127,12 +211,17 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def _add(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> None: ...
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None: ...
 
     @abstractmethod
-    def _remove(self, ids: NDArray[np.int64]) -> None: ...
+    def _remove(self, ids: Ids) -> None: ...
 
     @abstractmethod
     def _search(
-        self, queries: NDArray[np.float32], depth: int, allowed: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
+        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]: ...
+
+
+def first_line(error: Exception) -> str:
+    """What faiss says of an error, without where in its source."""
+    return str(error).strip().splitlines()[0]

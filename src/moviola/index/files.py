@@ -1,75 +1,198 @@
 """Indexes on disk: written beside and renamed, with a manifest that is the point of commitment.
 
-``NAME.json`` names the vector file (``NAME-<digest>.faiss``), its SHA-256 and a ``tag`` by which the owner
-recognises what went in. faiss notices a truncated file but not a flipped byte; the digest notices both.
+``NAME.json`` names the main file (``NAME-<digest>.faiss``) and, where something changed since that was
+written, the delta (``NAME-<digest>.delta``): all vectors that were added since and all ids that were removed.
+An index of many vectors writes the delta alone as long as it is small beside the main file. The manifest also
+holds the digests (SHA-256), what is chosen about a search, and a ``tag`` by which the owner recognises what
+went in.
+
+faiss notices a truncated file but not a flipped byte; the digest notices both. Opening compares the digests
+of files that are read whole anyway; of one that is mapped only the length, since reading it would take longer
+than any search. ``thorough`` compares all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from moviola.errors import SegmentIndexError
-from moviola.files.writing import draft_of, write_json
+from moviola.files.writing import atomic_write, draft_of, write_json
 
 if TYPE_CHECKING:
     from moviola.index.contract import Index
 
 __all__ = ["load_index", "save_index"]
 
+# A main file of less is written anew with every change: that takes no time, and folders stay simple.
+_WRITTEN_WHOLE_BYTES = 1 << 23
+# So many vectors of the main part for one of the delta, which every search compares exactly.
+_MAIN_OF_DELTA, _DELTA_AT_LEAST = 64, 4096
+# Larger files are mapped; of these only the length is compared on opening.
+_CHECKED_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that a manifest names; ``size`` is None in those of earlier versions."""
+
+    path: Path
+    sha256: str
+    size: int | None
+
+    @classmethod
+    def named_by_digest(cls, written: Path, stem: str) -> _File:
+        """Give a file that was just written its final name."""
+        with written.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        path = written.replace(written.with_name(f"{stem}-{digest[:16]}{written.suffix}"))
+        return cls(path, digest, path.stat().st_size)
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        return {"file": self.path.name, "sha256": self.sha256, "size": self.size}
+
+    def require_intact(self, thorough: bool) -> None:
+        try:
+            with self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                intact = self.size in (None, size)
+                if intact and (thorough or self.size is None or size <= _CHECKED_BYTES):
+                    intact = hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+        except OSError as error:
+            raise SegmentIndexError(
+                f"{self.path}: cannot be read ({error.strerror}); rebuild the index"
+            ) from error
+        if not intact:
+            raise SegmentIndexError(
+                f"{self.path}: the content does not match its SHA-256; rebuild the index"
+            )
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    backend: type[Index]
+    main: _File
+    delta: _File | None
+    parameters: dict[str, int]
+    tag: str
+
 
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
-    written = folder / f"{name}-new.faiss"
-    with draft_of(written) as draft:
-        index.write(draft)
-    digest = _sha256(written)
-    vectors = written.replace(folder / f"{name}-{digest[:16]}.faiss")
-    manifest = {"backend": backend, "file": vectors.name, "sha256": digest, "dim": index.dim, "tag": tag}
+    main, delta = _main_of(index, folder, name), None
+    if main is None:
+        main = _written_main(index, folder, name)
+    elif len(index.added) or len(index.removed):
+        delta = _written_delta(index, folder, name)
+    manifest = {
+        "backend": backend, **main.entry, "delta": delta.entry if delta else None,
+        "dim": index.dim, "parameters": index.parameters, "tag": tag,
+    }  # fmt: skip
     write_json(folder / f"{name}.json", manifest, indent=1)
     # What the manifest named before, and drafts of processes that were killed.
+    named = {file.path.name for file in (main, delta) if file}
     for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
-        if old.name != vectors.name:
+        if old.name not in named:
             old.unlink(missing_ok=True)
 
 
-def load_index(folder: Path, name: str, backends: dict[str, type[Index]]) -> tuple[Index, str] | None:
+def _main_of(index: Index, folder: Path, name: str) -> _File | None:
+    """The main file, where it stays and only what changed since is written."""
+    changed = len(index.added) + len(index.removed)
+    try:
+        stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        main = _File(folder / str(stored["file"]), str(stored["sha256"]), stored.get("size"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not index.origin or main.path.name != index.origin or not main.path.is_file():
+        return None
+    small = changed <= max(_DELTA_AT_LEAST, len(index) // _MAIN_OF_DELTA)
+    if changed and not (small and main.path.stat().st_size >= _WRITTEN_WHOLE_BYTES):
+        return None
+    return None if index.vectors_of(index.added) is None else main
+
+
+def _written_main(index: Index, folder: Path, name: str) -> _File:
+    written = folder / f"{name}-new.faiss"
+    with draft_of(written) as draft:
+        index.write(draft)
+    main = _File.named_by_digest(written, name)
+    index.origin, index.added, index.removed = main.path.name, index.added[:0], index.removed[:0]
+    return main
+
+
+def _written_delta(index: Index, folder: Path, name: str) -> _File:
+    written = folder / f"{name}-new.delta"
+    vectors = index.vectors_of(index.added)
+    assert vectors is not None
+    with atomic_write(written, "wb") as file:
+        np.savez(file, added=index.added, vectors=vectors, removed=index.removed)
+    return _File.named_by_digest(written, name)
+
+
+def load_index(
+    folder: Path, name: str, backends: dict[str, type[Index]], *, thorough: bool = False
+) -> tuple[Index, str] | None:
     """The published index and its tag, or None when there is none yet.
+
+    Args:
+        folder, name: as it was saved.
+        backends: the types that are known, by name.
+        thorough: read and compare every byte, of files that are mapped too.
 
     Raises:
         SegmentIndexError: a file is missing, damaged or of an unknown backend; the remedy is to rebuild.
     """
-    manifest_file = folder / f"{name}.json"
-    if not manifest_file.exists():
+    path = folder / f"{name}.json"
+    if not path.exists():
         return None
-    backend, path, digest, tag = _manifest(manifest_file, backends)
-    try:
-        if _sha256(path) != digest:
-            raise SegmentIndexError(f"{path}: the content does not match its SHA-256; rebuild the index")
-    except OSError as error:
-        raise SegmentIndexError(f"{path}: cannot be read ({error.strerror}); rebuild the index") from error
-    return backend.read(path), tag
+    manifest = _manifest(path, backends)
+    manifest.main.require_intact(thorough)
+    index = manifest.backend.read(manifest.main.path)
+    index.parameters |= {key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()}
+    index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
+    if manifest.delta is not None:
+        manifest.delta.require_intact(thorough=True)
+        _replay(index, manifest.delta.path)
+    return index, manifest.tag
 
 
-def _manifest(path: Path, backends: dict[str, type[Index]]) -> tuple[type[Index], Path, str, str]:
-    """Backend, vector file, SHA-256 and tag that a manifest names."""
+def _replay(index: Index, path: Path) -> None:
+    with np.load(path) as delta:
+        index.remove(delta["removed"])
+        index.add(delta["added"], delta["vectors"])
+
+
+def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
+    """What a manifest says."""
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        backend = backends[manifest["backend"]]
-        file, digest, tag = (str(manifest[key]) for key in ("file", "sha256", "tag"))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        delta, parameters = values.get("delta"), values.get("parameters") or {}
+        return _Manifest(
+            backends[values["backend"]],
+            _named(path, values, "faiss"),
+            _named(path, delta, "delta") if delta else None,
+            {str(key): int(value) for key, value in parameters.items()},
+            str(values["tag"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
-    # A library may come from elsewhere: its manifest must not lead out of its folder.
-    if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.faiss", file):
+
+
+def _named(path: Path, entry: dict[str, Any], kind: str) -> _File:
+    """A file that a manifest names. The library may come from elsewhere: it must not lead out of its folder."""
+    file, size = str(entry["file"]), entry.get("size")
+    if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.{kind}", file):
         raise SegmentIndexError(
             f"{path}: names the vector file {file!r}, not one of this index; rebuild the index"
         )
-    return backend, path.with_name(file), digest, tag
+    return _File(path.with_name(file), str(entry["sha256"]), None if size is None else int(size))
 
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

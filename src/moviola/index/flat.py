@@ -1,4 +1,4 @@
-"""Exact search over all vectors with faiss: the default, and right up to about a million segments."""
+"""Exact search over all vectors with faiss: the default in libraries of up to some ten thousand segments."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
-from moviola.index.contract import Index
+from moviola.index.contract import Ids, Index, first_line
 
 __all__ = ["FlatIndex"]
+
+# From here on a file is mapped, and read only when the index is to be changed.
+_MAPPED_FROM_BYTES = 1 << 26
+_COPIED_ROWS = 1 << 16
 
 
 class FlatIndex(Index):
@@ -22,50 +26,68 @@ class FlatIndex(Index):
         import faiss
 
         self._faiss: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dim))
+        self._mapped = False
 
     def __len__(self) -> int:
         return int(self._faiss.ntotal)
 
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ids:
+        """All ids, (n,) int64, in the order of adding."""
         import faiss
 
         return np.asarray(faiss.vector_to_array(self._faiss.id_map), dtype=np.int64)
 
+    def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
+        """Vectors (n, dim) float32 of ids that are there, bit by bit as they were given."""
+        return np.asarray(self._faiss.reconstruct_batch(ids), dtype=np.float32)
+
     def write(self, path: Path) -> None:
+        """Write a faiss file; see :meth:`moviola.index.Index.write`."""
         import faiss
 
         try:
             faiss.write_index(self._faiss, str(path))
         except RuntimeError as error:
             raise SegmentIndexError(
-                f"{path}: cannot be written ({_first_line(error)}); is there room on the disk?"
+                f"{path}: cannot be written ({first_line(error)}); is there room on the disk?"
             ) from error
 
     @classmethod
     def read(cls, path: Path) -> Self:
+        """Open a faiss file; a large one is mapped and read as far as it is searched."""
         import faiss
 
-        try:
-            stored = faiss.read_index(str(path))
-        except RuntimeError as error:
-            raise SegmentIndexError(
-                f"{path}: damaged index file ({_first_line(error)}); rebuild it"
-            ) from error
-        if not isinstance(stored, faiss.IndexIDMap2):
-            raise SegmentIndexError(f"{path}: holds a {type(stored).__name__}, not a flat index; rebuild it")
+        large = path.stat().st_size >= _MAPPED_FROM_BYTES
+        stored = _read(path, faiss.IO_FLAG_MMAP_IFC if large else 0)
         index = cls(stored.d)
         index._faiss = stored
+        index._mapped = large
         return index
 
-    def _add(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        self._own()
         self._faiss.add_with_ids(vectors, ids)
 
-    def _remove(self, ids: NDArray[np.int64]) -> None:
+    def _remove(self, ids: Ids) -> None:
+        self._own()
         self._faiss.remove_ids(ids)
 
+    def _own(self) -> None:
+        """Copy what was only mapped into memory, before it changes."""
+        import faiss
+
+        if not self._mapped:
+            return
+        mapped, self._mapped = self._faiss, False
+        rows, ids = faiss.downcast_index(mapped.index), self.ids()
+        self._faiss = faiss.IndexIDMap2(faiss.IndexFlatIP(self.dim))
+        for begin in range(0, len(ids), _COPIED_ROWS):
+            own = ids[begin : begin + _COPIED_ROWS]
+            self._faiss.add_with_ids(rows.reconstruct_n(begin, len(own)), own)
+
     def _search(
-        self, queries: NDArray[np.float32], depth: int, allowed: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
         import faiss
 
         if allowed is None:
@@ -76,5 +98,13 @@ class FlatIndex(Index):
         return scores, ids
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+def _read(path: Path, flags: int) -> Any:
+    import faiss
+
+    try:
+        stored = faiss.read_index(str(path), flags)
+    except RuntimeError as error:
+        raise SegmentIndexError(f"{path}: damaged index file ({first_line(error)}); rebuild it") from error
+    if not isinstance(stored, faiss.IndexIDMap2):
+        raise SegmentIndexError(f"{path}: holds a {type(stored).__name__}, not a flat index; rebuild it")
+    return stored

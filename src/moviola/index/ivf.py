@@ -1,0 +1,173 @@
+"""The paper's approximate indexes (SPR, section 4.2): lists of neighbours, with whole or with coded vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import SegmentIndexError
+from moviola.index.contract import Ids, IndexStats, first_line
+from moviola.index.flat import FlatIndex
+from moviola.index.trained import TrainedIndex
+
+__all__ = ["IVFIndex", "IVFPQIndex"]
+
+_LISTS, _PROBES = 8192, 128
+# faiss asks for so many vectors a list; with fewer vectors than 8,192 lists need there are fewer lists.
+_VECTORS_OF_LIST = 39
+_ROWS_AT_ONCE = 1 << 16
+
+
+class IVFIndex(TrainedIndex):
+    """Whole vectors in 8,192 lists, of which 128 are looked at: the paper's IVF.
+
+    ``parameters["probes"]`` is how many.
+    """
+
+    LADDERS: ClassVar = {"probes": (16, 32, 64, 128, 256, 512, 1024, 2048)}
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.parameters = {"probes": _PROBES}
+        self._faiss: Any = None
+
+    def stats(self) -> IndexStats:
+        """What it holds, and what a search reads."""
+        lists, code = (self._faiss.nlist, self._faiss.code_size) if self._faiss is not None else (0, 0)
+        return IndexStats(
+            len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
+        )
+
+    def write(self, path: Path) -> None:
+        """Sort what was added into the lists, take out what was removed, and write a faiss file."""
+        import faiss
+
+        if self._faiss is None:
+            self._recent.write(path)
+            return
+        if len(self._recent) or len(self._gone):
+            self._faiss = _in_memory(self._faiss)
+            self._faiss.remove_ids(self._gone)
+            ids = self._recent.ids()
+            self._faiss.add_with_ids(self._recent.vectors_of(ids), ids)
+            self._recent, self._gone = FlatIndex(self.dim), self._gone[:0]
+        try:
+            faiss.write_index(self._faiss, str(path))
+        except RuntimeError as error:
+            raise SegmentIndexError(
+                f"{path}: cannot be written ({first_line(error)}); is there room on the disk?"
+            ) from error
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Open a faiss file; its lists are mapped, and read as far as they are searched."""
+        import faiss
+
+        try:
+            stored = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
+        except RuntimeError as error:
+            raise SegmentIndexError(
+                f"{path}: damaged index file ({first_line(error)}); rebuild it"
+            ) from error
+        index = cls(stored.d)
+        if isinstance(stored, faiss.IndexIDMap2):
+            index._recent = FlatIndex.read(path)
+        elif isinstance(stored, faiss.IndexIVF):
+            index._faiss = stored
+        else:
+            raise SegmentIndexError(f"{path}: holds a {type(stored).__name__}, not lists; rebuild it")
+        return index
+
+    def _main_count(self) -> int:
+        return 0 if self._faiss is None else int(self._faiss.ntotal)
+
+    def _main_ids(self) -> Ids:
+        import faiss
+
+        if self._faiss is None:
+            return np.empty(0, np.int64)
+        lists = self._faiss.invlists
+        own = [
+            faiss.rev_swig_ptr(lists.get_ids(number), lists.list_size(number))
+            for number in range(lists.nlist)
+            if lists.list_size(number)
+        ]
+        return np.concatenate(own) if own else np.empty(0, np.int64)
+
+    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+        lists = min(_LISTS, len(vectors) // _VECTORS_OF_LIST)
+        main = self._empty(lists)
+        main.cp.seed = 0
+        main.cp.min_points_per_centroid = 1
+        main.train(np.asarray(vectors, np.float32))
+        for begin in range(0, len(ids), _ROWS_AT_ONCE):
+            part = slice(begin, begin + _ROWS_AT_ONCE)
+            main.add_with_ids(np.asarray(vectors[part], np.float32), ids[part])
+        self._faiss = main
+
+    def _empty(self, lists: int) -> Any:
+        """An untrained faiss index of so many lists."""
+        import faiss
+
+        return faiss.IndexIVFFlat(
+            faiss.IndexFlatIP(self.dim), self.dim, lists, faiss.METRIC_INNER_PRODUCT
+        )
+
+    def _forget(self) -> None:
+        self._faiss = None
+
+    def _search_main(
+        self, queries: NDArray[np.float32], depth: int, only: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        import faiss
+
+        parameters = faiss.IVFSearchParameters()
+        if only is not None:
+            parameters.sel = faiss.IDSelectorBatch(only)
+        elif len(self._gone):
+            parameters.sel = faiss.IDSelectorNot(faiss.IDSelectorBatch(self._gone))
+        parameters.nprobe = min(self.parameters["probes"], self._faiss.nlist)
+        scores, ids = self._faiss.search(queries, depth, params=parameters)
+        # faiss fills up with -1 where the lists that were looked at hold too few; all lists hold enough.
+        short = np.flatnonzero(ids[:, -1] < 0)
+        if len(short):
+            parameters.nprobe = self._faiss.nlist
+            scores[short], ids[short] = self._faiss.search(queries[short], depth, params=parameters)
+        return scores, ids
+
+
+class IVFPQIndex(IVFIndex):
+    """Vectors as 16 codes of 8 bits in 8,192 lists: the paper's IVFPQ.
+
+    Scores are those of the codes, so they are no cosines of the vectors, and of the 200 nearest segments half
+    are missed (``benchmarks/index.md``). It is here to compare with.
+    """
+
+    def _empty(self, lists: int) -> Any:
+        import faiss
+
+        # A code stands for as many numbers as the next; 16 need a dimension that they divide.
+        parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
+        main = faiss.IndexIVFPQ(
+            faiss.IndexFlatIP(self.dim), self.dim, lists, parts, 8, faiss.METRIC_INNER_PRODUCT
+        )
+        main.pq.cp.seed, main.pq.cp.min_points_per_centroid = 0, 1
+        return main
+
+
+def _in_memory(main: Any) -> Any:
+    """The same faiss index with lists that can be changed: those of a file cannot."""
+    import faiss
+
+    mapped = main.invlists
+    lists = faiss.ArrayInvertedLists(mapped.nlist, mapped.code_size)
+    for number in range(mapped.nlist):
+        size = mapped.list_size(number)
+        if size:
+            lists.add_entries(number, size, mapped.get_ids(number), mapped.get_codes(number))
+    main.replace_invlists(lists, True)
+    lists.this.disown()
+    return main

@@ -1,0 +1,111 @@
+"""What the types that learn from their vectors have in common: a main part, and what came after it.
+
+Vectors that are added are not sorted into the main part: they are compared exactly (``recent``) until a
+writer makes the two one, and until there are enough of them to learn from, that is all there is. What is
+removed from the main part is kept out of every search at once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+from moviola.index.contract import Ids, Index
+from moviola.index.flat import FlatIndex
+
+__all__ = ["TrainedIndex"]
+
+_CHECKED_AT_ONCE = 1 << 14
+
+
+class TrainedIndex(Index):
+    """An index whose main part is learnt from its vectors.
+
+    Attributes:
+        LEAST: vectors from which on there is something to learn.
+    """
+
+    LEAST = 1024
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.parameters = {name: values[-1] for name, values in self.LADDERS.items()}
+        self._recent = FlatIndex(dim)
+        self._gone = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return self._main_count() - len(self._gone) + len(self._recent)
+
+    def ids(self) -> Ids:
+        """All ids, (n,) int64: of the main part, then those that came after it."""
+        main = self._main_ids()
+        if len(self._gone):
+            main = main[~np.isin(main, self._gone)]
+        return np.concatenate([main, self._recent.ids()])
+
+    def build(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
+        ids = np.asarray(ids, dtype=np.int64)
+        if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
+            raise InvalidValue(f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own")
+        for begin in range(0, len(vectors), _CHECKED_AT_ONCE):
+            self._checked(vectors[begin : begin + _CHECKED_AT_ONCE])
+        self._sorted, self.origin = None, ""
+        self._gone, self._recent = ids[:0], FlatIndex(self.dim)
+        if len(ids) >= self.LEAST:
+            order = np.argsort(ids)
+            in_order = bool((np.diff(order) == 1).all())
+            self._train(ids[order], vectors if in_order else vectors[order])
+        else:
+            self._forget()
+            self._recent.add(ids, vectors)
+
+    def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
+        """Vectors (n, dim) float32 that were added after the main part was made, as they were given."""
+        return self._recent.vectors_of(ids)
+
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        self._recent.add(ids, vectors)
+
+    def _remove(self, ids: Ids) -> None:
+        recent = self._recent.has(ids)
+        self._recent.remove(ids[recent])
+        self._gone = np.union1d(self._gone, ids[~recent])
+
+    def _search(
+        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        scores, ids = self._recent.search(queries, depth, allowed=allowed)
+        only = None if allowed is None else allowed[~self._recent.has(allowed)]
+        findable = self._main_count() - len(self._gone) if only is None else len(only)
+        if findable:
+            more = self._search_main(queries, min(depth, findable), only)
+            scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
+        best = np.lexsort((ids, -scores), axis=1)[:, :depth]
+        return np.take_along_axis(scores, best, axis=1), np.take_along_axis(ids, best, axis=1)
+
+    @abstractmethod
+    def _main_count(self) -> int:
+        """How many vectors the main part has, those among them that are gone too."""
+
+    @abstractmethod
+    def _main_ids(self) -> Ids:
+        """Ids (n,) int64 of the main part, those among them that are gone too."""
+
+    @abstractmethod
+    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+        """Make the main part of vectors (n, dim), float32 or float16, under rising ids."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Have no main part."""
+
+    @abstractmethod
+    def _search_main(
+        self, queries: NDArray[np.float32], depth: int, only: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        """The best ``depth`` of the main part, all there: without what is gone, or of some ids ``only``."""
