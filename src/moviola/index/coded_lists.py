@@ -18,6 +18,8 @@ __all__ = ["CodedLists", "learnt_lists"]
 _VECTORS_OF_LIST = 375
 _SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 64, 1 << 15
 _ROUNDS = 10
+# Axes are kept until they hold so much of the variance; what the others would add shows when vectors are compared.
+_KEPT_VARIANCE, _AXES_AT_ONCE = 0.985, 32
 _ROWS_AT_ONCE = 1 << 14
 # Fewer queries than this are searched on one thread: others only wait for each other.
 _FEW_QUERIES = 16
@@ -26,8 +28,8 @@ _FEW_QUERIES = 16
 def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
-    Their number is the power of two that puts about 375 vectors into each, so that looking at as many lists
-    costs the same in a library of any size.
+    The number of lists is the power of two that puts about 375 vectors into each, so that looking at as many
+    lists costs the same in a library of any size.
 
     Returns:
         the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
@@ -35,23 +37,26 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     """
     import faiss
 
-    dim, generator = vectors.shape[1], np.random.default_rng(0)
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
     mean = _mean(vectors)
-    sample = generator.permutation(len(vectors))[: max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES)]
-    learnt_of = vectors[np.sort(sample)].astype(np.float32) - mean
+    size = max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES)
+    sample = vectors[np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])]
+    sample = sample.astype(np.float32) - mean
+    axes = _axes(sample)
+    sample = sample @ axes
     means = faiss.Kmeans(
-        dim, lists, niter=_ROUNDS, seed=0, min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_OF_LIST
-    )
-    means.train(learnt_of)
+        axes.shape[1], lists, niter=_ROUNDS, seed=0,
+        min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_OF_LIST,
+    )  # fmt: skip
+    means.train(sample)
     index = _index(means.centroids)
-    left = learnt_of[:_SAMPLE_OF_CODES]
+    left = sample[:: -(-len(sample) // _SAMPLE_OF_CODES)]
     left = left - means.centroids[index.quantizer.search(left, 1)[1][:, 0]]
     index.pq.cp.niter, index.pq.cp.min_points_per_centroid = _ROUNDS, 1
     index.pq.train(left)
     for begin in range(0, len(vectors), _ROWS_AT_ONCE):
-        index.add(vectors[begin : begin + _ROWS_AT_ONCE].astype(np.float32) - mean)
-    return _arrays(index, means.centroids)
+        index.add((vectors[begin : begin + _ROWS_AT_ONCE].astype(np.float32) - mean) @ axes)
+    return {"axes": (axes, "<f4"), **_arrays(index, means.centroids)}
 
 
 def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
@@ -59,6 +64,20 @@ def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
     for begin in range(0, len(vectors), _ROWS_AT_ONCE):
         total += vectors[begin : begin + _ROWS_AT_ONCE].sum(axis=0, dtype=np.float64)
     return (total / len(vectors)).astype(np.float32)
+
+
+def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The principal axes that hold nearly all variance, (dim, kept), the widest beside the narrowest.
+
+    Two numbers share a code. So paired, the codes of each pair go to whichever of the two varies.
+    """
+    variances, axes = np.linalg.eigh(sample.T @ sample)
+    share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float32).tiny)
+    kept = int(np.searchsorted(share, _KEPT_VARIANCE)) + 1
+    kept = min(-(-kept // _AXES_AT_ONCE) * _AXES_AT_ONCE, len(variances))
+    order = np.arange(kept)
+    order[::2], order[1::2] = np.arange(kept)[: -(-kept // 2)], np.arange(kept)[::-1][: kept // 2]
+    return np.ascontiguousarray(axes[:, ::-1][:, order])
 
 
 def _arrays(index: Any, centroids: NDArray[np.float32]) -> dict[str, tuple[NDArray[Any], str]]:
@@ -103,12 +122,36 @@ class Nearest:
         """Those of one query."""
         return Nearest(self.lists[query : query + 1], self.scores[query : query + 1])
 
+    def part(self, begin: int, end: int) -> Nearest:
+        """Those that are looked at from one turn to another."""
+        return Nearest(*(np.ascontiguousarray(own[:, begin:end]) for own in (self.lists, self.scores)))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Vectors (q, n) int64 by the scores of their codes (q, n) float32; -1 where there are no more."""
+
+    rows: Ids
+    scores: NDArray[np.float32]
+
+    def of(self, query: int) -> Candidates:
+        """Those of one query, (n,), that are there."""
+        there = self.rows[query] >= 0
+        return Candidates(self.rows[query][there], self.scores[query][there])
+
+    def merged(self, others: Candidates, count: int) -> Candidates:
+        """The best ``count`` of these and of others, (n,) each."""
+        rows, scores = np.append(self.rows, others.rows), np.append(self.scores, others.scores)
+        order = np.argsort(-scores, kind="stable")[:count]
+        return Candidates(rows[order], scores[order])
+
 
 class CodedLists:
     """Lists of codes in a file; vectors are numbered from 0.
 
     Args:
-        centroids: (lists, dim) float32, the middles.
+        axes: (dim, kept) float32, on which vectors are coded.
+        centroids: (lists, kept) float32, the middles.
         codebook: what the codes stand for.
         table: see :func:`moviola.index.mapped_lists.packed_lists`.
         path, offset: where the lists begin.
@@ -116,6 +159,7 @@ class CodedLists:
 
     def __init__(
         self,
+        axes: NDArray[np.float32],
         centroids: NDArray[np.float32],
         codebook: NDArray[np.float32],
         table: NDArray[np.uint64],
@@ -124,7 +168,7 @@ class CodedLists:
     ) -> None:
         import faiss
 
-        self._centroids = np.array(centroids)
+        self._axes, self._centroids = np.array(axes), np.array(centroids)
         self._faiss = _index(self._centroids)
         faiss.copy_array_to_vector(np.array(codebook), self._faiss.pq.centroids)
         map_lists(self._faiss, path, offset, np.asarray(table))
@@ -139,42 +183,36 @@ class CodedLists:
 
     def nearest(self, queries: NDArray[np.float32]) -> Nearest:
         """All lists, those whose middles score best first."""
-        scores = queries @ self._centroids.T
+        scores = queries @ self._axes @ self._centroids.T
         order = np.argsort(-scores, axis=1, kind="stable")
         return Nearest(order, np.take_along_axis(scores, order, axis=1))
 
     def search(
-        self,
-        queries: NDArray[np.float32],
-        nearest: Nearest,
-        probes: int,
-        count: int,
-        allowed: NDArray[np.bool_] | None,
-    ) -> Ids:
-        """Vectors in the first ``probes`` lists by the scores of their codes.
+        self, queries: NDArray[np.float32], lists: Nearest, count: int, allowed: NDArray[np.bool_] | None
+    ) -> Candidates:
+        """The best vectors of some lists by the scores of their codes.
 
         Args:
             queries: (q, dim) float32.
-            nearest: their lists.
-            probes, count: how many lists, and how many vectors.
+            lists: those to look at.
+            count: how many vectors.
             allowed: (n,) bool, those that may be found; None: all.
 
         Returns:
-            (q, count) int64, -1 where the lists hold no more.
+            (q, count), falling.
         """
         import faiss
 
         parameters = faiss.IVFSearchParameters()
-        parameters.nprobe = probes
+        parameters.nprobe = lists.lists.shape[1]
         if allowed is not None:
             parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-        lists = np.ascontiguousarray(nearest.lists[:, :probes])
-        middles = np.ascontiguousarray(nearest.scores[:, :probes])
+        queries = np.ascontiguousarray(queries @ self._axes)
         scores = np.empty((len(queries), count), np.float32)
         found = np.empty((len(queries), count), np.int64)
-        inputs = (faiss.swig_ptr(array) for array in (lists, middles, scores, found))
+        arrays = (faiss.swig_ptr(array) for array in (lists.lists, lists.scores, scores, found))
         with one_faiss_thread(len(queries) < _FEW_QUERIES):
             self._faiss.search_preassigned_c(
-                len(queries), faiss.swig_ptr(queries), count, *inputs, False, parameters, None
+                len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
             )
-        return found
+        return Candidates(found, scores)

@@ -6,7 +6,7 @@ for every two numbers (product quantisation), which faiss compares in registers.
 lists that come nearest are compared again, with vectors in half precision that are read from the file.
 
 How far a search looks checks itself. If the second half of the candidates that were compared again, in the
-order of their codes, or of the lists, in the order of their middles, still gave more than one in a hundred of
+order of their codes, or of the lists, in the order of their middles, still gave more than one in 25 of
 the answers, there may be more behind them, and twice as many are looked at.
 
 A list is chosen by the inner product of its middle with the query, that is by the mean score of what it
@@ -19,7 +19,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.index.array_file import MAGIC, map_arrays, write_arrays
-from moviola.index.coded_lists import CodedLists, Nearest, learnt_lists
+from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
 from moviola.index.contract import Ids, IndexStats
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
@@ -40,7 +40,7 @@ _LEAST_CANDIDATES = 128
 # Of so many ids that are allowed, all are compared.
 _COMPARED = 8192
 # Of how many answers one may come from the second half of what was looked at.
-_LATE = 100
+_LATE = 25
 
 
 class RerankedIndex(TrainedIndex):
@@ -50,11 +50,11 @@ class RerankedIndex(TrainedIndex):
     for each answer that is wanted.
     """
 
-    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 512), "candidates": (2, 4, 8, 16)}
+    LADDERS: ClassVar = {"probes": (128, 256, 512, 1024, 2048), "candidates": (3, 4, 5, 6, 8, 12)}
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.parameters = {"probes": 256, "candidates": 8}
+        self.parameters = {"probes": 1024, "candidates": 5}
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
@@ -151,20 +151,26 @@ class RerankedIndex(TrainedIndex):
         probes = min(self.parameters["probes"], len(main.lists))
         count = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
         nearest = main.lists.nearest(queries)
-        candidates = main.lists.search(queries, nearest, probes, count, allowed)
-        return [
-            _Look(main, query[None], nearest.of(number), depth, allowed).settled(own, probes)
-            for number, (query, own) in enumerate(zip(queries, candidates, strict=True))
+        first = main.lists.search(queries, nearest.part(0, probes), count, allowed)
+        looks = [
+            _Look(main, query[None], nearest.of(number), depth, allowed, probes, count)
+            for number, query in enumerate(queries)
         ]
+        return [look.settled(first.of(number)) for number, look in enumerate(looks)]
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best of some rows: scores (k,) float32, rows (k,), and where they stood among those given."""
+    """The best of some rows: scores (k,) float32, rows (k,)."""
 
     scores: NDArray[np.float32]
     rows: Ids
-    places: Ids
+
+    @classmethod
+    def of(cls, rows: Ids, scores: NDArray[np.float32], depth: int) -> _Best:
+        """Of rows that rise; of those with equal scores the first."""
+        places = np.argsort(-scores, kind="stable")[:depth]
+        return cls(scores[places], rows[places])
 
 
 @dataclass(eq=False)
@@ -193,7 +199,7 @@ class _Main:
             SegmentIndexError: it is damaged.
         """
         arrays = map_arrays(path)
-        learnt = (arrays[name].values for name in ("centroids", "codebook", "table"))
+        learnt = (arrays[name].values for name in ("axes", "centroids", "codebook", "table"))
         codes, vectors = arrays["codes"], arrays["vectors"]
         count, dim = vectors.values.shape
         return cls(
@@ -205,51 +211,78 @@ class _Main:
         )
 
     def best(self, rows: Ids, query: NDArray[np.float32], depth: int) -> _Best:
-        """The best of some rows, rising; of equal ones those with the smaller id."""
-        scores = self.rows.scores(rows, query)
-        places = np.argsort(-scores, kind="stable")[:depth]
-        return _Best(scores[places], rows[places], places)
+        """The best of some rows, which rise; of equal ones those with the smaller id."""
+        return _Best.of(rows, self.rows.scores(rows, query), depth)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Look:
-    """One query's search, which is repeated with twice as much until it has seen enough."""
+    """One query's search, which looks at twice as much until it has seen enough.
+
+    Attributes:
+        probes, count: how many lists and candidates are looked at so far.
+        known, scores: rows that were compared, rising, and how they score.
+    """
 
     main: _Main
     query: NDArray[np.float32]
     nearest: Nearest
     depth: int
     allowed: NDArray[np.bool_] | None
+    probes: int
+    count: int
+    known: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    scores: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
-    def settled(self, candidates: Ids, probes: int) -> _Best:
-        """The answer, when these candidates of so many lists, in the order of their codes, were found first."""
-        count = len(candidates)
+    def settled(self, candidates: Candidates) -> _Best:
+        """The answer, where these are the candidates that were found first."""
+        lists = len(self.main.lists)
         while True:
-            found = candidates[candidates >= 0]
-            order = np.argsort(found)
-            best = self.main.best(found[order], self.query[0], self.depth)
-            deeper = len(found) == count and self._late(order[best.places], count)
-            wider = probes < len(self.main.lists) and self._late(self._probe_of(best.rows), probes)
-            if len(best.rows) == self.depth and not deeper and not wider:
+            best = self._compared(candidates.rows)
+            few = len(best.rows) < self.depth
+            if len(candidates.rows) == self.count and self._late(_places(best.rows, candidates.rows), self.count):
+                self.count *= 2
+                candidates = self._search(0, self.probes)
+            elif self.probes < lists and (few or self._late(self._turns(best.rows), self.probes)):
+                more = self._search(self.probes, min(2 * self.probes, lists))
+                candidates = candidates.merged(more, self.count)
+                self.probes = min(2 * self.probes, lists)
+            elif few:
+                # faiss leaves out what scores least of all.
+                return self._compared(self._everything())
+            else:
                 return best
-            if len(best.rows) < self.depth and probes == len(self.main.lists):
-                return self._of_all()
-            count *= 1 + deeper
-            probes = min(probes * (1 + (wider or len(best.rows) < self.depth)), len(self.main.lists))
-            (candidates,) = self.main.lists.search(self.query, self.nearest, probes, count, self.allowed)
 
-    def _late(self, places: NDArray[np.int64], looked_at: int) -> bool:
+    def _search(self, begin: int, end: int) -> Candidates:
+        part = self.nearest.part(begin, end)
+        return self.main.lists.search(self.query, part, self.count, self.allowed).of(0)
+
+    def _compared(self, rows: Ids) -> _Best:
+        """The best of some candidates and of those before; what was not compared yet is now."""
+        fresh = np.setdiff1d(rows, self.known)
+        scores = self.main.rows.scores(fresh, self.query[0])
+        known = np.append(self.known, fresh)
+        order = np.argsort(known)
+        self.known, self.scores = known[order], np.append(self.scores, scores)[order]
+        return _Best.of(self.known, self.scores, self.depth)
+
+    def _late(self, turns: NDArray[np.int64], looked_at: int) -> bool:
         """Whether too many answers come from the second half of what was looked at."""
-        return bool(np.count_nonzero(places >= looked_at / 2) * _LATE > self.depth)
+        return bool(np.count_nonzero(turns >= looked_at / 2) * _LATE > self.depth)
 
-    def _probe_of(self, rows: Ids) -> NDArray[np.int64]:
+    def _turns(self, rows: Ids) -> NDArray[np.int64]:
         """As which one the list of each of some rows was looked at."""
         turn = np.empty(len(self.main.lists), np.int64)
         turn[self.nearest.lists[0]] = np.arange(len(turn))
         return turn[self.main.list_of[rows]]
 
-    def _of_all(self) -> _Best:
-        """The best of everything: faiss leaves out vectors whose codes score least of all."""
+    def _everything(self) -> Ids:
         count = len(self.main.ids)
-        rows = np.arange(count) if self.allowed is None else np.flatnonzero(self.allowed)
-        return self.main.best(rows, self.query[0], self.depth)
+        return np.arange(count) if self.allowed is None else np.flatnonzero(self.allowed)
+
+
+def _places(rows: Ids, among: Ids) -> NDArray[np.int64]:
+    """Where among others each of some rows stands; those that do not, behind them."""
+    order = np.argsort(among)
+    at = np.minimum(np.searchsorted(among, rows, sorter=order), len(among) - 1)
+    return np.where(among[order[at]] == rows, order[at], len(among))
