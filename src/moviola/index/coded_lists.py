@@ -15,8 +15,8 @@ from moviola.index.threads import one_faiss_thread
 
 __all__ = ["CodedLists", "learnt_lists"]
 
-_VECTORS_OF_LIST = 375
-_SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 64, 1 << 15
+_VECTORS_OF_LIST = 1500
+_SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 128, 1 << 15
 _ROUNDS = 10
 # Axes are kept until they hold so much of the variance; what the others would add shows when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.985, 32
@@ -28,7 +28,7 @@ _FEW_QUERIES = 16
 def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
-    The number of lists is the power of two that puts about 375 vectors into each, so that looking at as many
+    The number of lists is the power of two that puts about 1,500 vectors into each, so that looking at as many
     lists costs the same in a library of any size.
 
     Returns:
