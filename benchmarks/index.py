@@ -157,7 +157,16 @@ def measured(name: str, vectors: Floats, queries: dict[str, Floats]) -> Measured
         disk = sum(path.stat().st_size for path in folders[name].iterdir()) / 1e6
         adding = added(folders[name], vectors)
     return Measured(
-        len(vectors), name, recall, single, batch, (memory[name], memory["flat"]), disk, building, opening, adding
+        len(vectors),
+        name,
+        recall,
+        single,
+        batch,
+        (memory[name], memory["flat"]),
+        disk,
+        building,
+        opening,
+        adding,
     )
 
 

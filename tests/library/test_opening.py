@@ -71,7 +71,7 @@ def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, secon
         ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
         ("frame_rate = 1.0", "frame_rate = ", LibraryError),
         ("index =", "surprise =", LibraryError),
-        ('index = "flat"', 'index = "nosuch"', LibraryError),
+        ('index = "auto"', 'index = "nosuch"', LibraryError),
         ("frame_rate = 1.0", "frame_rate = inf", LibraryError),
         ("encoder_dim = ", "encoder_dim = 0 #", LibraryError),
     ],

@@ -5,15 +5,17 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 
 from __future__ import annotations
 
+from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
 from moviola.index.files import load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
 from moviola.index.reranked import RerankedIndex
+from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
-    "BACKENDS", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats", "RerankedIndex", "backend_of",
-    "load_index", "save_index",
+    "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
+    "RerankedIndex", "Trial", "backend_of", "load_index", "save_index", "suited", "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {

@@ -71,9 +71,7 @@ class _File:
                 f"{self.path}: cannot be read ({error.strerror}); rebuild the index"
             ) from error
         if not intact:
-            raise SegmentIndexError(
-                f"{self.path}: the content does not match its SHA-256; rebuild the index"
-            )
+            raise SegmentIndexError(f"{self.path}: the content does not match its SHA-256; rebuild the index")
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,9 @@ def load_index(
     manifest = _manifest(path, backends)
     manifest.main.require_intact(thorough)
     index = manifest.backend.read(manifest.main.path)
-    index.parameters |= {key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()}
+    index.parameters |= {
+        key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
+    }
     index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
     if manifest.delta is not None:
         manifest.delta.require_intact(thorough=True)
@@ -195,4 +195,3 @@ def _named(path: Path, entry: dict[str, Any], kind: str) -> _File:
             f"{path}: names the vector file {file!r}, not one of this index; rebuild the index"
         )
     return _File(path.with_name(file), str(entry["sha256"]), None if size is None else int(size))
-

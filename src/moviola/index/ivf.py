@@ -112,9 +112,7 @@ class IVFIndex(TrainedIndex):
         """An untrained faiss index of so many lists."""
         import faiss
 
-        return faiss.IndexIVFFlat(
-            faiss.IndexFlatIP(self.dim), self.dim, lists, faiss.METRIC_INNER_PRODUCT
-        )
+        return faiss.IndexIVFFlat(faiss.IndexFlatIP(self.dim), self.dim, lists, faiss.METRIC_INNER_PRODUCT)
 
     def _forget(self) -> None:
         self._faiss = None

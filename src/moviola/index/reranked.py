@@ -240,7 +240,9 @@ class _Look:
         while True:
             best = self._compared(candidates.rows)
             few = len(best.rows) < self.depth
-            if len(candidates.rows) == self.count and self._late(_places(best.rows, candidates.rows), self.count):
+            if len(candidates.rows) == self.count and self._late(
+                _places(best.rows, candidates.rows), self.count
+            ):
                 self.count *= 2
                 candidates = self._search(0, self.probes)
             elif self.probes < lists and (few or self._late(self._turns(best.rows), self.probes)):

@@ -51,7 +51,9 @@ class TrainedIndex(Index):
         """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
         ids = np.asarray(ids, dtype=np.int64)
         if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
-            raise InvalidValue(f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own")
+            raise InvalidValue(
+                f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
+            )
         for begin in range(0, len(vectors), _CHECKED_AT_ONCE):
             self._checked(vectors[begin : begin + _CHECKED_AT_ONCE])
         self._sorted, self.origin = None, ""

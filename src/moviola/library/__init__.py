@@ -7,6 +7,7 @@ its features can be trained on.
 
 from __future__ import annotations
 
+from moviola.index import Trial
 from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
 from moviola.library.indexer import Indexer
@@ -31,6 +32,7 @@ __all__ = [
     "Reading",
     "Settings",
     "ShotRow",
+    "Trial",
     "VideoNames",
     "VideoRow",
     "View",

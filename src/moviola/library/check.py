@@ -82,7 +82,7 @@ def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator
     """Compare each published index with what the features say it should hold."""
     for name in INDEXES:
         try:
-            loaded = load_index(store.folder / "index", name, BACKENDS)
+            loaded = load_index(store.folder / "index", name, BACKENDS, thorough=True)
         except SegmentIndexError as error:
             yield Problem("", f"{error} (it is made anew from the features)", True)
             continue

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from moviola.encoders.readers import installed
 from moviola.errors import InvalidValue, LibraryError, MediaError, printable
+from moviola.index import Trial
 from moviola.library.catalogue import VideoRow
-from moviola.library.indexes import publish_indexes
+from moviola.library.indexes import publish_indexes, tune_index
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.names import publish_names
 from moviola.library.reading import Readers, ReadingRun, append_cues, replace_subtitles
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
-from moviola.library.unrelated import publish_unrelated
+from moviola.library.unrelated import publish_unrelated, read_unrelated
 from moviola.types import Cue, CueKind
 
 if TYPE_CHECKING:
@@ -283,6 +284,44 @@ class Indexer:
             self._store.adopt(settings)
             discard_others(folder, settings)
             self._publish()
+
+    def use_index(self, kind: str) -> None:
+        """Search segments and cues with another type of index from now on; it is made at once.
+
+        Args:
+            kind: a name in :data:`moviola.index.BACKENDS`, or ``"auto"``: by the number of segments.
+
+        Raises:
+            InvalidValue: an unknown type, or opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            settings = Settings.of({**self._store.settings.model_dump(), "index": kind})
+            settings.write(self._store.folder)
+            self._store.adopt(settings)
+            publish_indexes(self._store)
+
+    def tune_index(self) -> list[Trial]:
+        """Measure how far searches for segments must look to find 99 % of the exact answers, and look as far.
+
+        Measured on segments of this library and on two hundred queries by text. An index keeps it until it is
+        measured again, or gets another type.
+
+        Returns:
+            what was tried; nothing where the type of the index has nothing to choose.
+
+        Raises:
+            InvalidValue: opened read-only.
+            LibraryError: the library has no visual encoder, or is empty.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            publish_indexes(self._store)
+            publish_unrelated(self._store)
+            unrelated = read_unrelated(self._store)
+            if unrelated is None:
+                raise LibraryError(f"{self._store.folder}: no segments to measure; index videos first")
+            return tune_index(self._store, unrelated.vectors)
 
     def models_in_use(self) -> dict[str, dict[str, str] | None]:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""

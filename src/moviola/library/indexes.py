@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
-from moviola.index import BACKENDS, Index, load_index, save_index
+from moviola.index import (
+    AUTO,
+    BACKENDS,
+    DEPTH,
+    Exact,
+    Index,
+    Trial,
+    backend_of,
+    load_index,
+    save_index,
+    suited,
+    tune,
+)
 from moviola.library.catalogue import VideoRow
 from moviola.library.store import LibraryStore
 from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
-__all__ = ["INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes"]
+__all__ = [
+    "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes", "tune_index",
+]  # fmt: skip
 
 INDEXES = ("segments", "pictures", "cues")
 """What a library indexes: segments as texts are compared with them, segments as pictures are, and cues by
@@ -75,19 +89,45 @@ def current_index(
     dim = _dim(store, name)
     if not dim:
         return None, False
-    loaded = _published(store, name)
-    index, stale = loaded or BACKENDS[store.settings.index](dim), loaded is None
-    rows = unpack_ids(index.ids())[0]
-    present = set(np.unique(rows).tolist())
+    index = _published(store, name)
+    kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
+    if index is None or backend_of(index) != kind:
+        return _built(store, name, videos, BACKENDS[kind](dim)), True
+    rows = unpack_ids(index.sorted_ids())[0]
+    present = set(rows[np.flatnonzero(np.diff(rows, prepend=-1))].tolist())
     gone = present - videos.keys()
     if gone:
-        index.remove(index.ids()[np.isin(rows, list(gone))])
-    fresh = [(row, piece_vectors(store, name, videos[row])) for row in sorted(videos.keys() - present)]
-    fresh = [(row, vectors) for row, vectors in fresh if len(vectors)]
-    if fresh:
-        ids = np.concatenate([pack_ids(row, len(vectors)) for row, vectors in fresh])
-        index.add(ids, np.concatenate([vectors for _, vectors in fresh]))
-    return index, stale or bool(gone or fresh)
+        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], list(gone))])
+    ids, vectors = _pieces(store, name, videos, sorted(videos.keys() - present))
+    if len(ids):
+        index.add(ids, vectors)
+    return index, bool(gone) or len(ids) > 0
+
+
+def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
+    """The type that an index of so many vectors is to have."""
+    if store.settings.index != AUTO:
+        return store.settings.index
+    return suited(count, backend_of(present) if present is not None else "")
+
+
+def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> Index:
+    ids, vectors = _pieces(store, name, videos, sorted(videos))
+    if len(ids):
+        index.build(ids, vectors)
+    return index
+
+
+def _pieces(
+    store: LibraryStore, name: str, videos: Mapping[int, VideoRow], rows: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Ids and vectors of what some videos have in an index."""
+    own = [(row, piece_vectors(store, name, videos[row])) for row in rows]
+    own = [(row, vectors) for row, vectors in own if len(vectors)]
+    if not own:
+        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
+    ids = np.concatenate([pack_ids(row, len(vectors)) for row, vectors in own])
+    return ids, np.concatenate([vectors for _, vectors in own])
 
 
 def _published(store: LibraryStore, name: str) -> Index | None:
@@ -105,5 +145,43 @@ def publish_indexes(store: LibraryStore) -> None:
     for name in INDEXES:
         index, differs = current_index(store, name, videos)
         if index is not None and differs:
-            recipe = index_recipe(store, name)
-            save_index(index, store.folder / "index", name, backend=store.settings.index, tag=recipe)
+            _save(store, name, index)
+
+
+def _save(store: LibraryStore, name: str, index: Index) -> None:
+    recipe = index_recipe(store, name)
+    save_index(index, store.folder / "index", name, backend=backend_of(index), tag=recipe)
+
+
+def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
+    """Measure how far searches for segments must look, and write that down; under the write lock.
+
+    Every vector is made once more, to know the exact answers.
+
+    Args:
+        store: a library with a visual encoder.
+        texts: (q, d) float32, queries by text among the segments.
+
+    Returns:
+        what was tried; nothing where the type of the index has nothing to choose.
+    """
+    videos = store.searchable()
+    index, _ = current_index(store, "segments", videos)
+    if index is None or not index.LADDERS or not len(index):
+        return []
+    chosen = np.random.default_rng(0).permutation(sorted(videos))[: len(texts)]
+    queries = {"text": texts, "picture": _middles(store, [videos[int(row)] for row in chosen])}
+    exact = {kind: Exact(vectors, min(DEPTH, len(index))) for kind, vectors in queries.items()}
+    for row, video in videos.items():
+        vectors = piece_vectors(store, "segments", video)
+        for answers in exact.values():
+            answers.see(pack_ids(row, len(vectors)), vectors)
+    trials = tune(index, {kind: (vectors, exact[kind].ids) for kind, vectors in queries.items()})
+    _save(store, "segments", index)
+    return trials
+
+
+def _middles(store: LibraryStore, videos: Sequence[VideoRow]) -> NDArray[np.float32]:
+    """The segment in the middle of each of some videos, (n, d) float32."""
+    own = [piece_vectors(store, "segments", video) for video in videos]
+    return np.stack([vectors[len(vectors) // 2] for vectors in own if len(vectors)])

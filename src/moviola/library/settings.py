@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
-from moviola.index import BACKENDS
+from moviola.index import AUTO, BACKENDS
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -27,6 +27,8 @@ class Settings(BaseModel):
     ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
     encoder has no others, or the library was built before they were kept.
 
+    ``index`` is a name in :data:`moviola.index.BACKENDS`, or ``"auto"``: by the number of segments.
+
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
     ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.models_in_use`.
     """
@@ -43,7 +45,7 @@ class Settings(BaseModel):
     sentence_dim: int = Field(default=0, ge=0)
     frame_rate: float = Field(default=1.0, gt=0, le=_MOST_FRAMES, allow_inf_nan=False)
     segment_seconds: float = Field(default=4.0, gt=0, le=_LONGEST_SEGMENT, allow_inf_nan=False)
-    index: str = "flat"
+    index: str = AUTO
     stage1: str = Field(default="", pattern=_FOLDER_NAME)
     stage1_revision: str = ""
     refiner: str = Field(default="", pattern=_FOLDER_NAME)
@@ -61,8 +63,8 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _usable(self) -> Settings:
-        if self.index not in BACKENDS:
-            raise ValueError(f"index {self.index!r}: unknown; there are {', '.join(BACKENDS)}")
+        if self.index not in (AUTO, *BACKENDS):
+            raise ValueError(f"index {self.index!r}: unknown; there are {', '.join((AUTO, *BACKENDS))}")
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
             if bool(name) != bool(dim):
                 raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")

@@ -18,6 +18,7 @@ from moviola.library import (
     LibraryStore,
     Problem,
     Settings,
+    Trial,
     compact,
     repair,
     verify,
@@ -151,6 +152,14 @@ class Library:
     ) -> None:
         """Search with trained models from now on; see :meth:`moviola.library.Indexer.use`."""
         self._indexer.use(stage1=stage1, refiner=refiner, force=force)
+
+    def use_index(self, kind: str) -> None:
+        """Search with another type of index; see :meth:`moviola.library.Indexer.use_index`."""
+        self._indexer.use_index(kind)
+
+    def tune_index(self) -> list[Trial]:
+        """Measure how far searches must look; see :meth:`moviola.library.Indexer.tune_index`."""
+        return self._indexer.tune_index()
 
     def models_in_use(self) -> dict[str, dict[str, str] | None]:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
