@@ -2,9 +2,9 @@
 
     python benchmarks/index.py [--segments 383828 860917] [--dim 768] [--types reranked] [--queries 100]
 
-Vectors are made: videos of 19 segments are random walks in 64 dimensions, which a random network of two layers
-takes to ``dim`` numbers; a common mean and a little noise are added (a mean cosine of about .5, as CLIP's
-pictures have among each other), and the length is 1. ``--vectors FILE.npy`` takes real ones (n, dim).
+Vectors are made: videos of 19 segments are random walks in 64 dimensions, which a random network of two
+layers takes to ``dim`` numbers; a common mean and a little noise are added (a mean cosine of about .5, as
+CLIP's pictures have among each other), and the length is 1. ``--vectors FILE.npy`` takes real ones (n, dim).
 
 Queries by *picture* are segments with noise and an offset. Queries by *text* lie off all of them, as those of
 CLIP and SigLIP do: .85 of one direction in which no segment lies, .3 of where a segment lies beside the mean,
@@ -26,6 +26,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,9 @@ def main() -> None:
 # -- what is searched ------------------------------------------------------------------------------------
 
 
-def unit(rows: NDArray[np.floating]) -> Floats:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+def unit(rows: NDArray[np.floating[Any]]) -> Floats:
+    found: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return found
 
 
 def made(count: int, dim: int, seed: int = 0) -> Floats:
@@ -90,10 +92,10 @@ def queries_of(vectors: Floats, count: int, seed: int = 1) -> dict[str, Floats]:
     noise = unit(generator.normal(size=(count, dim)))
     offset = unit(generator.normal(size=(1, dim)))
     gap = generator.normal(size=dim)
-    gap = unit((gap - gap @ mean * mean / (mean @ mean))[None])
+    off = unit((gap - gap @ mean * mean / (mean @ mean))[None])
     return {
         "picture": unit(segments + 0.4 * noise + 0.3 * offset),
-        "text": unit(0.3 * unit(segments - mean) + 0.85 * gap + 0.4 * noise + 0.1 * mean),
+        "text": unit(0.3 * unit(segments - mean) + 0.85 * off + 0.4 * noise + 0.1 * mean),
     }
 
 
@@ -186,7 +188,8 @@ def answered(
     index: Index, flat: Index, queries: dict[str, Floats]
 ) -> tuple[dict[str, float], tuple[float, float]]:
     """Recall of each kind of query, and medians of single queries, the type's and Flat's."""
-    recall, times = {}, ([], [])
+    recall: dict[str, float] = {}
+    times: tuple[list[float], list[float]] = ([], [])
     for kind, own in queries.items():
         shares = []
         for query in own:

@@ -11,11 +11,12 @@ from moviola.index.files import load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
 from moviola.index.reranked import RerankedIndex
+from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
-    "RerankedIndex", "Trial", "backend_of", "load_index", "save_index", "suited", "tune",
+    "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "load_index", "save_index", "suited", "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {

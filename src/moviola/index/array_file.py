@@ -7,7 +7,7 @@ header, JSON: data type, shape and offset in the file of each array.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ _ROWS_AT_ONCE = 1 << 14
 
 def write_arrays(path: Path, arrays: Mapping[str, tuple[NDArray[Any], str]]) -> None:
     """Write arrays (n, ...) with the data types in which they are to be stored."""
-    header, offset = {}, _PAGE
+    header: dict[str, list[Any]] = {}
+    offset = _PAGE
     for name, (array, dtype) in arrays.items():
         header[name] = [dtype, list(array.shape), offset]
         size = array.size * np.dtype(dtype).itemsize
@@ -49,8 +50,8 @@ class MappedArray:
     offset: int
 
 
-def map_arrays(path: Path) -> dict[str, MappedArray]:
-    """The arrays of a file by name.
+def map_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
+    """Some of the arrays of a file by name.
 
     Raises:
         SegmentIndexError: the file is damaged.
@@ -59,8 +60,8 @@ def map_arrays(path: Path) -> dict[str, MappedArray]:
         whole = np.memmap(path, np.uint8, "r")
         length = int(whole[8:16].view(np.uint64)[0])
         header = json.loads(whole[16 : 16 + length].tobytes())
-        return {name: _array(whole, *place) for name, place in header.items()}
-    except (OSError, ValueError, IndexError, TypeError, AttributeError) as error:
+        return {name: _array(whole, *header[name]) for name in names}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise SegmentIndexError(f"{path}: damaged index file ({error}); rebuild it") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ __all__ = ["CodedLists", "learnt_lists"]
 _VECTORS_OF_LIST = 1500
 _SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 128, 1 << 15
 _ROUNDS = 10
-# Axes are kept until they hold so much of the variance; what the others would add shows when vectors are compared.
+# Axes are kept until they hold so much of the variance; the rest counts when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.985, 32
 _ROWS_AT_ONCE = 1 << 14
 # Fewer queries than this are searched on one thread: others only wait for each other.
@@ -28,8 +29,8 @@ _FEW_QUERIES = 16
 def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
-    The number of lists is the power of two that puts about 1,500 vectors into each, so that looking at as many
-    lists costs the same in a library of any size.
+    The number of lists is the power of two that puts about 1,500 vectors into each, so that looking at as
+    many lists costs the same in a library of any size.
 
     Returns:
         the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
@@ -43,8 +44,8 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     sample = vectors[np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])]
     sample = sample.astype(np.float32) - mean
     axes = _axes(sample)
-    sample = sample @ axes
-    means = faiss.Kmeans(
+    sample = np.asarray(sample @ axes, np.float32)
+    means: Any = faiss.Kmeans(
         axes.shape[1], lists, niter=_ROUNDS, seed=0,
         min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_OF_LIST,
     )  # fmt: skip
@@ -113,7 +114,7 @@ def _index(centroids: NDArray[np.float32]) -> Any:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The lists in the order in which queries look at them, (q, lists): numbers, and scores of the middles."""
+    """Lists in the order in which queries look at them, (q, lists): numbers, and scores of the middles."""
 
     lists: Ids
     scores: NDArray[np.float32]
@@ -124,7 +125,8 @@ class Nearest:
 
     def part(self, begin: int, end: int) -> Nearest:
         """Those that are looked at from one turn to another."""
-        return Nearest(*(np.ascontiguousarray(own[:, begin:end]) for own in (self.lists, self.scores)))
+        part = slice(begin, end)
+        return Nearest(np.ascontiguousarray(self.lists[:, part]), np.ascontiguousarray(self.scores[:, part]))
 
 
 @dataclass(frozen=True)
@@ -150,28 +152,19 @@ class CodedLists:
     """Lists of codes in a file; vectors are numbered from 0.
 
     Args:
-        axes: (dim, kept) float32, on which vectors are coded.
-        centroids: (lists, kept) float32, the middles.
-        codebook: what the codes stand for.
-        table: see :func:`moviola.index.mapped_lists.packed_lists`.
-        path, offset: where the lists begin.
+        learnt: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept) float32,
+            the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes`` each list
+            lies (:func:`moviola.index.mapped_lists.packed_lists`).
+        path, offset: where ``codes`` begin.
     """
 
-    def __init__(
-        self,
-        axes: NDArray[np.float32],
-        centroids: NDArray[np.float32],
-        codebook: NDArray[np.float32],
-        table: NDArray[np.uint64],
-        path: Path,
-        offset: int,
-    ) -> None:
+    def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
         import faiss
 
-        self._axes, self._centroids = np.array(axes), np.array(centroids)
+        self._axes, self._centroids = np.array(learnt["axes"]), np.array(learnt["centroids"])
         self._faiss = _index(self._centroids)
-        faiss.copy_array_to_vector(np.array(codebook), self._faiss.pq.centroids)
-        map_lists(self._faiss, path, offset, np.asarray(table))
+        faiss.copy_array_to_vector(np.array(learnt["codebook"]), self._faiss.pq.centroids)
+        map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
 
     def __len__(self) -> int:
         return len(self._centroids)
@@ -183,7 +176,7 @@ class CodedLists:
 
     def nearest(self, queries: NDArray[np.float32]) -> Nearest:
         """All lists, those whose middles score best first."""
-        scores = queries @ self._axes @ self._centroids.T
+        scores: NDArray[np.float32] = queries @ self._axes @ self._centroids.T
         order = np.argsort(-scores, axis=1, kind="stable")
         return Nearest(order, np.take_along_axis(scores, order, axis=1))
 
@@ -206,7 +199,7 @@ class CodedLists:
         parameters = faiss.IVFSearchParameters()
         parameters.nprobe = lists.lists.shape[1]
         if allowed is not None:
-            parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+            parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
         queries = np.ascontiguousarray(queries @ self._axes)
         scores = np.empty((len(queries), count), np.float32)
         found = np.empty((len(queries), count), np.int64)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,17 +98,17 @@ class Index(ABC):
         self._add(ids, vectors)
         self._sorted, self.added = None, np.union1d(self.added, ids)
 
-    def build(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+    def build(self, ids: Ids, vectors: NDArray[np.floating[Any]]) -> None:
         """Hold these vectors and no others, with all that is learnt of vectors learnt of them.
 
         Args:
-            ids, vectors: as of :meth:`add`.
+            ids, vectors: as of :meth:`add`; vectors may be half precision, too.
 
         Raises:
             InvalidValue: as :meth:`add`.
         """
         self.remove(self.ids())
-        self.add(ids, vectors)
+        self.add(ids, np.asarray(vectors, np.float32))
         self.origin = ""
 
     def remove(self, ids: Ids) -> int:

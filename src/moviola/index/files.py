@@ -188,7 +188,7 @@ def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
 
 
 def _named(path: Path, entry: dict[str, Any], kind: str) -> _File:
-    """A file that a manifest names. The library may come from elsewhere: it must not lead out of its folder."""
+    """A file that a manifest names; one from elsewhere must not lead out of the library's folder."""
     file, size = str(entry["file"]), entry.get("size")
     if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.{kind}", file):
         raise SegmentIndexError(

@@ -47,14 +47,15 @@ class HalfRows:
         first = rows[np.concatenate([[0], cuts])]
         count = rows[np.concatenate([cuts - 1, [len(rows) - 1]])] - first + 1
         begin = np.cumsum(count) - count
-        found = np.empty((int(count.sum()), self.shape[1]), np.float16)
-        target, size = memoryview(found).cast("B"), 2 * self.shape[1]
+        found: NDArray[np.float16] = np.empty((int(count.sum()), self.shape[1]), np.float16)
+        target, size = found.data.cast("B"), 2 * self.shape[1]
         places = zip((begin * size).tolist(), (count * size).tolist(), (first * size).tolist(), strict=True)
         for at, length, source in places:
             if os.preadv(self._file, [target[at : at + length]], self._offset + source) != length:
                 raise SegmentIndexError(f"{self._path}: shorter than it was; rebuild the index")
         runs = np.diff(np.concatenate([[0], cuts, [len(rows)]]))
-        return found[rows - np.repeat(first - begin, runs)]
+        wanted: NDArray[np.float16] = found[rows - np.repeat(first - begin, runs)]
+        return wanted
 
     def scores(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Inner products (m,) float32 of some rows (m,), rising, none twice, with a query (dim,).

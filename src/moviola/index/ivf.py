@@ -1,4 +1,4 @@
-"""The paper's approximate indexes (SPR, section 4.2): lists of neighbours, with whole or with coded vectors."""
+"""The paper's approximate indexes (SPR, section 4.2): lists of neighbours, of whole or of coded vectors."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _in_memory(main: Any) -> Any:
     import faiss
 
     mapped = main.invlists
-    lists = faiss.ArrayInvertedLists(mapped.nlist, mapped.code_size)
+    lists: Any = faiss.ArrayInvertedLists(mapped.nlist, mapped.code_size)
     for number in range(mapped.nlist):
         size = mapped.list_size(number)
         if size:

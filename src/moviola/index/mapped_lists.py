@@ -42,10 +42,10 @@ def packed_lists(index: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
 
 
 def map_lists(index: Any, path: Path, offset: int, table: NDArray[np.uint64]) -> None:
-    """Let a faiss fast-scan index search lists in a file, which begin at ``offset`` and lie as in ``table``."""
+    """Let a faiss index search lists in a file, which begin at ``offset`` and lie as in ``table``."""
     import faiss
 
-    lists = faiss.OnDiskInvertedLists()
+    lists: Any = faiss.OnDiskInvertedLists()
     lists.filename, lists.read_only = str(path), True
     lists.nlist, lists.code_size, lists.totsize = len(table), index.code_size, path.stat().st_size
     lists.lists.resize(len(table))

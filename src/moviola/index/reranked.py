@@ -1,13 +1,14 @@
 """Coded vectors for a first look, half-precision vectors on disk for the answer.
 
 The mean of all vectors is taken off, since queries by text lie far from all of them in one direction that
-tells nothing. What is left is sorted into lists (k-means) and, less the middle of its list, coded with 4 bits
-for every two numbers (product quantisation), which faiss compares in registers. The best of those codes in the
-lists that come nearest are compared again, with vectors in half precision that are read from the file.
+tells nothing; what is left is turned to the axes on which it varies. It is sorted into lists (k-means) and,
+less the middle of its list, coded with 4 bits for two numbers (product quantisation), which faiss compares in
+registers. The best by their codes are compared again, with vectors in half precision that are read from the
+file.
 
 How far a search looks checks itself. If the second half of the candidates that were compared again, in the
-order of their codes, or of the lists, in the order of their middles, still gave more than one in 25 of
-the answers, there may be more behind them, and twice as many are looked at.
+order of their codes, or of the lists, in the order of their middles, still gave more than one in 25 of the
+answers, there may be more behind them, and twice as many are looked at.
 
 A list is chosen by the inner product of its middle with the query, that is by the mean score of what it
 holds, though vectors are sorted into it by distance: nearest by distance to a query that lies far off would
@@ -35,6 +36,7 @@ from moviola.index.trained import TrainedIndex
 
 __all__ = ["RerankedIndex"]
 
+_ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
 # Candidates are as many as this at least, however few answers are wanted.
 _LEAST_CANDIDATES = 128
 # Of so many ids that are allowed, all are compared.
@@ -46,8 +48,8 @@ _LATE = 25
 class RerankedIndex(TrainedIndex):
     """Lists of 4-bit codes, and half-precision vectors on disk by which the answer is ranked.
 
-    ``parameters``: ``probes``, lists that are looked at first, and ``candidates``, vectors compared again first
-    for each answer that is wanted.
+    ``parameters``: ``probes``, lists that are looked at first, and ``candidates``, vectors compared again
+    first for each answer that is wanted.
     """
 
     LADDERS: ClassVar = {"probes": (16, 32, 64, 128, 256, 512), "candidates": (3, 4, 5, 6, 8, 12)}
@@ -198,15 +200,15 @@ class _Main:
         Raises:
             SegmentIndexError: it is damaged.
         """
-        arrays = map_arrays(path)
-        learnt = (arrays[name].values for name in ("axes", "centroids", "codebook", "table"))
+        arrays = map_arrays(path, _ARRAYS)
+        learnt = {name: arrays[name].values for name in ("axes", "centroids", "codebook", "table")}
         codes, vectors = arrays["codes"], arrays["vectors"]
         count, dim = vectors.values.shape
         return cls(
             path,
             arrays["ids"].values,
             arrays["list_of"].values,
-            CodedLists(*learnt, path, codes.offset),
+            CodedLists(learnt, path, codes.offset),
             HalfRows(path, vectors.offset, (count, dim)),
         )
 

@@ -47,7 +47,7 @@ class TrainedIndex(Index):
             main = main[~np.isin(main, self._gone)]
         return np.concatenate([main, self._recent.ids()])
 
-    def build(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+    def build(self, ids: Ids, vectors: NDArray[np.floating[Any]]) -> None:
         """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
         ids = np.asarray(ids, dtype=np.int64)
         if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
@@ -64,7 +64,7 @@ class TrainedIndex(Index):
             self._train(ids[order], vectors if in_order else vectors[order])
         else:
             self._forget()
-            self._recent.add(ids, vectors)
+            self._recent.add(ids, np.asarray(vectors, np.float32))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 that were added after the main part was made, as they were given."""

@@ -27,7 +27,8 @@ from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 __all__ = [
-    "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes", "tune_index",
+    "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes",
+    "tune_index",
 ]  # fmt: skip
 
 INDEXES = ("segments", "pictures", "cues")
