@@ -32,7 +32,7 @@ class IndexStats:
         lists: into how many lists the others are divided; 0 without.
         scanned_bytes: bytes per vector that is scanned.
         ranked_bytes: bytes per candidate that is compared again; 0 without.
-        parameters: see :attr:`Index.parameters`.
+        parameters: what is chosen about a search, by name.
     """
 
     vectors: int

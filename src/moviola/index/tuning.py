@@ -27,7 +27,7 @@ class Trial:
     """One choice and what came of it.
 
     Attributes:
-        parameters: see :attr:`moviola.index.Index.parameters`.
+        parameters: of the index, by name.
         recall: share of the :data:`DEPTH` exact answers that were found, by kind of query.
         seconds: median of single queries.
     """
