@@ -304,3 +304,25 @@ def test_info_says_by_which_features_pictures_are_compared(
     # Where the encoder is not on the machine, what is stored can still be told.
     monkeypatch.setattr("moviola.encoders.conse.weights_of", lambda _: None)
     assert "likeness  by the features that texts" in moviola("library", "info", tmp_path / "old").out
+
+
+def test_index_takes_another_type_and_measures_it(
+    moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviola.index.TrainedIndex.LEAST", 16)
+    words = ("-l", tmp_path / "lib", "--encoder", "demo", "--sentences", "none", "--segment-seconds", "1")
+    made = moviola("index", films / "harbour.mp4", films / "street.mp4", *words, "--index", "reranked")
+    assert made.code == 0
+    assert 'index = "reranked"' in (tmp_path / "lib" / "moviola.toml").read_text()
+    tuned = moviola("index", "-l", tmp_path / "lib", "--tune")
+    assert tuned.code == 0
+    assert "found by text" in tuned.out
+    assert "nothing to do; 2 videos can be searched" in tuned.out
+    refused = moviola("index", "-l", tmp_path / "lib", "--index", "nosuch")
+    assert refused.code == 1
+    assert "'nosuch': unknown; there are auto, flat, ivf, ivfpq, reranked" in refused.err
+    nothing = moviola("index", "-l", tmp_path / "lib")
+    assert nothing.code == 1
+    assert "nothing to index" in nothing.err
+    assert moviola("index", "-l", tmp_path / "nowhere", "--tune").code == 1
+    assert not (tmp_path / "nowhere").exists()

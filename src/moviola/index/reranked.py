@@ -52,11 +52,11 @@ class RerankedIndex(TrainedIndex):
     first for each answer that is wanted.
     """
 
-    LADDERS: ClassVar = {"probes": (16, 32, 64, 128, 256, 512), "candidates": (3, 4, 5, 6, 8, 12)}
+    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 512, 1024), "candidates": (3, 4, 5, 6, 8, 12)}
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.parameters = {"probes": 256, "candidates": 5}
+        self.parameters = {"probes": 512, "candidates": 5}
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
