@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 TABLES = {
     "all-models": ("All models", 14),
+    "all-models-val": ("All models on val", 11),
     "claims": ("Claims", 14),
     "seeds": ("Seeds", 6),
     "upper-bounds": ("Upper bounds of refinement and re-ranking (SPR, Table 4)", 6),

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from moviola.encoders import load_encoder, load_sentence_encoder, towers
+from moviola.encoders import load_encoder, load_sentence_encoder, threads, towers
 from moviola.encoders.threads import one_blas_thread
 
 
@@ -19,8 +19,12 @@ def blas_threads() -> set[int]:
 
 
 @pytest.fixture(autouse=True)
-def two_threads() -> Iterator[None]:
-    """As on a machine with two cores, whatever this one and its environment have."""
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a machine with two cores, whatever this one and its environment have.
+
+    Tests before may have loaded a BLAS more than were there when the first text was encoded (spaCy's).
+    """
+    monkeypatch.delitem(vars(threads._LIMIT), "_blas", raising=False)
     with threadpool_limits(limits=2, user_api="blas"):
         if blas_threads() != {2}:
             pytest.skip("this NumPy's BLAS has no threads that can be set")

@@ -395,7 +395,7 @@ def info(
 
     Example: `moviola library info films`
 
-    From Python: `moviola.search.Library`, its `settings`, `catalogue` and `encoder`.
+    From Python: `moviola.search.Library`, whose attributes say the same.
     """
     from moviola.search import Library
 
