@@ -41,9 +41,9 @@ def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium."""
+    """Chromium, for one module: while playwright is there, no test of this process can run an event loop."""
     path = find_browser()
     if path is None:
         pytest.fail(REMEDY, pytrace=False)
