@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterator
-from queue import Empty, Full, Queue
+from queue import SimpleQueue
 from typing import TypeVar
 
 __all__ = ["ahead"]
@@ -16,39 +16,37 @@ _AHEAD = 4
 
 
 def ahead(steps: Iterator[Step]) -> Generator[Step, None, None]:
-    """Run an iterator in a thread, a few steps ahead; closing this generator ends the thread."""
-    queue: Queue[Step | BaseException | None] = Queue(_AHEAD)
-    stop = threading.Event()
+    """Run an iterator in a thread, a few steps ahead; closing this generator ends the thread.
 
-    def put(item: Step | BaseException | None) -> None:
-        while not stop.is_set():
-            try:
-                queue.put(item, timeout=0.1)
-                return
-            except Full:
-                continue
+    Two simple queues, which are whole at any point: a bounded ``Queue`` is made of Python locks, and Ctrl-C
+    at the wrong moment leaves one of them locked for ever.
+    """
+    ready: SimpleQueue[Step | BaseException | None] = SimpleQueue()
+    room: SimpleQueue[None] = SimpleQueue()
+    closed = False
 
     def work() -> None:
         try:
             for step in steps:
-                put(step)
-                if stop.is_set():
+                room.get()
+                if closed:
                     return
-            put(None)
+                ready.put(step)
+            ready.put(None)
         except BaseException as error:  # handed to the reader, who raises it
-            put(error)
+            ready.put(error)
 
+    for _ in range(_AHEAD):
+        room.put(None)
     thread = threading.Thread(target=work, name="decode-ahead", daemon=True)
     thread.start()
     try:
-        while (item := queue.get()) is not None:
+        while (item := ready.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
+            room.put(None)
             yield item
     finally:
-        stop.set()
-        while thread.is_alive():
-            try:
-                queue.get_nowait()
-            except Empty:
-                thread.join(timeout=0.05)
+        closed = True
+        room.put(None)
+        thread.join()
