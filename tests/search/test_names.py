@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moviola.library import VideoNames, stems_of
 from moviola.library.names import read_name_vectors
-from moviola.search import Library
+from moviola.search import Filter, Library, Text
 from moviola.search.found import Found
 from moviola.search.names import with_names
 from moviola.search.searcher import Evidence
@@ -93,6 +93,21 @@ def test_a_name_is_found_by_its_meaning(named_library: Library) -> None:
 
 def test_a_name_is_a_confident_answer(named_library: Library) -> None:
     assert named_library.search("lighthouses").confident is True
+
+
+def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(named_library: Library) -> None:
+    searcher = named_library._searcher
+    finder = searcher._finder(searcher._viewer.view(), "both", True, Filter())
+    query = Text("the lighthouse")
+    found = finder.named([], query, finder.name_shares(query, None))
+    assert {finder.view.videos[one.row].video_id for one in found} == {"holiday_lighthouse"}
+    assert all(one.score >= 0.5 for one in found)
+
+
+def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library: Library) -> None:
+    elsewhere = named_library.search("lighthouses", videos=["holiday_beach"])
+    by_pictures = named_library.search("lighthouses", videos=["holiday_beach"], by="visual")
+    assert elsewhere.confident == by_pictures.confident is False
 
 
 def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library: Library) -> None:

@@ -25,7 +25,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -131,7 +131,8 @@ class Finder:
         if (retrieval := self.stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
-        return self.there(self.named(fused(seen, self.said(query, rows)), query, rows))
+        found = fused(seen, self.said(query, rows))
+        return self.there(self.named(found, query, self.name_shares(query, rows)))
 
     def _by_pictures(
         self, retrieval: Retrieval, features: QueryFeatures, rows: set[int] | None, segments: int
@@ -164,17 +165,27 @@ class Finder:
             for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds, meant))
         ]
 
-    def named(self, found: list[Found], query: Simple, rows: set[int] | None) -> list[Found]:
-        """Candidates with what names add, and moments of the videos that are known by their names."""
-        shares = self.name_shares(query)
-        known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME and row in self.view.videos}
-        missing = (known if rows is None else known & rows) - {one.row for one in found}
+    def named(self, found: list[Found], query: Simple, shares: Mapping[int, float]) -> list[Found]:
+        """Candidates with what names add, and moments of the videos that are known by their names.
+
+        Args:
+            found: candidates so far.
+            query: what is looked for.
+            shares: as of :meth:`name_shares`.
+        """
+        known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME}
+        missing = known - {one.row for one in found}
         if missing and (retrieval := self.stages(query)) is not None and len(retrieval.index):
             found = [*found, *self._by_pictures(retrieval, self.features(query), missing, SEGMENTS)]
         return with_names(found, shares)
 
-    def name_shares(self, query: Simple) -> dict[int, float]:
-        """How well names fit the texts of a query, by shares of the weight, in (0, 1], by row number."""
+    def name_shares(self, query: Simple, rows: set[int] | None) -> dict[int, float]:
+        """How well names fit the texts of a query, by shares of the weight, in (0, 1], by row number.
+
+        Args:
+            query: what is looked for.
+            rows: row numbers of the videos to look into, whose names alone count; None for all.
+        """
         shares: dict[int, float] = defaultdict(float)
         if self.names is None:
             return shares
@@ -182,7 +193,8 @@ class Finder:
         total = sum(weight for _, weight in terms)
         for text, weight in ((term.text, weight) for term, weight in terms if isinstance(term, Text)):
             for row, share in self.names.shares(text).items():
-                shares[row] += share * weight / total
+                if rows is None or row in rows:
+                    shares[row] += share * weight / total
         return shares
 
     # -- one thing to look for -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Literal
@@ -162,9 +162,9 @@ class Searcher:
             leads = self._leads(finder, hits)
         for text, shown, lead in zip(texts, seen, leads, strict=True):
             query = Text(text)
-            said = finder.said(query, rows)
-            found = finder.named(fused(shown, said), query, rows)
-            yield finder.there(found), self._judged(finder, query, lead, said)
+            said, shares = finder.said(query, rows), finder.name_shares(query, rows)
+            found = finder.named(fused(shown, said), query, shares)
+            yield finder.there(found), self._judged(finder, lead, said, shares)
 
     def _composed(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None
@@ -179,7 +179,7 @@ class Searcher:
         if (retrieval := finder.texts) is not None:
             hits = retrieval.hits(finder.features(text), within=finder.scope(rows), segments=NEAREST)
             (lead,) = self._leads(finder, hits)
-        return self._judged(finder, text, lead, finder.said(text, rows))
+        return self._judged(finder, lead, finder.said(text, rows), finder.name_shares(text, rows))
 
     def _leads(self, finder: Finder, hits: Hits) -> Sequence[float | None]:
         unrelated, retrieval = self._unrelated_in(finder.view), finder.texts
@@ -188,9 +188,11 @@ class Searcher:
         leads: list[float | None] = unrelated.leads_of(retrieval, hits).tolist()
         return leads
 
-    def _judged(self, finder: Finder, text: Text, lead: float | None, said: Sequence[Found]) -> _Judged:
+    def _judged(
+        self, finder: Finder, lead: float | None, said: Sequence[Found], shares: Mapping[int, float]
+    ) -> _Judged:
         """Whether a text has an answer, by what is shown, said, and in the names of videos."""
-        evidence = (*(found.score for found in said), *finder.name_shares(text).values())
+        evidence = (*(found.score for found in said), *shares.values())
         if max(evidence, default=0.0) >= _SAID_CONFIDENTLY:
             return _Judged(True, lead)
         if finder.texts is None:
