@@ -94,6 +94,11 @@ def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, t
     assert wrong.code == 1 and "systems magic: choose from refined, coarse" in wrong.err
     wrong = moviola("judge", "new", library, queries, "--out", task, "--raters", 3)
     assert wrong.code == 1 and "raters=3" in wrong.err
+    runs = [tmp_path / folder / "mine.json" for folder in ("one", "other")]
+    for names in (runs, [tmp_path / "coarse.json"]):
+        options = [word for name in names for word in ("--run", name)]
+        wrong = moviola("judge", "new", library, queries, "--out", task, *options)
+        assert wrong.code == 1 and f"{names[0].stem}: two systems of that name" in wrong.err
     assert moviola("judge", "new", library, queries, "--out", task, "--system", "coarse").code == 0
     twice = moviola("judge", "new", library, queries, "--out", task)
     assert twice.code == 1 and "is there already" in twice.err

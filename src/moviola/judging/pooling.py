@@ -230,13 +230,17 @@ def make_task(
         settings: of the task; the paper's by default.
 
     Raises:
-        InvalidValue: the file is there already, or nothing was found to judge; and as of :func:`pool`.
+        InvalidValue: the file is there already, two systems have one name (a run's is that of its file), or
+            nothing was found to judge; and as of :func:`pool`.
         NotFound, DataError: a run file is missing or damaged, or is about other videos.
     """
     if path.exists():
         raise InvalidValue(
             f"{path}: is there already; name another file, or go on with `moviola judge progress`"
         )
+    names = Counter([*SYSTEMS, *(file.stem for file in run_files)])
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
     runs |= {file.stem: read_run(file) for file in run_files}
     durations = {video.video_id: video.duration for video in library.videos()}
