@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviola.judging import library_runs
 from moviola.library import VideoNames, stems_of
 from moviola.library.names import read_name_vectors
 from moviola.search import Filter, Library, Text
 from moviola.search.found import Found
 from moviola.search.names import with_names
 from moviola.search.searcher import Evidence
-from moviola.types import Span
+from moviola.types import Query, Span
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +116,10 @@ def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library
     assert set(read_name_vectors(store)) == {"beach", "lighthouse", "market"}
     (store.folder / "cache" / "names.npz").write_bytes(b"damaged")
     assert read_name_vectors(store) == {}
+
+
+def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
+    runs = library_runs(named_library, [Query("q", "the lighthouse")], depth=3)
+    assert list(runs) == ["refined", "coarse", "joined"]
+    refined, joined = runs["refined"].rows()["q"], runs["joined"].rows()["q"]
+    assert max(row["score"] for row in joined) > max(row["score"] for row in refined)

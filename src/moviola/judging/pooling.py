@@ -19,6 +19,7 @@ from moviola.datasets.building.labelstudio import Pair
 from moviola.datasets.building.pseudo import BATCH
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging.task import JudgingTask, TaskSettings
+from moviola.library import VideoNames
 from moviola.measures import Run, overlap, read_run, suppress
 from moviola.search import Library
 from moviola.types import CueKind, Moment, Query
@@ -100,11 +101,12 @@ def library_runs(
 
 
 def _systems_of(library: Library) -> list[str]:
-    """The systems that differ in a library: pictures alone need no joining with words that are not there."""
+    """The systems that differ in a library: pictures are joined with words, and with telling names."""
     counts = library.catalogue.cue_counts()
     visual = ["refined", "coarse"] if library.settings.encoder else []
     words = [name for name, kinds in _CUES.items() if any(counts[kind] for kind in kinds)]
-    return [*visual, *words, *(["joined"] if visual and words else [])]
+    joined = visual and (words or VideoNames.of(library.store.searchable()).telling)
+    return [*visual, *words, *(["joined"] if joined else [])]
 
 
 def _rows(moments: Sequence[Moment]) -> list[dict[str, Any]]:
