@@ -99,6 +99,9 @@ def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, t
         options = [word for name in names for word in ("--run", name)]
         wrong = moviola("judge", "new", library, queries, "--out", task, *options)
         assert wrong.code == 1 and f"{names[0].stem}: two systems of that name" in wrong.err
+    asked = ("--system", "coarse", "--system", "coarse", "--run", runs[0].with_name("refined.json"))
+    missing = moviola("judge", "new", library, queries, "--out", task, *asked)
+    assert missing.code == 1 and "refined.json" in missing.err and "of that name" not in missing.err
     assert moviola("judge", "new", library, queries, "--out", task, "--system", "coarse").code == 0
     twice = moviola("judge", "new", library, queries, "--out", task)
     assert twice.code == 1 and "is there already" in twice.err

@@ -127,7 +127,7 @@ def test_all_play_one_after_another(collected: Page) -> None:
     collected.get_by_role("button", name="Play all").click()
     player = collected.locator("#player")
     expect(player.get_by_text("1 of 2")).to_be_visible()
-    until(collected, "!video.paused")
+    until(collected, "!video.paused && !video.seeking && video.readyState >= 3")
     collected.evaluate("document.querySelector('#player video').currentTime += 4.5")
     expect(player.get_by_text("2 of 2")).to_be_visible()
 

@@ -240,7 +240,7 @@ def make_task(
         raise InvalidValue(
             f"{path}: is there already; name another file, or go on with `moviola judge progress`"
         )
-    names = Counter([*SYSTEMS, *(file.stem for file in run_files)])
+    names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in run_files)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
