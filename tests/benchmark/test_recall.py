@@ -206,7 +206,7 @@ def test_every_architecture_answers_one_video(split: Split, name: str) -> None:
         whole = Proposals.of_columns(
             range(queries), zeros, zeros, zeros + durations[video], ones, queries=queries
         )
-        ready = replace(part, proposals=whole, first_stage=np.ones((queries, 1), np.float32))
+        ready = replace(part, proposals=whole, first_stage=np.ones((queries, 1), np.float32).__getitem__)
         with torch.inference_mode():
             run = how.run(model, ready)
         for rows in run.rows().values():

@@ -22,6 +22,7 @@ from moviola.models.spans import LABELS, pool_clips
 from moviola.models.xml import with_endpoints
 from moviola.retrieval.batches import padded, token_batch, widened
 from moviola.retrieval.pipeline import Moments
+from moviola.retrieval.video_scores import VideoScores, score_blocks
 
 __all__ = [
     "PooledVideos", "Ranking", "best_videos", "encoded_corpus", "rank_corpus", "rank_videos",
@@ -32,7 +33,7 @@ END_INSIDE = LABELS["spr"]
 """The convention of all labels here: the end is the last clip that the moment touches."""
 
 ANSWERS = 100
-"""Most moments per query."""
+"""Most moments, or videos, per query."""
 
 
 @dataclass(frozen=True)
@@ -192,25 +193,18 @@ def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) 
 
 
 def best_videos(
-    scores: Callable[[slice], NDArray[np.float32]],
-    features: VideoFeatures,
-    queries: int,
-    *,
-    chunk: int = 64,
-    keep: int = ANSWERS,
+    scores: VideoScores, features: VideoFeatures, queries: int, *, keep: int = ANSWERS
 ) -> Moments:
     """The best ``keep`` videos of each query, whole, by a score of each.
 
     Args:
-        scores: of the queries of a slice with all V videos: (n, V) float32.
-        features: the V videos.
+        scores: of the queries with all videos.
+        features: the videos.
         queries: how many.
-        chunk: queries scored at once.
         keep: most videos a query.
     """
     found: list[tuple[Integers, NDArray[np.float32]]] = []
-    for first in range(0, queries, chunk):
-        table = scores(slice(first, min(first + chunk, queries)))
+    for _, table in score_blocks(scores, queries, len(features)):
         order = np.argsort(-table, axis=1, kind="stable")[:, :keep]
         found.append((order, np.take_along_axis(table, order, axis=1)))
     video = np.concatenate([order for order, _ in found]).ravel()

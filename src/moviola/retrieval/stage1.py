@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_segments
+from moviola.retrieval.video_scores import VideoScores
 
 if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
@@ -147,17 +149,19 @@ def segment_index(
 
 @dataclass(frozen=True)
 class EmbeddedSegments:
-    """All segments of some videos, embedded; for measures that need every score.
+    """All segments of some videos, embedded: what ranks whole videos by their best segment.
 
     Attributes:
         stage1: made the vectors.
         features: the videos.
         segment_clips: T, clips of a segment.
+        cells: cosines of queries and segments that are held at once.
     """
 
     stage1: Stage1
     features: VideoFeatures
     segment_clips: int
+    cells: int = 1 << 24
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -168,22 +172,35 @@ class EmbeddedSegments:
         ]
         return np.concatenate(own)
 
-    def scores(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        """(Q, S) float32, cosines of all queries with all segments."""
-        found: NDArray[np.float32] = self.stage1.queries(queries) @ self.vectors.T
-        return found
-
     def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        """(Q, V) float32, each video's best cosine."""
+        """(Q, V) float32, each video's best cosine; segments are compared block by block."""
+        asked = self.stage1.queries(queries)
         counts = -(-self.features.counts // self.segment_clips)
-        begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        best: NDArray[np.float32] = np.maximum.reduceat(self.scores(queries), begin, axis=1)
+        begin = np.concatenate([[0], np.cumsum(counts)])
+        best = np.empty((len(asked), len(counts)), dtype=np.float32)
+        for first, stop in _blocks(begin, self.cells // max(1, len(asked))):
+            cosines = asked @ self.vectors[begin[first] : begin[stop]].T
+            best[:, first:stop] = np.maximum.reduceat(cosines, begin[first:stop] - begin[first], axis=1)
         return best
+
+
+def _blocks(begin: Integers, most: int) -> Iterator[tuple[int, int]]:
+    """Runs of videos with at most ``most`` segments, or of one video; ``begin`` (V + 1,) of their segments."""
+    first, last = 0, len(begin) - 1
+    while first < last:
+        stop = max(first + 1, int(np.searchsorted(begin, begin[first] + most, side="right")) - 1)
+        yield first, stop
+        first = stop
 
 
 def video_scores(
     stage1: Stage1, features: VideoFeatures, queries: QueryFeatures, segment_clips: int
-) -> NDArray[np.float32]:
-    """(Q, V) float32 above 0: exp of the best cosine of each video's segments, a first stage for CONQUER."""
-    best: NDArray[np.float32] = np.exp(EmbeddedSegments(stage1, features, segment_clips).best(queries))
-    return best
+) -> VideoScores:
+    """Above 0: exp of the best cosine of each video's segments, a first stage for CONQUER."""
+    videos = EmbeddedSegments(stage1, features, segment_clips)
+
+    def scores(some: slice) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
+        return found
+
+    return scores

@@ -23,6 +23,7 @@ from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatur
 from moviola.files.rows import number, read_json, span, text
 from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
+from moviola.retrieval.video_scores import VideoScores
 
 __all__ = ["Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
 
@@ -184,14 +185,15 @@ class Split:
         queries: the queries, in the order of ``pairs.query_ids``.
         pairs: which moments answer; ``pairs.videos`` are those of ``features``.
         proposals: coarse proposals of each query, best first; refiners need them.
-        first_stage: (Q, V) float32, a retriever's score of each video, above 0; CONQUER needs them.
+        first_stage: a retriever's scores of all videos, above 0, made for some queries at a time; CONQUER
+            needs them.
     """
 
     features: VideoFeatures
     queries: QueryFeatures
     pairs: Pairs
     proposals: Proposals | None = None
-    first_stage: NDArray[np.float32] | None = None
+    first_stage: VideoScores | None = None
 
     @classmethod
     def read(

@@ -19,6 +19,7 @@ from moviola.models.pretrained import read_description, revision_of
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
 from moviola.retrieval.stage1 import video_scores
+from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
 from moviola.training.data import Split
 from moviola.training.recipe import Recipe
@@ -47,8 +48,8 @@ class FirstStage(ABC):
         """Coarse proposals of each query of a split."""
 
     @abstractmethod
-    def first_stage(self, split: Split) -> NDArray[np.float32]:
-        """(Q, V) float32 above 0, a score of each video for each query of a split."""
+    def first_stage(self, split: Split) -> VideoScores:
+        """A score above 0 of each video for each query of a split."""
 
     def complete(self, split: Split, needs: frozenset[str]) -> Split:
         """The split with what a recipe needs, see :attr:`Recipe.needs`."""
@@ -89,7 +90,7 @@ class TrainedFirstStage(FirstStage):
         retrieval = Retrieval(split.features, index, self.stage1, None, self.segment_clips, self.segments)
         return retrieval.proposals(split.queries)
 
-    def first_stage(self, split: Split) -> NDArray[np.float32]:
+    def first_stage(self, split: Split) -> VideoScores:
         """The exponential of each video's best cosine."""
         return video_scores(self.stage1, split.features, split.queries, self.segment_clips)
 
@@ -121,7 +122,7 @@ class Candidates(FirstStage):
         """Its moments in their order, cut at the ends of their videos."""
         return candidate_proposals(self.found, split)
 
-    def first_stage(self, split: Split) -> NDArray[np.float32]:
+    def first_stage(self, split: Split) -> VideoScores:
         """Its ranking of videos, spread over the same range for every query."""
         return candidate_scores(self.found, split)
 
@@ -200,8 +201,8 @@ def candidate_proposals(run: Run, split: Split) -> Proposals:
     )
 
 
-def candidate_scores(run: Run, split: Split) -> NDArray[np.float32]:
-    """(Q, V) float32 above 0, another system's ranking as a first stage for CONQUER.
+def candidate_scores(run: Run, split: Split) -> VideoScores:
+    """Another system's ranking as a first stage for CONQUER, above 0.
 
     A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
     scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last of
@@ -220,8 +221,13 @@ def candidate_scores(run: Run, split: Split) -> NDArray[np.float32]:
     np.minimum.at(lowest, owner, best)
     width = (highest - lowest)[owner]
     spread = np.divide(best - lowest[owner], width, out=np.ones_like(best), where=width > 0)
-    scores = np.full((queries, videos), np.exp(-1), dtype=np.float32)
-    scores.reshape(-1)[cells] = np.exp(spread)
+
+    def scores(some: slice) -> NDArray[np.float32]:
+        table = np.full((some.stop - some.start, videos), np.exp(-1), dtype=np.float32)
+        own = slice(*np.searchsorted(owner, [some.start, some.stop]))
+        table[owner[own] - some.start, cells[own] % videos] = np.exp(spread[own])
+        return table
+
     return scores
 
 

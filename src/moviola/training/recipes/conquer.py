@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
@@ -16,6 +14,7 @@ from moviola.models.batches import Ranked
 from moviola.models.conquer import Conquer
 from moviola.retrieval import Moments
 from moviola.retrieval.corpus import PooledVideos, best_videos, encoded_corpus, ranked_moments
+from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Sizes, Split
 from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
@@ -58,7 +57,7 @@ class ConquerRecipe(RankerRecipe):
             self.videos(network, train.features),
             self.queries(network, train.queries),
             train.pairs,
-            hardest_videos(lambda some: scores[some], train.pairs, sampling.pool),
+            hardest_videos(scores, train.pairs, sampling.pool),
             sampling.negatives,
             network.loss,
             lambda: judge(self.run(model, val), val),
@@ -79,7 +78,7 @@ class ConquerRecipe(RankerRecipe):
             context = encoded_corpus(model, videos)
 
             def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
-                first_stage = torch.from_numpy(scores[some]).to(device)
+                first_stage = torch.from_numpy(scores(some)).to(device)
                 return network.rank(query.to(device), mask.to(device), context, first_stage=first_stage)
 
             return ranked_moments(rank, videos, self.queries(network, split.queries))
@@ -87,11 +86,10 @@ class ConquerRecipe(RankerRecipe):
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 videos of each query, in the order of the first stage: the model ranks none anew."""
         self.require_unscored(how)
-        scores = _first_stage(split)
-        return best_videos(lambda some: scores[some], split.features, len(split.queries))
+        return best_videos(_first_stage(split), split.features, len(split.queries))
 
 
-def _first_stage(split: Split) -> NDArray[np.float32]:
+def _first_stage(split: Split) -> VideoScores:
     if split.first_stage is None:
         raise InvalidValue(
             "conquer: the split has no first_stage; give the scores of a retriever, for instance "

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
@@ -17,12 +16,10 @@ from moviola.features import Integers, QueryFeatures
 from moviola.models.batches import CandidateBatch
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
+from moviola.retrieval.video_scores import VideoScores, score_blocks
 from moviola.training.data import Pairs, batches_by_length
 
 __all__ = ["CandidateSampling", "CandidateTask", "hardest_videos"]
-
-# Queries whose videos are scored together.
-_CHUNK = 256
 
 
 @dataclass(frozen=True)
@@ -124,11 +121,11 @@ class CandidateTask:
         return self.judge()
 
 
-def hardest_videos(scores: Callable[[slice], NDArray[np.float32]], pairs: Pairs, count: int) -> Integers:
+def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
     """The videos that a retriever likes best for each query though nothing in them answers it.
 
     Args:
-        scores: of the queries of a slice with all V videos: (n, V) float32; -inf for a video to leave out.
+        scores: of the queries with all V videos; -inf for a video to leave out.
         pairs: which moments answer.
         count: K; all V videos where V is less.
 
@@ -139,11 +136,10 @@ def hardest_videos(scores: Callable[[slice], NDArray[np.float32]], pairs: Pairs,
     found = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
     order = np.argsort(pairs.query, kind="stable")
     query, answering = pairs.query[order], pairs.video[pairs.moment[order]]
-    for first in range(0, len(found), _CHUNK):
-        some = slice(first, min(first + _CHUNK, len(found)))
-        table = np.array(scores(some), dtype=np.float32)
+    for some, given in score_blocks(scores, len(found), len(pairs.videos)):
+        table = np.array(given, dtype=np.float32)
         own = slice(*np.searchsorted(query, [some.start, some.stop]))
-        table[query[own] - first, answering[own]] = -np.inf
+        table[query[own] - some.start, answering[own]] = -np.inf
         best = np.argsort(-table, axis=1, kind="stable")[:, :keep]
         found[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
     return found
