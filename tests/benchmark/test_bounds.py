@@ -73,7 +73,7 @@ def bounds(split: Split, context: float, grid: float | None = None) -> list[floa
 
 
 def by_brute_force(split: Split, context: float, step: float) -> list[float]:
-    """Every span of every window at multiples of ``step`` seconds."""
+    """Every span of every window that is whole clips of ``step`` seconds, the video's last one cut short."""
     assert split.proposals is not None
     pairs, values = split.pairs, []
     for overlap in OVERLAPS:
@@ -88,19 +88,24 @@ def by_brute_force(split: Split, context: float, step: float) -> list[float]:
                 moment = pairs.moment[row]
                 answer = Span(float(pairs.start[moment]), float(pairs.end[moment]))
                 spans = [
-                    Span(a * step, b * step)
+                    Span(a * step, min(b * step, DURATIONS[video]))
                     for video, wide in spans_of(split, query)
                     if pairs.videos[pairs.video[moment]] == video
-                    for a in range(
-                        max(0, round((wide.start - context) / step)), round((wide.end + context) / step)
-                    )
-                    for b in range(a + 1, round((wide.end + context) / step) + 1)
+                    for first, stop in [clips_of(wide, context, step, DURATIONS[video])]
+                    for a in range(first, stop)
+                    for b in range(a + 1, stop + 1)
                 ]
                 if any(span.iou(answer) >= overlap for span in spans):
                     reached.append(grade)
             each.append(_dcg(reached) / _dcg(grades))
         values.append(sum(each) / len(each))
     return values
+
+
+def clips_of(wide: Span, context: float, step: float, duration: float) -> tuple[int, int]:
+    """The clips that a padded proposal touches, first and behind the last."""
+    low, high = max(wide.start - context, 0), min(wide.end + context, duration)
+    return math.floor(low / step), math.ceil(high / step)
 
 
 def _dcg(grades: list[float]) -> float:
@@ -131,29 +136,45 @@ def splits(draw: st.DrawFn, step: float = 1.0) -> Split:
 
 
 @settings(max_examples=20, deadline=None)
-@given(splits(step=0.5), st.sampled_from([0.0, 2.0, 4.0]))
+@given(splits(step=0.5), st.sampled_from([0.0, 2.0, 4.0, 8.0]))
 def test_bounds_are_what_trying_every_span_finds(split: Split, context: float) -> None:
     assert bounds(split, context) == pytest.approx(by_brute_force(split, context, 0.5))
-    assert bounds(split, context, 1.0) == pytest.approx(by_brute_force(split, context, 1.0))
+    for clip in (1.0, 1.5):
+        assert bounds(split, context, clip) == pytest.approx(by_brute_force(split, context, clip))
 
 
 @settings(max_examples=30, deadline=None)
 @given(splits(step=0.5), st.integers(0, 2**31))
 def test_more_context_and_finer_spans_reach_no_less(split: Split, seed: int) -> None:
-    exact = [bounds(split, context) for context in (0.0, 4.0, 8.0)]
-    on_clips = [bounds(split, context, 1.0) for context in (0.0, 4.0, 8.0)]
-    for less, more in (*pairwise(exact), *pairwise(on_clips)):
+    contexts = (0.0, 4.0, 8.0)
+    exact, on_seconds, on_clips = (
+        [bounds(split, context, clip) for context in contexts] for clip in (None, 1.0, 1.5)
+    )
+    for less, more in (*pairwise(exact), *pairwise(on_seconds), *pairwise(on_clips)):
         assert all(a <= b for a, b in zip(less, more, strict=True))
-    for fine, coarse in zip(exact, on_clips, strict=True):
+    for fine, coarse in zip(exact, on_seconds, strict=True):
         assert all(a >= b for a, b in zip(fine, coarse, strict=True))
     # Whatever a refiner makes of the same windows, on the clips' grid, cannot beat the bound.
-    context = (0.0, 4.0, 8.0)[seed % 3]
-    values = evaluate(refined_at_random(split, context, seed), split.pairs.qrels, NAMES).measures
-    for name, bound in zip(NAMES, on_clips[seed % 3], strict=True):
-        assert values[name] <= bound + 1e-12
+    for clip, limits in ((1.0, on_seconds), (1.5, on_clips)):
+        run = refined_at_random(split, contexts[seed % 3], clip, seed)
+        values = evaluate(run, split.pairs.qrels, NAMES).measures
+        for name, bound in zip(NAMES, limits[seed % 3], strict=True):
+            assert values[name] <= bound + 1e-12
 
 
-def refined_at_random(split: Split, context: float, seed: int) -> Run:
+def test_an_answer_in_clips_of_a_second_and_a_half() -> None:
+    # The window is 4 to 8 s, so clips 3 to 9 s. Of 4.5 to 8.5 s they hold 4.5 to 9 (4 of 4.5 s), of 7 to 8 s
+    # 6 to 9 or 7.5 to 9 (a third); 2 to 3.5 s shares .5 s of 2.5 with 3 to 4.5, which lies before the window.
+    answers = [(0, "a", 4.5, 8.5, 4.0), (0, "a", 7.0, 8.0, 2.0), (0, "a", 2.0, 3.5, 1.0)]
+    split = split_of(answers, [[("a", 4.0, 8.0)]])
+    best, ideal = _dcg([4.0]), _dcg([4.0, 2.0, 1.0])
+    assert bounds(split, 0.0, 1.5) == pytest.approx([_dcg([4.0, 2.0]) / ideal, best / ideal, best / ideal])
+    assert bounds(split, 0.0, 1.0)[2] == pytest.approx(_dcg([4.0, 2.0]) / ideal)
+    # The last clip is cut where the video ends, at 16 s.
+    assert bounds(split_of([(0, "a", 15.0, 16.0, 4.0)], [[("a", 12.0, 16.0)]]), 0.0, 1.5) == [1.0, 1.0, 1.0]
+
+
+def refined_at_random(split: Split, context: float, clip: float, seed: int) -> Run:
     """One span of whole clips inside each window, in any order."""
     assert split.proposals is not None
     draw = np.random.default_rng(seed)
@@ -161,8 +182,9 @@ def refined_at_random(split: Split, context: float, seed: int) -> Run:
     for query, name in enumerate(split.queries.query_ids):
         rows[name] = []
         for video, wide in spans_of(split, query):
-            low, high = max(0, int(wide.start - context)), int(min(wide.end + context, DURATIONS[video]))
-            start, end = np.sort(draw.choice(np.arange(low, high + 1), 2, replace=False)).tolist()
+            first, stop = clips_of(wide, context, clip, DURATIONS[video])
+            edges = np.minimum(np.arange(first, stop + 1) * clip, DURATIONS[video])
+            start, end = np.sort(draw.choice(edges, 2, replace=False)).tolist()
             rows[name].append({"video_id": video, "start": start, "end": end, "score": draw.random()})
     return Run.from_dict(rows)
 

@@ -1,7 +1,10 @@
 """How good refinement and re-ranking of given proposals could be at best (SPR, section 4.6, Table 4).
 
 UB(tau_C, mu): every answer that a padded proposal touches is cut to the window, and counts where what is left
-overlaps it enough; then all that count are ranked ideally. PUB: the same with spans on the grid of the clips.
+overlaps it enough; then all that count are ranked ideally. PUB, the practical bound: the same with spans of
+whole clips, as refiners answer: of 1 s for SPR_CLIP, of 1.5 s for SPR_ReLo (the paper's "minimum time scale").
+A window is then all clips that it touches, as refiners read it, and a span's end is cut at the video's. Where
+windows do not end with clips (segments of 4 s in clips of 1.5 s) PUB may so reach what UB does not.
 
 An answer that counts stands in the ideal run with its own span. What is left of it may overlap another answer
 more, which the greedy matching would then give it; so the bound would be none.
@@ -42,7 +45,7 @@ def upper_bounds(
         context: padding of a proposal on both sides, in seconds (tau_C).
         overlaps: thresholds mu.
         k: depth of NDCG.
-        grid: length of a clip in seconds for the practical bound; None for the exact one.
+        grid: length of a clip in seconds for the practical bound PUB; None for UB.
     """
     best = _best_overlaps(split, proposals, context, grid)
     found: dict[str, float] = {}
@@ -70,24 +73,32 @@ def _ideal(split: Split, keep: Integers) -> Run:
 
 def _best_overlaps(split: Split, proposals: Proposals, context: float, grid: float | None) -> Floats:
     """(P,) how much of each pair's moment a span in some padded proposal of its query can overlap."""
-    pairs = split.pairs
+    pairs, durations = split.pairs, split.features.durations
     best = np.zeros(len(pairs))
     for pair, (query, moment) in enumerate(zip(pairs.query.tolist(), pairs.moment.tolist(), strict=True)):
-        own = proposals.of(query)
-        there = own.video == pairs.video[moment]
-        first, last = np.maximum(own.start[there] - context, 0.0), own.end[there] + context
-        reached = _reached(pairs.start[moment], pairs.end[moment], first, last, grid)
+        own, video = proposals.of(query), int(pairs.video[moment])
+        there = own.video == video
+        first = np.maximum(own.start[there] - context, 0.0)
+        last = np.minimum(own.end[there] + context, durations[video])
+        answer = (pairs.start[moment], pairs.end[moment])
+        reached = _reached(answer, first, last, durations[video], grid)
         best[pair] = reached.max(initial=0.0)
     return best
 
 
-def _reached(start: Floats, end: Floats, first: Floats, last: Floats, grid: float | None) -> Floats:
-    """(n,) the largest overlap of a span in each window with one moment; 0 where the window misses it."""
-    left, right = np.maximum(start, first), np.minimum(end, last)
+def _reached(
+    answer: tuple[float, float], first: Floats, last: Floats, duration: float, grid: float | None
+) -> Floats:
+    """(n,) the largest overlap of a span in each window with one answer; 0 where the window misses it."""
+    start, end = answer
     if grid is None:
+        left, right = np.maximum(start, first), np.minimum(end, last)
         lefts, rights = [left], [right]
     else:
+        left = np.maximum(start, np.floor(first / grid) * grid)
+        right = np.minimum(end, np.ceil(last / grid) * grid)
         lefts, rights = ([np.floor(t / grid) * grid, np.ceil(t / grid) * grid] for t in (left, right))
+        rights = [np.minimum(t, duration) for t in rights]
     tried = [overlap(start, end, a, b) for a in lefts for b in rights]
     best: Floats = np.where(right > left, np.max(tried, axis=0), 0.0)
     return best

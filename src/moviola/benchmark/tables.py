@@ -220,7 +220,7 @@ def _bounds(found: Findings) -> Table:
     rows: list[Row] = []
     proposals = found.proposals()
     for context in CONTEXTS:
-        for label, grid in (("UB", None), ("PUB, 1 s", 1.0)):
+        for label, grid in (("UB", None), ("PUB, 1 s", 1.0), ("PUB, 1.5 s", 1.5)):
             bound = upper_bounds(found.test, proposals, context=context, grid=grid)
             rows.append((f"{context:g}", label, *_cells(bound, bound)))
     head = ("context (s)", "bound", *OVER)

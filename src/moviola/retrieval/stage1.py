@@ -185,7 +185,7 @@ class EmbeddedSegments:
 
 
 def _blocks(begin: Integers, most: int) -> Iterator[tuple[int, int]]:
-    """Runs of videos with at most ``most`` segments, or of one video; ``begin`` (V + 1,) of their segments."""
+    """Runs of videos with at most ``most`` segments, or of one video; these begin at ``begin`` (V + 1,)."""
     first, last = 0, len(begin) - 1
     while first < last:
         stop = max(first + 1, int(np.searchsorted(begin, begin[first] + most, side="right")) - 1)
