@@ -2,7 +2,7 @@
 
 UB(tau_C, mu): every answer that a padded proposal touches is cut to the window, and counts where what is left
 overlaps it enough; then all that count are ranked ideally. PUB, the practical bound: the same with spans of
-whole clips, as refiners answer: of 1 s for SPR_CLIP, of 1.5 s for SPR_ReLo (the paper's "minimum time scale").
+whole clips, as refiners answer: of 1 s for SPR_CLIP, 1.5 s for SPR_ReLo (the paper's "minimum time scale").
 A window is then all clips that it touches, as refiners read it, and a span's end is cut at the video's. Where
 windows do not end with clips (segments of 4 s in clips of 1.5 s) PUB may so reach what UB does not.
 
@@ -90,7 +90,7 @@ def _reached(
     answer: tuple[float, float], first: Floats, last: Floats, duration: float, grid: float | None
 ) -> Floats:
     """(n,) the largest overlap of a span in each window with one answer; 0 where the window misses it."""
-    start, end = answer
+    start, end = map(np.asarray, answer)
     if grid is None:
         left, right = np.maximum(start, first), np.minimum(end, last)
         lefts, rights = [left], [right]
