@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from moviola.datasets import gridhouse
+from moviola.datasets.gridhouse import dataset
 from moviola.errors import InvalidValue
 from moviola.media import probe, read_subtitles, write_video
 
@@ -122,3 +127,58 @@ def test_other_settings_are_not_mixed_in(world: Path) -> None:
         make(world, subtitles=True, filler=1, seed=4)
     with pytest.raises(InvalidValue, match="at least one video"):
         make(world, videos=0)
+
+
+class Letters:
+    """A sentence encoder that counts letters."""
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        alphabet = "abcdefghijklmnopqrstuvwxyz "
+        return np.array([[text.count(letter) for letter in alphabet] for text in texts], dtype=np.float32)
+
+
+def test_pseudo_sets_by_a_sentence_encoder(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same films, queries and grades; the training set is what cosines of the texts choose."""
+    names: list[str] = []
+    monkeypatch.setattr(dataset, "load_sentence_encoder", lambda name: names.append(name) or Letters())
+    shutil.copytree(world, tmp_path / "world")
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "world" / "videos").iterdir()}
+    make(tmp_path / "world", subtitles=True, filler=1, similarity="letters")
+    assert names == ["letters"]
+    assert read(tmp_path / "world", "gridhouse")["similarity"] == "letters"
+    assert before == {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "world" / "videos").iterdir()
+    }
+
+    def graded(folder: Path, name: str) -> Any:
+        return {
+            (entry["query_id"], entry["query"], moment["pair_id"], moment["relevance"])
+            for entry in read(folder, name) for moment in entry["relevant_moment"]
+        }  # fmt: skip
+
+    for name in ("val", "test"):
+        assert graded(tmp_path / "world", name) == graded(world, name)
+    pool = {
+        m["pair_id"]: m["caption"] for entry in read(world, "train_top40") for m in entry["relevant_moment"]
+    }
+    pool |= {
+        m["pair_id"]: m["caption"]
+        for entry in read(tmp_path / "world", "train_top40") for m in entry["relevant_moment"]
+    }  # fmt: skip
+    assert len(pool) > 20
+    captions = Letters().encode_text(list(pool.values()))
+    differ = 0
+    for old, new in zip(read(world, "train_top20"), read(tmp_path / "world", "train_top20"), strict=True):
+        assert (old["query_id"], old["query"]) == (new["query_id"], new["query"])
+        (query,) = Letters().encode_text([new["query"]])
+        cosines = captions @ query / np.linalg.norm(captions, axis=1) / np.linalg.norm(query)
+        found = [moment["similarity"] for moment in new["relevant_moment"]]
+        np.testing.assert_allclose(found, np.sort(cosines)[::-1][: len(found)], atol=2e-6)
+        differ += old["relevant_moment"] != new["relevant_moment"]
+    assert differ
+
+    make(tmp_path / "world", subtitles=True, filler=1)
+    for name in (*SPLITS, "gridhouse"):
+        assert (tmp_path / "world" / f"{name}.json").read_bytes() == (world / f"{name}.json").read_bytes()

@@ -23,9 +23,15 @@ def gridhouse(
     long: Annotated[int, typer.Option(min=0, help="Films of ten minutes besides.")] = 0,
     hour: Annotated[bool, typer.Option("--hour", help="A film of an hour besides.")] = False,
     filler: Annotated[int, typer.Option(min=0, help="Films besides in which nothing happens.")] = 0,
+    similarity: Annotated[
+        str,
+        typer.Option(help="What pseudo labels go by: slots, or a sentence encoder such as minilm."),
+    ] = "slots",
     json: JsonOption = False,
 ) -> None:
     """Make films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
+
+    Called again with another --similarity it keeps the films and chooses the pseudo training sets anew.
 
     Example: `moviola gridhouse world --videos 200 --seed 1`
 
@@ -42,7 +48,7 @@ def gridhouse(
         task = bar.add_task("making films", total=None)
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
-            subtitles=subtitles, long_videos=long, hour=hour, filler=filler,
+            subtitles=subtitles, long_videos=long, hour=hour, filler=filler, similarity=similarity,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     if json:

@@ -5,8 +5,8 @@
 settings. Judgements of val and test cover every film of the folder. Films belong to train, val and test as
 60 : 10 : 30 by their number; the queries of a split come from its films, and no text is in two splits.
 
-The similarity of a query and a caption, by which the pseudo training set is chosen (TVR-Ranking, section
-3.5), is the cosine of their words and pairs of words weighted by rarity (tf-idf), synonyms counted as one.
+The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), in one
+of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. The films are the same with both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from moviola.datasets.building.embeddings import TextEncoder
 from moviola.datasets.gridhouse.episode import Episode, simulate
 from moviola.datasets.gridhouse.narrator import SpokenLine, Tale, narrate, tale_query, tale_relevance, to_srt
 from moviola.datasets.gridhouse.picture import Camera
+from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
+from moviola.encoders import load_sentence_encoder
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_json
 
@@ -40,6 +42,7 @@ FRAME_RATE = 6.0
 SIZE = 224
 TOP = (1, 20, 40)
 SHARES = (0.6, 0.1, 0.3)
+SLOTS = "slots"
 LONG_SECONDS = 600.0
 HOUR_SECONDS = 3600.0
 # A query is kept if its relevant moments are between these shares of all (5 to 80 of the 1,055 that 200 films
@@ -110,7 +113,7 @@ class _Row:
 
     @property
     def said(self) -> str:
-        """What similarity is measured on: the caption without its choice of words."""
+        """What slots are compared by: the caption without its choice of words."""
         return self.caption if self.slots is None else plain(self.slots)
 
 
@@ -125,7 +128,7 @@ class _Asked:
 
     @property
     def said(self) -> str:
-        """What similarity is measured on; of "vt" also what is told of."""
+        """What slots are compared by; of "vt" also what is told of."""
         if self.slots is None:
             return self.text
         return plain(self.slots) + (f" {self.tale.what}" if self.tale else "")
@@ -152,9 +155,10 @@ def build(
     long_videos: int = 0,
     hour: bool = False,
     filler: int = 0,
+    similarity: str = SLOTS,
     progress: Callable[[int, int], None] | None = None,
 ) -> GridhouseReport:
-    """Make a data set; films that are there already from the same call are kept.
+    """Make a data set; films that are there already are kept, annotations are written anew.
 
     Args:
         folder: where it goes.
@@ -166,10 +170,14 @@ def build(
         long_videos: films of ten minutes besides.
         hour: one film of an hour besides.
         filler: films besides in which nothing happens: guaranteed irrelevant.
+        similarity: of queries and captions: "slots", or a sentence encoder's name as of
+            :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries don't depend
+            on it, so the same folder may be annotated anew with another one.
         progress: called with films done and films in all.
 
     Raises:
-        InvalidValue: a count below its least value, or the folder holds a data set of other settings.
+        InvalidValue: a count below its least value, or the folder holds films of other settings.
+        MissingModel: no such sentence encoder is on the machine.
     """
     if videos < 1 or workers < 1 or min(long_videos, filler) < 0 or seed < 0:
         raise InvalidValue(
@@ -181,20 +189,24 @@ def build(
         "filler": filler,
     }  # fmt: skip
     _claim(folder, settings)
+    encoder = None if similarity == SLOTS else load_sentence_encoder(similarity)
     films = _films(settings)
     _make_videos(folder / "videos", films, write_video, workers, progress or (lambda done, total: None))
-    return _annotate(folder, films, np.random.default_rng([seed, 0x7175]))
+    write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
+    return _annotate(folder, films, encoder, np.random.default_rng([seed, 0x7175]))
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
-    """Write the settings down, or see that they are those of what is there."""
+    """Write the films' settings down, or see that they are those of what is there."""
     path = folder / "gridhouse.json"
     if path.exists():
         there = json.loads(path.read_text())
+        there.pop("similarity", None)
         if there != settings:
             raise InvalidValue(
                 f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
             )
+        return
     folder.mkdir(parents=True, exist_ok=True)
     write_json(path, settings, indent=1)
 
@@ -261,7 +273,9 @@ def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:
 # -- annotation ----------------------------------------------------------------------------------------
 
 
-def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> GridhouseReport:
+def _annotate(
+    folder: Path, films: Sequence[_Film], encoder: TextEncoder | None, draw: Generator
+) -> GridhouseReport:
     corpus: dict[str, float] = {}
     rows: list[_Row] = []
     for film in films:
@@ -272,7 +286,7 @@ def _annotate(folder: Path, films: Sequence[_Film], draw: Generator) -> Gridhous
     splits = ("train", "val", "test")
     of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
     write_json(folder / "splits.json", of_split)
-    similar = _Similarity([row.said for row in rows])
+    similar = _similarity(rows, encoder)
     taken: set[str] = set()
     counts, levels, relevant = {}, Counter[int](), []
     first_id = 0
@@ -393,40 +407,23 @@ def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> li
     return list(unique.values())
 
 
-class _Similarity:
-    """Cosine of tf-idf vectors of words and word pairs between a query and all captions."""
-
-    def __init__(self, captions: Sequence[str]) -> None:
-        words = [_words(text) for text in captions]
-        holding = Counter(word for text in words for word in set(text))
-        self._place = {word: n for n, word in enumerate(sorted(holding))}
-        counts = np.array([holding[word] for word in self._place], dtype=np.float64)
-        self._rarity = np.log((1 + len(captions)) / (1 + counts)) + 1
-        self._captions = np.stack([self._vector(text) for text in words]) if words else np.zeros((0, 0))
-
-    def _vector(self, words: Iterable[str]) -> NDArray[np.float64]:
-        vector = np.zeros(len(self._place))
-        for word in words:
-            if word in self._place:
-                vector[self._place[word]] += self._rarity[self._place[word]]
-        return vector / max(float(np.linalg.norm(vector)), 1e-12)
-
-    def to(self, text: str) -> NDArray[np.float64]:
-        """Similarity of a text to every caption, (n,) in [0, 1]."""
-        similarities: NDArray[np.float64] = self._captions @ self._vector(_words(text))
-        return similarities
+_Similar = Callable[[_Asked], NDArray[np.float64]]
+"""Similarity of a query to every moment's caption, (n,) in [0, 1]."""
 
 
-def _words(text: str) -> list[str]:
-    """Words and pairs of neighbours: who is purple and what is blue is in the pairs alone."""
-    words = text.lower().replace(".", "").split()
-    return [*words, *map(" ".join, pairwise(words))]
+def _similarity(rows: Sequence[_Row], encoder: TextEncoder | None) -> _Similar:
+    """By a sentence encoder, or without one by what the slots hold."""
+    if encoder is None:
+        words = WordSimilarity([row.said for row in rows])
+        return lambda query: words.to(query.said)
+    sentences = SentenceSimilarity([row.caption for row in rows], encoder)
+    return lambda query: sentences.to(query.text)
 
 
 def _entry(
-    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, grades: NDArray[np.int64]
+    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similar, grades: NDArray[np.int64]
 ) -> dict[str, Any]:
-    similarities = similar.to(query.said)
+    similarities = similar(query)
     order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
     judged = [int(n) for n in order if grades[n] > 0]
     moments = [{**_moment(n, rows[n], similarities[n]), "relevance": int(grades[n])} for n in judged]
@@ -434,10 +431,10 @@ def _entry(
 
 
 def _pseudo(
-    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similarity, top: int
+    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similar, top: int
 ) -> dict[str, Any]:
     """The ``top`` most similar moments of the training films, unjudged."""
-    similarities = similar.to(query.said)
+    similarities = similar(query)
     own = [n for n, row in enumerate(rows) if row.split == "train"]
     best = sorted(own, key=lambda n: (-similarities[n], n))[:top]
     moments = [_moment(n, rows[n], similarities[n]) for n in best]

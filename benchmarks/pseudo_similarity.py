@@ -1,0 +1,192 @@
+"""What the similarity of pseudo labels changes: gridhouse's slots against a sentence encoder.
+
+    python benchmarks/pseudo_similarity.py WORK [--videos 120] [--seed 71] [--steps 300 200] [--labels]
+
+Both ways of `moviola gridhouse --similarity` on the same films and queries. First the labels: how similarity
+follows true relevance over all pairs of a query and a moment, how the two orders differ, what the best 20
+moments of a query are worth. Then a short training with each, one seed: stage 1, and Reel on its proposals,
+which weights a moment with its similarity squared. Judgements of test don't depend on similarity. One thread;
+what is done is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from moviola.benchmark.world import World, prepare
+from moviola.datasets import gridhouse
+from moviola.datasets.gridhouse import Slots
+from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
+from moviola.datasets.gridhouse.vocabulary import plain
+from moviola.encoders import load_sentence_encoder
+from moviola.media import write_video
+from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.judging import judge
+
+TOP = 20
+SEGMENTS = 100
+ENCODER = "minilm"
+NAMES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+Floats = NDArray[np.float64]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "work", type=Path, help="folder for films, features and models; what is there is kept"
+    )
+    parser.add_argument("--videos", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=71)
+    parser.add_argument("--steps", type=int, nargs=2, default=(300, 200), help="of stage 1 and of Reel")
+    parser.add_argument("--labels", action="store_true", help="labels alone, no training")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    options.work.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"labels": labels(options.videos, options.seed)}
+    print(json.dumps(found["labels"], indent=1), flush=True)
+    if not options.labels:
+        found["training"] = trainings(options)
+        print(json.dumps(found["training"], indent=1))
+    (options.work / "figures.json").write_text(json.dumps(found, indent=1))
+
+
+# ---- labels ----------------------------------------------------------------------------------------------
+
+
+def labels(videos: int, seed: int) -> dict[str, Any]:
+    """Both similarities of queries and moments of the training films, beside true relevance."""
+    films = [gridhouse.simulate(seed, number=n, video_id=f"gh-{n:04d}") for n in range(round(0.6 * videos))]
+    moments = [moment for film in films for moment in film.moments]
+    draw = np.random.default_rng(seed)
+    asked = dict(ask(moment.slots, number, draw) for number, moment in enumerate(moments))
+    grades = np.array([[gridhouse.relevance(q, m.slots) for m in moments] for q in asked.values()])
+    words = WordSimilarity([plain(moment.slots) for moment in moments])
+    sentences = SentenceSimilarity([m.caption for m in moments], load_sentence_encoder(ENCODER))
+    ways = {
+        "slots": np.stack([words.to(plain(slots)) for slots in asked.values()]),
+        ENCODER: np.stack([sentences.to(text) for text in asked]),
+    }
+    best = {name: np.argsort(-table, axis=1, kind="stable")[:, :TOP] for name, table in ways.items()}
+    shared = [
+        len(set(a) & set(b)) / TOP for a, b in zip(*(rows.tolist() for rows in best.values()), strict=True)
+    ]
+    a, b = ways.values()
+    return {
+        "queries": len(asked),
+        "moments": len(moments),
+        "Spearman of both": correlation(a, b),
+        "Spearman of both, mean of queries": per_query(a, b),
+        "share of the best 20 in both": float(np.mean(shared)),
+        "same best moment": float(np.mean(best["slots"][:, 0] == best[ENCODER][:, 0])),
+        **{name: of_one(table, grades, best[name]) for name, table in ways.items()},
+    }  # fmt: skip
+
+
+def ask(slots: Slots, number: int, draw: np.random.Generator) -> tuple[str, Slots]:
+    """A query about a moment: precise and imprecise in turn, as the data set's."""
+    return gridhouse.imprecise(slots, draw) if number % 2 else (gridhouse.caption(slots, draw), slots)
+
+
+def correlation(a: Any, b: Any) -> float:
+    """Spearman's rank correlation of all values."""
+    return float(spearmanr(np.ravel(a), np.ravel(b)).statistic)
+
+
+def per_query(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """The mean over queries (rows) of :func:`correlation`."""
+    return float(np.mean([correlation(x, y) for x, y in zip(a, b, strict=True)]))
+
+
+def of_one(table: Floats, grades: NDArray[np.int64], best: NDArray[np.int64]) -> dict[str, Any]:
+    """What one way of similarity is like."""
+    chosen, levels = (np.take_along_axis(values, best, axis=1) for values in (table, grades))
+    squared = chosen**2
+    return {
+        "Spearman with relevance": correlation(table, grades),
+        "Spearman with relevance, mean of queries": per_query(table, grades),
+        "Spearman with relevance, relevant pairs alone": correlation(table[grades > 0], grades[grades > 0]),
+        "mean relevance of the best 20": float(levels.mean()),
+        "share of the best 20 that is not relevant": float((levels == 0).mean()),
+        "similarity of the best 20, quantiles": np.quantile(chosen, QUANTILES).round(3).tolist(),
+        "squared, quantiles": np.quantile(squared, QUANTILES).round(3).tolist(),
+        "squared, by relevance 0 to 4": [
+            round(float(squared[levels == grade].mean()), 3) if (levels == grade).any() else None
+            for grade in range(5)
+        ],
+        "squared, 20th beside 1st of a query": float((squared[:, -1] / squared[:, 0]).mean()),
+    }
+
+
+# ---- training --------------------------------------------------------------------------------------------
+
+
+def trainings(options: argparse.Namespace) -> dict[str, Any]:
+    """nDCG on test of stage 1 and Reel, trained on either's labels."""
+    world = prepare(options.work / "world", videos=options.videos, seed=options.seed, workers=1)
+    first, second = options.steps
+    found: dict[str, Any] = {}
+    for name in ("slots", ENCODER):
+        training = Training(world, annotated(world, options, name), options.work / "models" / name)
+        stage1 = training.done("spr-stage1", "spr-stage1", [f"loop.steps={first}"])
+        found[f"{name}: stage 1"] = figures(world, stage1, None)
+        for power in (2.0, 4.0):
+            settings = [f"loop.steps={second}", f"model.similarity_power={power}"]
+            reel = training.done(f"reel-{power:g}", "reel", settings, stage1)
+            found[f"{name}: Reel, similarity to the power {power:g}"] = figures(world, reel, stage1)
+            print(json.dumps(found, indent=1), flush=True)
+    return found
+
+
+def annotated(world: World, options: argparse.Namespace, similarity: str) -> Callable[[str], Path]:
+    """The pair files of the films with one way of similarity."""
+    folder = options.work / similarity
+    folder.mkdir(exist_ok=True)
+    if not (folder / "videos").exists():
+        (folder / "videos").symlink_to((world.folder / "films" / "videos").resolve())
+        gridhouse.build(
+            folder, videos=options.videos, seed=options.seed, similarity=similarity, write_video=write_video
+        )
+    return lambda split: folder / {"train": "train_top20.json"}.get(split, f"{split}.json")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Models of one way of similarity."""
+
+    world: World
+    pairs: Callable[[str], Path]
+    folder: Path
+
+    def done(self, out: str, name: str, settings: list[str], stage1: Path | None = None) -> Path:
+        """The folder of a model, trained now or before."""
+        folder = self.folder / out
+        if not (folder / "config.json").is_file():
+            train_model(
+                name, self.world.features, train=self.pairs("train"), val=self.pairs("val"), out=folder,
+                stage1=stage1, segments=SEGMENTS, train_videos=self.world.videos("train"),
+                val_videos=self.world.videos("val"), overrides=settings,
+            )  # fmt: skip
+        return folder
+
+
+def figures(world: World, model: Path, stage1: Path | None) -> dict[str, float]:
+    """nDCG of a model on test, whose judgements are the same in both annotations."""
+    ready = AnsweringModel.open(model, world.features.facts, stage1=stage1, segments=SEGMENTS)
+    test = world.split("test")
+    values = judge(ready.run(test), test)
+    return {name: round(values[name], 4) for name in NAMES}
+
+
+if __name__ == "__main__":
+    main()

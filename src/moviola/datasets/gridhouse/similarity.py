@@ -1,0 +1,79 @@
+"""How similar a query is to every caption of a world: pseudo training sets rest on it.
+
+Two ways. :class:`WordSimilarity` compares the slots behind the texts, in plain words: it follows the rule
+of relevance closely, which is kinder than real data. :class:`SentenceSimilarity` compares the texts themselves
+by a sentence encoder, as TVR-Ranking (section 3.3) and SPR do with SimCSE. What differs:
+``benchmarks/pseudo_similarity.py``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
+
+__all__ = ["SentenceSimilarity", "WordSimilarity"]
+
+
+class WordSimilarity:
+    """Cosine of tf-idf vectors of words and word pairs between a text and all captions.
+
+    Args:
+        captions: n texts, synonyms replaced by one word.
+    """
+
+    def __init__(self, captions: Sequence[str]) -> None:
+        words = [_words(text) for text in captions]
+        holding = Counter(word for text in words for word in set(text))
+        self._place = {word: n for n, word in enumerate(sorted(holding))}
+        counts = np.array([holding[word] for word in self._place], dtype=np.float64)
+        self._rarity = np.log((1 + len(captions)) / (1 + counts)) + 1
+        self._captions = np.stack([self._vector(text) for text in words]) if words else np.zeros((0, 0))
+
+    def _vector(self, words: Iterable[str]) -> NDArray[np.float64]:
+        vector = np.zeros(len(self._place))
+        for word in words:
+            if word in self._place:
+                vector[self._place[word]] += self._rarity[self._place[word]]
+        return vector / max(float(np.linalg.norm(vector)), 1e-12)
+
+    def to(self, text: str) -> NDArray[np.float64]:
+        """Similarity of a text to every caption, (n,) in [0, 1]."""
+        similarities: NDArray[np.float64] = self._captions @ self._vector(_words(text))
+        return similarities
+
+
+def _words(text: str) -> list[str]:
+    """Words and pairs of neighbours: who is purple and what is blue is in the pairs alone."""
+    words = text.lower().replace(".", "").split()
+    return [*words, *map(" ".join, pairwise(words))]
+
+
+class SentenceSimilarity:
+    """Cosine of sentence embeddings between a text and all captions; one below 0 counts as 0.
+
+    Args:
+        captions: n texts.
+        encoder: of sentences.
+    """
+
+    def __init__(self, captions: Sequence[str], encoder: TextEncoder) -> None:
+        self._encoder = encoder
+        self._captions = unit_rows(embed(captions, encoder)) if captions else np.zeros((0, 0), np.float32)
+        self._known: dict[str, NDArray[np.float64]] = {}
+
+    def to(self, text: str) -> NDArray[np.float64]:
+        """Similarity of a text to every caption, (n,) in [0, 1] but for rounding."""
+        if text not in self._known:
+            (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
+            self._known[text] = vector
+        # Sums of their own for each caption: a product of matrices rounds equal captions differently.
+        cosines: NDArray[np.float64] = np.einsum(
+            "nd,d->n", self._captions.astype(np.float64), self._known[text]
+        )
+        return np.maximum(cosines, 0.0)
