@@ -320,6 +320,41 @@ def test_ranking_does_not_depend_on_how_pairs_are_divided(similarity: str, candi
         torch.testing.assert_close(other.score, one.score)
 
 
+@pytest.mark.parametrize("similarity", ["exclusive", "disjoint"])
+@pytest.mark.parametrize("candidates", [2, 100])
+@torch.inference_mode()
+def test_videos_are_ranked_by_their_head_or_their_best_span(similarity: str, candidates: int) -> None:
+    model, batch = tiny(similarity=similarity, candidates=candidates), batch_of()
+    context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+    first_stage = torch.rand(3, 5, generator=torch.Generator().manual_seed(1))
+    first_stage[1, 2:] = -math.inf
+    rows, values = model.rank_videos(
+        batch.query, batch.query_mask, context, first_stage=first_stage, keep=4, pairs_at_once=3
+    )
+    every = model.match(
+        model.encode_query(batch.query, batch.query_mask), context.select(torch.arange(5).expand(3, 5))
+    )
+    for query in range(3):
+        there = [v for v in first_stage[query].argsort(descending=True).tolist() if first_stage[query, v] > 0]
+        there = there[:candidates]
+        if similarity == "exclusive":
+            assert every.video is not None
+            score = dict(zip(there, every.video[query, there].softmax(0).tolist(), strict=True))
+        else:
+            score = {v: best_span(model, every, query, v) for v in there}
+        best = sorted(there, key=lambda v: -score[v])[:4]
+        found = [row for row in rows[query].tolist() if row >= 0]
+        assert found == best
+        np.testing.assert_allclose(values[query, : len(best)], [score[v] for v in best], rtol=1e-4, atol=1e-6)
+
+
+def best_span(model: Conquer, scores: Scores, query: int, video: int) -> float:
+    """The largest sum of a start and an end within the limits, by loops."""
+    start, end = scores.start[query, video].tolist(), scores.end[query, video].tolist()
+    limits = range(model.config.shortest_span, model.config.longest_span)
+    return max(a + end[i + n] for i, a in enumerate(start) for n in limits if i + n < len(end))
+
+
 @EVERY_SIMILARITY
 def test_a_query_without_candidates_has_no_moments(similarity: str) -> None:
     model, batch = tiny(similarity=similarity), batch_of()

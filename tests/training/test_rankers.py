@@ -405,6 +405,25 @@ def test_videos_are_ranked_by_the_models_own_score_of_a_video(name: str, world: 
     assert len(answered) <= 2 < len(val.features)
 
 
+@pytest.mark.parametrize("similarity", ["exclusive", "disjoint"])
+def test_conquer_ranks_its_candidates_anew_where_it_scores_videos(world: Any, similarity: str) -> None:
+    val = with_first_stage(world.val)
+    assert val.first_stage is not None
+    model: Any = untrained("conquer", val, f"model.similarity={similarity}", "model.candidates=3")
+    found = CONQUER.video_run(model, val)
+    with torch.inference_mode():
+        context = encoded_corpus(model, CONQUER.videos(model, val.features))
+        tokens, mask = token_batch(CONQUER.queries(model, val.queries), np.arange(len(val.queries)))
+        first_stage = torch.from_numpy(val.first_stage(slice(0, len(val.queries))))
+        candidates = first_stage.topk(3).indices
+        scores = model.match(model.encode_query(tokens, mask), context.select(candidates))
+        terms = model.video_terms(scores, first_stage.gather(1, candidates))
+    names, order = val.features.video_ids, terms.argsort(dim=1, descending=True)
+    expected = [[names[v] for v in row] for row in candidates.gather(1, order).tolist()]
+    assert ranked_names(found) == expected
+    assert ranked_names(found) != [[names[v] for v in row] for row in candidates.tolist()]
+
+
 def test_conquer_ranks_no_videos_anew_and_stage_1_by_the_best_segment(world: Any) -> None:
     val = with_first_stage(world.val)
     found = CONQUER.video_run(untrained("conquer", val), val)

@@ -500,6 +500,27 @@ def test_overlapping_answers_of_one_video_are_thinned_unless_all_are_wanted(
     assert {len(rows) for rows in thinned.values()} >= {1}
 
 
+@RECIPES
+def test_a_video_is_as_good_as_its_best_refined_moment(
+    splits: tuple[Split, Split], recipe: WindowRecipe
+) -> None:
+    """SPR scores moments, no videos: those without a proposal are not ranked at all."""
+    split = splits[1]
+    assert split.proposals is not None
+    model = small_model(recipe, split)
+    answers, videos = recipe.run(model, split).rows(), recipe.video_run(model, split).rows()
+    durations = dict(zip(split.features.video_ids, split.features.durations.tolist(), strict=True))
+    for row, query in enumerate(split.queries.query_ids):
+        best: dict[str, float] = {}
+        for moment in answers[query]:
+            best[moment["video_id"]] = max(moment["score"], best.get(moment["video_id"], -np.inf))
+        found = [(m["video_id"], m["start"], m["end"], m["score"]) for m in videos[query]]
+        expected = sorted(best, key=lambda video: -best[video])
+        assert found == [(video, 0.0, durations[video], best[video]) for video in expected]
+        proposed = {split.features.video_ids[video] for video in split.proposals.of(row).video.tolist()}
+        assert set(best) == proposed
+
+
 def test_subtitles_are_read_by_relo_alone(tmp_path: Path) -> None:
     split = toy(tmp_path, 4, subtitles=True)
     for recipe, there in ((SPR_CLIP, False), (SPR_RELO, True)):

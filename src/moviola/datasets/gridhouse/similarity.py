@@ -1,9 +1,9 @@
 """How similar a query is to every caption of a world: pseudo training sets rest on it.
 
 Two ways. :class:`WordSimilarity` compares the slots behind the texts, in plain words: it follows the rule
-of relevance closely, which is kinder than real data. :class:`SentenceSimilarity` compares the texts themselves
-by a sentence encoder, as TVR-Ranking (section 3.3) and SPR do with SimCSE. What differs:
-``benchmarks/pseudo_similarity.py``.
+of relevance closely, which is kinder than real data. :class:`SentenceSimilarity` compares the texts
+themselves by a sentence encoder, as TVR-Ranking (section 3.3) and SPR do with SimCSE.
+``benchmarks/pseudo_similarity.py`` measures what differs.
 """
 
 from __future__ import annotations

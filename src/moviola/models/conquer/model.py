@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -217,6 +217,47 @@ class Conquer(nn.Module):
             InvalidValue: a candidate's first-stage score is negative under the general similarity, or
                 ``first_stage`` is not (Q, V).
         """
+        parts = []
+        for candidates, first_scores, scores in self._matched(
+            query, query_mask, context, first_stage, pairs_at_once
+        ):
+            found = self.decode(scores, first_scores)
+            video = candidates.gather(1, found.video.clamp(min=0)).masked_fill(found.video < 0, -1)
+            parts.append(replace(found, video=video))
+        return Ranked(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Ranked)))
+
+    @torch.no_grad()
+    def rank_videos(
+        self,
+        query: Tensor,
+        query_mask: Tensor,
+        context: Context,
+        *,
+        first_stage: Tensor,
+        keep: int,
+        pairs_at_once: int = 64,
+    ) -> tuple[Tensor, Tensor]:
+        """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
+
+        Args and errors as of :meth:`rank`; at most ``keep`` videos come back.
+
+        Returns:
+            Rows of ``context`` (Q, K) int64, best first, -1 where a query has no more candidates, and their
+            scores (Q, K) float32.
+        """
+        parts = []
+        for candidates, first_scores, scores in self._matched(
+            query, query_mask, context, first_stage, pairs_at_once
+        ):
+            best, place = top_scores(self.video_terms(scores, first_scores), keep)
+            video = candidates.gather(1, place).masked_fill(best == -math.inf, -1)
+            parts.append((video, self.similarity.finish(best)))
+        return torch.cat([video for video, _ in parts]), torch.cat([score for _, score in parts])
+
+    def _matched(
+        self, query: Tensor, query_mask: Tensor, context: Context, first_stage: Tensor, pairs_at_once: int
+    ) -> Iterator[tuple[Tensor, Tensor, Scores]]:
+        """For some queries at a time: rows of their candidates (q, V), their first-stage scores, and ours."""
         if first_stage.shape != (len(query), len(context.mask)):
             raise InvalidValue(
                 f"first-stage scores of shape {tuple(first_stage.shape)}: {len(query)} queries and "
@@ -224,15 +265,11 @@ class Conquer(nn.Module):
             )
         first_scores, candidates = top_scores(first_stage, self.config.candidates)
         at_once = max(1, pairs_at_once // max(1, candidates.shape[1]))
-        parts = []
         for first in range(0, len(query), at_once):
             rows = slice(first, first + at_once)
             queries = self.encode_query(query[rows], query_mask[rows])
             scores = self._match_in_parts(queries, context, candidates[rows], pairs_at_once)
-            found = self.decode(scores, first_scores[rows])
-            video = candidates[rows].gather(1, found.video.clamp(min=0)).masked_fill(found.video < 0, -1)
-            parts.append(replace(found, video=video))
-        return Ranked(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Ranked)))
+            yield candidates[rows], first_scores[rows], scores
 
     def decode(self, scores: Scores, first_stage: Tensor) -> Ranked:
         """The best moments of Q queries in their V candidates, by the configured similarity and span limits.

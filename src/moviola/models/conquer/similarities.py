@@ -23,12 +23,15 @@ class Similarity:
         clips: logits (Q, V, L) of starts or ends to what they add.
         videos: first-stage scores (Q, V), -inf for no candidate, and video logits (Q, V) to what a video adds
             to all its moments, (Q, V); None where it adds nothing and is as good as its best moment.
+        ranks_videos: whether the model has a say in the order of its candidates as videos; else that is the
+            first stage's.
         finish: the sum to the score that is given back; increasing (``exp`` where the sum is of logarithms).
     """
 
     video_head: bool
     clips: Callable[[Tensor], Tensor]
     videos: Callable[[Tensor, Tensor | None], Tensor] | None
+    ranks_videos: bool
     finish: Callable[[Tensor], Tensor]
 
 
@@ -56,8 +59,8 @@ def _as_it_is(values: Tensor) -> Tensor:
 
 
 SIMILARITIES: dict[str, Similarity] = {
-    "general": Similarity(False, _log_softmax, _log_first_stage, torch.exp),
-    "exclusive": Similarity(True, _log_softmax, _log_video_head, torch.exp),
-    "disjoint": Similarity(False, _as_it_is, None, _as_it_is),
+    "general": Similarity(False, _log_softmax, _log_first_stage, False, torch.exp),
+    "exclusive": Similarity(True, _log_softmax, _log_video_head, True, torch.exp),
+    "disjoint": Similarity(False, _as_it_is, None, True, _as_it_is),
 }
 """The paper's similarity measures by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import torch
@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import VideoFeatures
 from moviola.models.batches import Ranked
-from moviola.models.conquer import Conquer
+from moviola.models.conquer import Conquer, Context
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import PooledVideos, best_videos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import ANSWERS, PooledVideos, best_videos, encoded_corpus, ranked_moments
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Sizes, Split
 from moviola.training.judging import judge
@@ -72,21 +72,37 @@ class ConquerRecipe(RankerRecipe):
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the videos that the first stage likes best."""
         self.require_unscored(how)
+        return self._ranked(model, split, cast("Conquer", model).rank)
+
+    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 videos of each query.
+
+        Under the general similarity they are in the order of the first stage, which the model does not
+        change; else the model ranks the candidates anew, as :meth:`Conquer.video_terms` says.
+        """
+        self.require_unscored(how)
+        network = cast("Conquer", model)
+        if not network.similarity.ranks_videos:
+            return best_videos(_first_stage(split), split.features, len(split.queries))
+
+        def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
+            rows, scores = network.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
+            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+
+        return self._ranked(model, split, rank)
+
+    def _ranked(self, model: nn.Module, split: Split, rank: Callable[..., Ranked]) -> Moments:
+        """What ``rank`` finds for some queries at a time, in all videos with their first-stage scores."""
         network, scores = cast("Conquer", model), _first_stage(split)
         videos, device = self.videos(network, split.features), next(model.parameters()).device
         with torch.inference_mode():
             context = encoded_corpus(model, videos)
 
-            def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
+            def ranked(some: slice, query: Tensor, mask: Tensor) -> Ranked:
                 first_stage = torch.from_numpy(scores(some)).to(device)
-                return network.rank(query.to(device), mask.to(device), context, first_stage=first_stage)
+                return rank(query.to(device), mask.to(device), context, first_stage=first_stage)
 
-            return ranked_moments(rank, videos, self.queries(network, split.queries))
-
-    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
-        """The best 100 videos of each query, in the order of the first stage: the model ranks none anew."""
-        self.require_unscored(how)
-        return best_videos(_first_stage(split), split.features, len(split.queries))
+            return ranked_moments(ranked, videos, self.queries(network, split.queries))
 
 
 def _first_stage(split: Split) -> VideoScores:
