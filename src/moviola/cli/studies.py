@@ -204,6 +204,32 @@ def bias(
     _show(made, out, as_json)
 
 
+@study.command("cases")
+def cases(
+    run: Annotated[Path, typer.Argument(help="A run.")],
+    qrels: Annotated[Path, typer.Argument(help="The judgements.")],
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", "-q", help="Id of a query; repeat. Default: the first three."),
+    ] = None,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", help="Its depth and its overlap match both.")
+    ] = "nDCG@10,IoU>=0.3",
+    out: OutOption = Path("study"),
+    as_json: JsonOption = False,
+) -> None:
+    """What was found for a query beside what is true, as the papers show their examples.
+
+    Example: `moviola study cases run.json test.json --query 12 --out figures`
+
+    From Python: `moviola.measures.cases.case_study`.
+    """
+    from moviola.measures import read_qrels, read_run
+    from moviola.measures.cases import case_study
+
+    _show(case_study(read_run(run), read_qrels(qrels), query or (), measure=measure), out, as_json)
+
+
 @study.command("relevance")
 def relevance(
     judged: Annotated[Path, typer.Argument(help="A judged pair file (val or test).")],

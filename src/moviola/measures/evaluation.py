@@ -271,7 +271,7 @@ def _average_precision(joined: Joined, measure: Measure) -> Floats:
 
 
 def _axiou(joined: Joined, measure: Measure) -> Floats:
-    """AxIoU paper, Eq. 3: mean over ranks 1..k of the best IoU so far; a short list carries its maximum on.
+    """AxIoU paper, Eq. 5: mean over ranks 1..k of the best IoU so far; a short list carries its maximum on.
 
     Only ranks that raise the maximum matter: a rise by d at rank j adds d to the ranks j..k.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bars", "bias_curves", "heatmap", "lines", "profiles", "rating_spread", "relevance_points", "save",
-    "self_agreement_curves",
+    "self_agreement_curves", "timelines",
 ]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -224,5 +224,39 @@ def rating_spread(low_high: Floats, levels: Floats, title: str) -> Figure:
         right.bar_label(drawn, labels=[f"{share:.1%}" for share in levels], padding=3, fontsize=8)
         right.grid(visible=False, axis="x")
         right.set(xlabel="final level", ylabel="share of pairs")
+        figure.suptitle(title)
+    return figure
+
+
+Span = tuple[float, float] | None
+"""Start and end in seconds, or nothing."""
+
+
+def timelines(panels: Mapping[str, Sequence[tuple[str, Span, Span, float]]], title: str) -> Figure:
+    """What was found above what is true, a line each in its video's seconds; a panel per query.
+
+    Args:
+        panels: by title lines of label, found span, true span, and relevance of the true one in [0, 4].
+        title: above all.
+    """
+    with _style():
+        figure, axes = _figure(
+            7.2, 0.8 + sum(0.6 + 0.24 * len(rows) for rows in panels.values()), len(panels)
+        )
+        for panel, (name, rows) in zip(axes, panels.items(), strict=True):
+            for place, (_, found, true, level) in enumerate(rows):
+                for span, low, colour in ((found, 0.02, COLOURS[0]), (true, -0.38, COLOURS[4])):
+                    if span is not None:
+                        panel.broken_barh(
+                            [(span[0], span[1] - span[0])], (place - low - 0.36, 0.36), color=colour
+                        )
+                if true is not None:
+                    panel.text(true[1], place + 0.2, f" {level:g}", va="center", fontsize=7.5)
+            panel.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=7.5)
+            panel.set(title=name, xlim=(0, None), ylim=(max(len(rows), 1) - 0.5, -0.5))
+            panel.grid(visible=False, axis="y")
+        axes[-1].set_xlabel(
+            "seconds of the video; found (blue), and the true moment with its relevance (orange)"
+        )
         figure.suptitle(title)
     return figure
