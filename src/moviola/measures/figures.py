@@ -56,11 +56,14 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+def _figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, *, heights: Sequence[float] = ()
+) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
+    axes = figure.subplots(len(heights) or rows, columns, height_ratios=heights or None)
+    return figure, list(np.atleast_1d(axes).ravel())
 
 
 def _line(axes: Axes, number: int, x: Sequence[float], y: Sequence[float], label: str) -> None:
@@ -240,16 +243,13 @@ def timelines(panels: Mapping[str, Sequence[tuple[str, Span, Span, float]]], tit
         title: above all.
     """
     with _style():
-        figure, axes = _figure(
-            7.2, 0.8 + sum(0.6 + 0.24 * len(rows) for rows in panels.values()), len(panels)
-        )
+        heights = [0.6 + 0.24 * len(rows) for rows in panels.values()]
+        figure, axes = _figure(7.2, 0.8 + sum(heights), heights=heights)
         for panel, (name, rows) in zip(axes, panels.items(), strict=True):
             for place, (_, found, true, level) in enumerate(rows):
-                for span, low, colour in ((found, 0.02, COLOURS[0]), (true, -0.38, COLOURS[4])):
+                for span, above, colour in ((found, -0.38, COLOURS[0]), (true, 0.02, COLOURS[4])):
                     if span is not None:
-                        panel.broken_barh(
-                            [(span[0], span[1] - span[0])], (place - low - 0.36, 0.36), color=colour
-                        )
+                        panel.broken_barh([(span[0], span[1] - span[0])], (place + above, 0.36), color=colour)
                 if true is not None:
                     panel.text(true[1], place + 0.2, f" {level:g}", va="center", fontsize=7.5)
             panel.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=7.5)
