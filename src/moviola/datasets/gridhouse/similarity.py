@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
+from moviola.datasets.building.embeddings import TextEncoder, unit_rows
 
 __all__ = ["SentenceSimilarity", "WordSimilarity"]
 
@@ -63,17 +63,16 @@ class SentenceSimilarity:
     """
 
     def __init__(self, captions: Sequence[str], encoder: TextEncoder) -> None:
+        # Equal captions are compared once: a product rounds the same row differently by where it stands.
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(captions))}
+        self._row = np.array([row_of[text] for text in captions], dtype=np.int64)
+        self._captions = unit_rows(encoder.encode_text(list(row_of))).astype(np.float64)
         self._encoder = encoder
-        self._captions = unit_rows(embed(captions, encoder)) if captions else np.zeros((0, 0), np.float32)
         self._known: dict[str, NDArray[np.float64]] = {}
 
     def to(self, text: str) -> NDArray[np.float64]:
         """Similarity of a text to every caption, (n,) in [0, 1] but for rounding."""
         if text not in self._known:
             (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
-            self._known[text] = vector
-        # Sums of their own for each caption: a product of matrices rounds equal captions differently.
-        cosines: NDArray[np.float64] = np.einsum(
-            "nd,d->n", self._captions.astype(np.float64), self._known[text]
-        )
-        return np.maximum(cosines, 0.0)
+            self._known[text] = np.maximum(self._captions @ vector, 0.0)
+        return self._known[text][self._row]
