@@ -78,6 +78,7 @@ HOME: dict[str, set[str]] = {
     "gymnasium": {"datasets"},
     "spacy": {"datasets"},
     "sqlite3": {"library", "judging"},
+    "ray": {"library"},
     "filelock": {"files"},
     "tomli_w": {"files"},
     "snowballstemmer": {"library"},

@@ -23,6 +23,7 @@ __all__ = [
     "NotFound",
     "SegmentIndexError",
     "UnreadableMedia",
+    "WorkersError",
 ]
 
 
@@ -64,6 +65,10 @@ class MediaError(MoviolaError):
         self.path = str(path)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type[MediaError], tuple[str, str]]:
+        """Made anew of its parts where another process raised it."""
+        return type(self), (self.path, self.reason)
+
 
 class UnreadableMedia(MediaError):
     """The file is empty, is no media file, or yields no frame at all."""
@@ -95,3 +100,7 @@ class AlreadyJudged(MoviolaError):
 
 class SegmentIndexError(MoviolaError):
     """A segment index is damaged or was asked for something that it cannot do."""
+
+
+class WorkersError(MoviolaError):
+    """The machines that should work cannot be reached, or one of them cannot do the work."""

@@ -81,6 +81,14 @@ def index_(
             "a Whisper model such as Systran/faster-whisper-small, a folder; by default nobody."
         ),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            help="Who encodes and reads: so many processes of this machine, or those of a Ray cluster, "
+            "ray://HOST:PORT; by default this one alone.",
+            show_default=False,
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, fp16, bf16 or auto.")] = "auto",
     index_type: Annotated[
@@ -104,6 +112,8 @@ def index_(
 
     With speech: `moviola index ~/Videos --speech pocketsphinx`
 
+    On the machines of a Ray cluster: `moviola index /films --workers ray://head:10001`
+
     A library of many thousand hours, measured: `moviola index --tune`
 
     From Python: `moviola.Library.index`, `use_index` and `tune_index`.
@@ -126,7 +136,9 @@ def index_(
             lib.use_index(index_type)
         if sources or not (tune or index_type):
             with _IndexProgress() as progress:
-                report = lib.index(*(sources or ()), prune=prune, ocr=ocr, speech=speech, progress=progress)
+                report = lib.index(
+                    *(sources or ()), prune=prune, ocr=ocr, speech=speech, workers=workers, progress=progress
+                )
         else:
             report = IngestReport()
         trials = lib.tune_index() if tune else []

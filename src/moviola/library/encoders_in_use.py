@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import LibraryError
 from moviola.library.settings import Settings
+from moviola.types import Cue
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
@@ -38,6 +40,10 @@ class LibraryEncoders:
         self._lock = RLock()
         self._visual: FrameTextEncoder | None = None
         self._sentences: SentenceEncoder | None = None
+
+    def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str]]:
+        """What another process gets are the names; it loads the encoders itself."""
+        return LibraryEncoders, (self._folder, self._settings, self.device, self._precision)
 
     @property
     def visual(self) -> FrameTextEncoder | None:
@@ -86,6 +92,22 @@ class LibraryEncoders:
             if self._sentences is None and self._settings.sentence_encoder:
                 self._sentences = self._load_sentences(self._settings.sentence_encoder)
             return self._sentences
+
+    def sentence_rows(
+        self, cues: Sequence[Cue], known: Mapping[str, NDArray[np.float32]] | None = None
+    ) -> NDArray[np.float32] | None:
+        """Sentence vectors of cues, (cues, d) float32; None without a sentence encoder or cues.
+
+        Args:
+            cues: of one video.
+            known: vectors by text that need not be made again.
+        """
+        if self.sentences is None or not cues:
+            return None
+        rows = dict(known or {})
+        new = list(dict.fromkeys(cue.text for cue in cues if cue.text not in rows))
+        rows |= dict(zip(new, self.sentences.encode_text(new), strict=True))
+        return np.stack([rows[cue.text] for cue in cues])
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
         """Refuse encoders, named as when opening, that the library was not built with; None: not named.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -15,15 +16,17 @@ from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes, tune_index
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.names import publish_names
-from moviola.library.reading import Readers, ReadingRun, append_cues, replace_subtitles
+from moviola.library.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
 from moviola.library.unrelated import publish_unrelated, read_unrelated
+from moviola.library.workers import Workers
 from moviola.types import Cue, CueKind
 
 if TYPE_CHECKING:
-    from moviola.library.ingest import Encoded, Refused
+    from moviola.library.encoding import EncodedVideo
+    from moviola.library.ingest import Refused
     from moviola.library.scan import FoundFile, Plan
 
 __all__ = ["Indexer"]
@@ -50,6 +53,7 @@ class Indexer:
         prune: bool = False,
         ocr: bool | None = None,
         speech: str | None = None,
+        workers: int | str | None = None,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Bring files and folders (recursively) into the library; what has not changed is passed over.
@@ -65,11 +69,15 @@ class Indexer:
             speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
                 nobody. Videos that another one has read are read again.
-            progress: called as work goes on.
+            workers: who encodes and reads: None: this process; a number: so many processes of this machine,
+                which share its cores; ``"ray://host:port"``: the machines of a Ray cluster, which see the
+                videos by the same paths. Only this process writes; see :mod:`moviola.library.workers`.
+            progress: called as work goes on; with workers, when a video is done.
 
         Raises:
-            InvalidValue: no source given, or the library was opened read-only.
-            MissingDependency, MissingModel: a reader that was asked for is not on this machine.
+            InvalidValue: no source given, the library was opened read-only, or no such workers.
+            MissingDependency, MissingModel: a reader that was asked for, or Ray, is not on this machine.
+            WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
             LibraryLocked: another process is writing.
         """
@@ -78,7 +86,8 @@ class Indexer:
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
         readers = Readers.chosen(ocr, speech, self._store.encoders.device)
-        with self._store.writing():
+        chosen = nullcontext() if workers is None else Workers(workers)
+        with self._store.writing(), chosen as pool:
             plan = make_plan([Path(source) for source in sources], self._store.catalogue.videos())
             report = IngestReport(
                 unchanged=[video.video_id for video in plan.unchanged],
@@ -94,8 +103,8 @@ class Indexer:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
             self._find_missing_shots(plan, report)
-            self._encode(plan, report, progress or (lambda _: None))
-            self._read(plan, readers, report, progress or (lambda _: None))
+            self._encode(plan, report, pool, progress or (lambda _: None))
+            self._read(plan, readers, report, pool, progress or (lambda _: None))
             self._publish()
         return report
 
@@ -128,54 +137,56 @@ class Indexer:
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)
 
-    def _encode(self, plan: Plan, report: IngestReport, progress: Progress) -> None:
-        from moviola.library.ingest import Encoded, encode_videos
+    def _encode(self, plan: Plan, report: IngestReport, workers: Workers | None, progress: Progress) -> None:
+        from moviola.library.encoding import EncodedVideo, VideoEncoder
 
         files = [*plan.new, *plan.changed]
         if not files:
             return
         changed = {found.video_id for found in plan.changed}
-        catalogue, settings = self._store.catalogue, self._store.settings
+        catalogue = self._store.catalogue
+        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate)
         job, done, state = catalogue.begin_job("index", len(files)), 0, "interrupted"
 
         def on_frames(found: FoundFile, seconds: float) -> None:
             progress(IngestProgress(done, len(files), found.video_id, seconds))
 
         try:
-            encoders = self._store.encoders
-            size = encoders.visual.frame_size if encoders.visual else None
-            for outcome in encode_videos(files, size, encoders.rows, settings.frame_rate, on_frames):
-                if isinstance(outcome, Encoded):
+            for found, outcome in zip(files, encoder.many(files, on_frames, workers), strict=True):
+                if isinstance(outcome, EncodedVideo):
                     self._commit(outcome, report)
-                    known = outcome.file.video_id in changed
-                    (report.updated if known else report.added).append(outcome.file.video_id)
+                    known = found.video_id in changed
+                    (report.updated if known else report.added).append(found.video_id)
                 else:
                     self._commit_refusal(outcome, report)
                 done += 1
                 catalogue.advance_job(job)
-                progress(IngestProgress(done, len(files), outcome.file.video_id, 0.0))
+                progress(IngestProgress(done, len(files), found.video_id, 0.0))
             state = "done"
         finally:
             catalogue.end_job(job, state)  # type: ignore[arg-type]
 
-    def _commit(self, encoded: Encoded, report: IngestReport) -> None:
-        found, store = encoded.file, self._store
-        cues = self._read_cues(found, report)
+    def _commit(self, video: EncodedVideo, report: IngestReport) -> None:
+        store, encoded, found = self._store, video.pictures, video.pictures.file
+        if video.problems:
+            report.subtitle_problems[found.video_id] = "; ".join(video.problems)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
             report.partial[found.video_id] = error
-        frames = None
+        frames = cues = None
         if encoded.frames is not None:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
-        video = VideoRow(
+        if video.sentences is not None:
+            cues = store.cue_features.append(video.sentences, store.catalogue.feature_end("cues"))
+        row = VideoRow(
             row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
             hash=found.hash, sidecars=found.sidecars, state="partial" if error else "ready", error=error,
             duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
-            codec=encoded.info.video_codec, frames=frames, cues=append_cues(store, cues),
+            codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
         with store.catalogue.transaction():
-            store.catalogue.put(video, cues, encoded.shots)
+            store.catalogue.put(row, video.cues, encoded.shots)
 
     def _find_missing_shots(self, plan: Plan, report: IngestReport) -> None:
         """Look for shots in videos that were encoded before that was done; their features stay."""
@@ -224,7 +235,9 @@ class Indexer:
 
     # -- text in pictures, speech ----------------------------------------------------------------------
 
-    def _read(self, plan: Plan, readers: Readers, report: IngestReport, progress: Progress) -> None:
+    def _read(
+        self, plan: Plan, readers: Readers, report: IngestReport, workers: Workers | None, progress: Progress
+    ) -> None:
         """Let the readers go through the videos that were named."""
 
         def on_video(step: CueKind, done: int, total: int, video_id: str, seconds: float) -> None:
@@ -232,7 +245,7 @@ class Indexer:
 
         kept = (*plan.unchanged, *(video for video, _ in (*plan.moved, *plan.subtitles)))
         named = {video.video_id for video in kept} | {*report.added, *report.updated}
-        ReadingRun(self._store, report, on_video).read(named, readers)
+        ReadingRun(self._store, report, on_video, workers).read(named, readers)
         if readers.text is None and not installed("ocr"):
             report.not_read["text"] = "pip install 'moviola[ocr]' to read text in pictures"
 

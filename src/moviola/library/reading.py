@@ -6,7 +6,7 @@ work goes on with the next call, and a reader that is switched on later reads on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from moviola.encoders.readers import SpeechReader, TextReader, installed, load_speech_reader, load_text_reader
-from moviola.errors import MediaError
+from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
 from moviola.features import Extent
 from moviola.library.catalogue import Reading, VideoRow
 from moviola.library.report import IngestReport
 from moviola.library.spoken import read_speech
+from moviola.library.workers import Lost, Workers, require_seen
 from moviola.library.written import read_text
 from moviola.types import Cue, CueKind, Span
 
@@ -82,12 +83,14 @@ class ReadingRun:
     Attributes:
         store: the library.
         report: gets what was read, and what could not be.
-        on_video: called as work goes on.
+        on_video: called as work goes on; with workers, when a video is done.
+        workers: who reads; None: this process.
     """
 
     store: LibraryStore
     report: IngestReport
     on_video: OnVideo
+    workers: Workers | None = None
 
     def read(self, videos: Collection[str], readers: Readers) -> None:
         """Let the readers go through those of some videos, by id, that they have not read."""
@@ -123,16 +126,15 @@ class ReadingRun:
 
     def _read_all(self, kind: CueKind, reader: Reader, videos: Sequence[VideoRow]) -> None:
         catalogue = self.store.catalogue
+        goes_through = VideoReader(kind, reader, self.store.encoders.device)
         job, state = catalogue.begin_job(f"read {kind}", len(videos)), "interrupted"
+        read = self._here if self.workers is None else self._elsewhere
         try:
-            for done, video in enumerate(videos):
-                on_seconds = partial(self.on_video, kind, done, len(videos), video.video_id)
-                on_seconds(0.0)
-                try:
-                    cues, language = self._cues(kind, reader, video, on_seconds)
-                except MediaError as error:
-                    self.report.reading_problems[video.video_id] = f"{kind}: {error.reason}"
+            for video, found in zip(videos, read(goes_through, videos), strict=True):
+                if isinstance(found, MediaError):
+                    self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
                 else:
+                    cues, language = found
                     reading = Reading(kind, reader.id, reader.revision, language)
                     _commit(self.store, video, cues, reading)
                     self.report.read[kind].append(video.video_id)
@@ -141,14 +143,89 @@ class ReadingRun:
         finally:
             catalogue.end_job(job, state)  # type: ignore[arg-type]
 
-    def _cues(
-        self, kind: CueKind, reader: Reader, video: VideoRow, on_seconds: Callable[[float], None]
-    ) -> tuple[list[Cue], str]:
-        """What a reader finds in a video, and the language that it hears."""
-        path = Path(video.path)
-        if kind == "speech":
-            return read_speech(path, video.duration, cast(SpeechReader, reader), on_seconds)
-        return read_text(path, _shots(self.store, video), cast(TextReader, reader), on_seconds), ""
+    def _here(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
+        for done, video in enumerate(videos):
+            on_seconds = partial(self.on_video, reader.kind, done, len(videos), video.video_id)
+            on_seconds(0.0)
+            yield reader.read(self._to_read(video), on_seconds)
+
+    def _elsewhere(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
+        assert self.workers is not None
+        self.workers.require(reader.require_able, [(Path(video.path), video.size) for video in videos])
+        results = self.workers.map(reader.read, map(self._to_read, videos), gpu=reader.on_gpu)
+        for done, (video, found) in enumerate(zip(videos, results, strict=True)):
+            self.on_video(reader.kind, done, len(videos), video.video_id, video.duration)
+            yield UnreadableMedia(video.path, found.reason) if isinstance(found, Lost) else found
+
+    def _to_read(self, video: VideoRow) -> _ToRead:
+        return _ToRead(Path(video.path), video.duration, _shots(self.store, video))
+
+
+Found = tuple[list[Cue], str]
+"""Cues of a video, and the language that is heard in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ToRead:
+    """What a reader needs to know of a video."""
+
+    path: Path
+    duration: float
+    shots: Sequence[Span]
+
+
+class VideoReader:
+    """Goes through videos with a reader. What another process gets of it opens a reader of its own.
+
+    Args:
+        kind: of the cues.
+        reader: who reads.
+        device: on which, where it can choose.
+    """
+
+    def __init__(self, kind: CueKind, reader: Reader, device: str) -> None:
+        self.kind, self._reader, self._device = kind, reader, device
+
+    def __reduce__(self) -> tuple[Callable[..., VideoReader], tuple[CueKind, str, str, str]]:
+        return _reopened, (self.kind, self._reader.id, self._reader.revision, self._device)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the reader uses a GPU where there is one."""
+        return self.kind == "speech" and self._device != "cpu"
+
+    def require_able(self, files: Iterable[tuple[Path, int]]) -> None:
+        """Fail where this machine does not see the files; see :func:`moviola.library.workers.require_seen`.
+
+        What another machine gets of this has opened its reader before.
+        """
+        require_seen(files)
+
+    def read(
+        self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
+    ) -> Found | MediaError:
+        """What the reader finds in a video; the error where the file cannot be read any more.
+
+        Args:
+            video: what to read.
+            on_seconds: called with the second up to which it is read, as work goes on.
+        """
+        try:
+            if self.kind == "speech":
+                return read_speech(video.path, video.duration, cast(SpeechReader, self._reader), on_seconds)
+            return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
+        except MediaError as error:
+            return error
+
+
+def _reopened(kind: CueKind, reader_id: str, revision: str, device: str) -> VideoReader:
+    reader = load_speech_reader(reader_id, device=device) if kind == "speech" else load_text_reader(reader_id)
+    if reader.revision != revision:
+        raise EncoderMismatch(
+            f"reader {reader_id}: revision {reader.revision} here, {revision} on the library's machine; "
+            "install the same"
+        )
+    return VideoReader(kind, reader, device)
 
 
 def _shots(store: LibraryStore, video: VideoRow) -> list[Span]:
@@ -205,15 +282,10 @@ def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | Non
         cues: of one video.
         before: the video as it was; texts that it had are not encoded again.
     """
-    sentences = store.encoders.sentences
-    if sentences is None or not cues:
-        return None
     known = {}
     if before is not None and before.cues is not None:
         had = store.catalogue.cues(before.row)
         vectors = np.asarray(store.cue_features.read(before.cues), np.float32)
         known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
-    new = list(dict.fromkeys(cue.text for cue in cues if cue.text not in known))
-    known |= dict(zip(new, sentences.encode_text(new), strict=True))
-    embedded = np.stack([known[cue.text] for cue in cues])
-    return store.cue_features.append(embedded, store.catalogue.feature_end("cues"))
+    rows = store.encoders.sentence_rows(cues, known)
+    return None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))

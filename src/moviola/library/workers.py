@@ -1,0 +1,322 @@
+"""Work that many processes do, on this machine or on many: by Ray, which is imported here and nowhere else.
+
+A call of a function with one item is a task of Ray's. Ray places tasks on nodes, notices processes and nodes
+that die, and tries their tasks again elsewhere. What this module adds: results come in the order of the
+items, so that whoever writes them down writes the same whoever was done first; few items are in flight at a
+time; a task that cost its worker at every attempt is given up, and the others go on.
+
+A node's cores are shared out: each task has some for itself, and its libraries have as many threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import pickle
+import secrets
+import signal
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Self, TypeVar
+
+from moviola.errors import InvalidValue, MissingDependency, MoviolaError, UnreadableMedia, WorkersError
+
+__all__ = ["ATTEMPTS", "Lost", "Share", "Workers", "require_seen", "shared_out"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+ATTEMPTS = 3
+"""How often an item is tried while its workers die."""
+
+REMOTE = "ray://"
+
+# Cores that a task of a cluster has, where nodes have so many: one decodes while the other encodes.
+_CORES = 2
+# What the libraries that compute read when they are loaded.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Items in flight per task that runs: who is done early goes on while others are at work.
+_AHEAD = 4
+# Bytes that results may take in memory before Ray writes them to disk, on this machine alone.
+_STORE = 128 * 2**20
+# Seconds after which to see whether any node is left.
+_LOOK = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What comes of an item whose workers died.
+
+    Attributes:
+        reason: how often, and what Ray says of it.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What each task has of its node, and how many tasks run at once on all of them.
+
+    Attributes:
+        tasks: that run at once, >= 1.
+        cores: of each, >= 1.
+        gpus: of each, in [0, 1], a multiple of .0001; nodes without GPUs make it 0 for all, so that all
+            compute alike.
+    """
+
+    tasks: int
+    cores: int
+    gpus: float
+
+
+def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Share:
+    """Share out nodes that work.
+
+    Args:
+        nodes: what each of them has, ``"CPU"`` >= 1 and perhaps ``"GPU"``; at least one.
+        cores: that each task should have; no more than the smallest node has.
+    """
+    cores = min(cores, *(int(node["CPU"]) for node in nodes))
+    tasks = [int(node["CPU"]) // cores for node in nodes]
+    gpus = min(node.get("GPU", 0.0) / count for node, count in zip(nodes, tasks, strict=True))
+    return Share(sum(tasks), cores, math.floor(min(gpus, 1.0) * 10_000) / 10_000)
+
+
+def require_seen(files: Iterable[tuple[Path, int]]) -> None:
+    """Fail where this machine does not see the files that the one sees which hands out the work.
+
+    Args:
+        files: paths, and how many bytes lie there.
+
+    Raises:
+        UnreadableMedia: another file lies at one of the paths, or none.
+    """
+    for path, size in files:
+        try:
+            seen = path.stat().st_size == size
+        except OSError:
+            seen = False
+        if not seen:
+            reason = f"no file of {size} bytes here; every node must see the videos by the same paths"
+            raise UnreadableMedia(path, reason)
+
+
+class Workers:
+    """Processes that work for this one; started, or connected to, when first needed.
+
+    Args:
+        where: how many to start on this machine; or ``"ray://host:port"``, where a cluster's Ray Client
+            server listens. A number may be a text, too.
+
+    Raises:
+        InvalidValue: neither of them, or more than this machine has cores.
+        MissingDependency: Ray is not installed.
+    """
+
+    def __init__(self, where: int | str) -> None:
+        self._where = _place(where)
+        self._ray = _import_ray(alone=isinstance(self._where, int))
+        self._cores = (os.cpu_count() or 1) // self._where if isinstance(self._where, int) else _CORES
+        self._connected = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what was started, or leave the cluster, which drops what it has not done."""
+        if self._connected:
+            self._ray.shutdown()
+            self._connected = False
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, self._handler)
+
+    # -- work ------------------------------------------------------------------------------------------
+
+    def require(self, check: Callable[[Item], object], item: Item) -> None:
+        """Call a function once on every node of a cluster; processes of this machine need no such check.
+
+        Args:
+            check: raises where a node cannot do the work.
+            item: its argument.
+
+        Raises:
+            WorkersError: naming the node, and what the function said.
+        """
+        if isinstance(self._where, int):
+            return
+        self._connect()
+        pinned = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        pickled = self._ray.cloudpickle.dumps(check)
+        try:
+            answers = [
+                (node, self._task(num_cpus=0, scheduling_strategy=there).remote(pickled, item))
+                for node in self._nodes()
+                for there in [pinned(node["NodeID"], soft=False)]
+            ]
+        except ImportError as error:
+            raise WorkersError(f"{self._where}: its head: {error}; install the same moviola there") from error
+        for node, answer in answers:
+            try:
+                self._ray.get(answer)
+            except self._ray.exceptions.RayError as error:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                raise WorkersError(f"{self._where}: node {name}: {_told(error)}") from error
+
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, gpu: bool = False
+    ) -> Iterator[Result | Lost]:
+        """Call a function with each item, on all workers, and give the results in the order of the items.
+
+        Args:
+            function: can be pickled; each worker unpickles it once, so what it loads serves all its items.
+            items: likewise.
+            gpu: whether it computes on a GPU where there is one.
+
+        Raises:
+            MoviolaError: as the function raised it.
+            WorkersError: the cluster is gone, or has no node left.
+        """
+        self._connect()
+        share = shared_out([node["Resources"] for node in self._nodes()], self._cores)
+        task = self._task(
+            num_cpus=share.cores,
+            num_gpus=share.gpus if gpu else 0,
+            max_retries=ATTEMPTS - 1,
+            scheduling_strategy="SPREAD",
+            runtime_env={"env_vars": dict.fromkeys(_THREADS, str(share.cores))},
+        )
+        pickled = self._ray.cloudpickle.dumps(function)
+        in_flight: deque[Any] = deque()
+        for item in items:
+            if len(in_flight) == _AHEAD * share.tasks:
+                yield self._result(in_flight.popleft())
+            in_flight.append(task.remote(pickled, item))
+        while in_flight:
+            yield self._result(in_flight.popleft())
+
+    def _result(self, answer: Any) -> Any:
+        raised = self._ray.exceptions
+        dead = (
+            raised.WorkerCrashedError,
+            raised.NodeDiedError,
+            raised.ObjectLostError,
+            raised.OutOfMemoryError,
+        )
+        try:
+            while not self._ray.wait([answer], timeout=_LOOK)[0]:
+                self._nodes()
+            return self._ray.get(answer)
+        except raised.RayTaskError as error:
+            if isinstance(error.cause, MoviolaError):
+                raise error.cause from error
+            raise
+        except dead as error:
+            return Lost(f"its worker died at each of {ATTEMPTS} attempts ({_told(error)})")
+        except raised.RayError as error:
+            raise WorkersError(f"{self._where}: {_told(error)}") from error
+        except ConnectionError as error:
+            raise WorkersError(
+                f"{self._where}: the connection to Ray was lost ({error}); videos that are finished are "
+                "in, so run the same command again"
+            ) from error
+
+    # -- Ray -------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        if self._connected:
+            return
+        ray = self._ray
+        if ray.is_initialized():
+            raise WorkersError("this process is connected to Ray already; call `ray.shutdown()` first")
+        self._handler = signal.getsignal(signal.SIGTERM)
+        self._connected = True
+        try:
+            self._start(self._where) if isinstance(self._where, int) else self._join(self._where)
+        except (OSError, RuntimeError, ray.exceptions.RayError) as error:
+            raise WorkersError(
+                f"workers {self._where}: Ray cannot be used ({_told(error)}); a cluster's head is started "
+                "with `ray start --head --ray-client-server-port PORT`, and has the same versions of Python "
+                "and Ray; where it asks for a token, set RAY_AUTH_MODE=token"
+            ) from error
+
+    def _start(self, count: int) -> None:
+        self._ray.init(
+            "local",
+            num_cpus=count * self._cores,
+            object_store_memory=_STORE,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            _node_ip_address="127.0.0.1",
+        )
+
+    def _join(self, address: str) -> None:
+        logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it lists arguments
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it timed out, which it raises, too
+            self._ray.init(address, log_to_driver=False)
+
+    def _task(self, **options: Any) -> Any:
+        return self._ray.remote(**options)(_call)
+
+    def _nodes(self) -> list[Any]:
+        """Nodes that work; a head without cores only leads."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        if not nodes:
+            raise WorkersError(
+                f"{self._where}: no node is left that has a core; videos that are finished are in, so start "
+                "nodes (`ray start --address HOST:PORT`) and run the same command again"
+            )
+        return nodes
+
+
+def _place(where: int | str) -> int | str:
+    text, cores = str(where), os.cpu_count() or 1
+    if text.startswith(REMOTE) and text != REMOTE:
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidValue(f"workers {text!r}: give a number of them, or the address ray://HOST:PORT")
+    if int(text) > cores:
+        raise InvalidValue(f"workers {text}: this machine has {cores} cores; give at most as many")
+    return int(text)
+
+
+def _import_ray(*, alone: bool) -> ModuleType:
+    # Read when Ray is imported. It tells nobody that it runs here; and processes of this machine do what is
+    # asked by a word that this process alone has, for Ray listens to the network, too.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if alone and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError as error:
+        raise MissingDependency(f"workers need {error.name}; pip install 'moviola[ray]'") from error
+    return ray
+
+
+@lru_cache(maxsize=1)
+def _unpickled(function: bytes) -> Callable[[Any], Any]:
+    """One for the process: what it has loaded stays loaded."""
+    loaded: Callable[[Any], Any] = pickle.loads(function)
+    return loaded
+
+
+def _call(function: bytes, item: Any) -> Any:
+    """What Ray calls in a worker."""
+    return _unpickled(function)(item)
+
+
+def _told(error: BaseException) -> str:
+    """What an error says, in a line: of one in a worker what its cause says, not where it arose."""
+    said = str(getattr(error, "cause", None) or error).strip()
+    return said.partition("\n")[0] or type(error).__name__
