@@ -111,6 +111,7 @@ def killed(library: Path, films: Path, folder: Path) -> dict[str, Any]:
         told = index(library, films, address, lambda name: name == "always" and given_up.set())
         killer.join()
         with Workers(address) as workers:
+            told |= mapped(workers)
             told["blind"] = failure(lambda: workers.require(blind, "harbour.mp4"))
             told["raised"] = failure(lambda: list(workers.map(blind, ["harbour.mp4"])))
             for node in list(nodes.worker_nodes):
@@ -135,9 +136,13 @@ def failure(call: Callable[[], object]) -> list[str]:
 
 
 def local(library: Path, films: Path) -> dict[str, Any]:
-    """Two processes of this machine; and how many items they have taken at most that are not done."""
-    told = index(library, films, 2, ocr=True)
-    taken = 0
+    """Two processes of this machine; and who may have them do something."""
+    return index(library, films, 2, ocr=True) | {"auth": os.environ["RAY_AUTH_MODE"]}
+
+
+def mapped(workers: Workers) -> dict[str, Any]:
+    """Results of a map, how many items it has taken at most that are not done, and threads of a worker."""
+    taken = most = 0
 
     def items() -> Iterator[int]:
         nonlocal taken
@@ -145,26 +150,22 @@ def local(library: Path, films: Path) -> dict[str, Any]:
             taken += 1
             yield number
 
-    most = 0
-    with Workers("2") as workers:
-        squares = []
-        for square in workers.map(squared, items()):
-            most = max(most, taken - len(squares))
-            squares.append(square)
-        told |= {
-            "squares": squares,
-            "in_flight": most,
-            "threads": next(workers.map(os.environ.get, [THREADS])),
-        }
-    return told
-
-
-THREADS = "OMP_NUM_THREADS"
+    squares: list[Any] = []
+    for square in workers.map(squared, items()):
+        most = max(most, taken - len(squares))
+        squares.append(square)
+    (threads,) = workers.map(setting, ["OMP_NUM_THREADS"])
+    return {"squares": squares, "in_flight": most, "threads": threads}
 
 
 def squared(number: int) -> int:
     """The square of a number."""
     return number * number
+
+
+def setting(name: str) -> str | None:
+    """A variable of the worker's environment."""
+    return os.environ.get(name)
 
 
 def steps(library: Path, films: Path) -> dict[str, Any]:

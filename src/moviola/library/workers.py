@@ -21,6 +21,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -136,7 +137,7 @@ class Workers:
         if self._connected:
             self._ray.shutdown()
             self._connected = False
-            if threading.current_thread() is threading.main_thread():
+            if self._handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, self._handler)
 
     # -- work ------------------------------------------------------------------------------------------
@@ -186,26 +187,27 @@ class Workers:
             WorkersError: the cluster is gone, or has no node left.
         """
         self._connect()
-        share = shared_out([node["Resources"] for node in self._nodes()], self._cores)
-        task = self._task(
-            num_cpus=share.cores,
-            num_gpus=share.gpus if gpu else 0,
-            max_retries=ATTEMPTS - 1,
-            scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": dict.fromkeys(_THREADS, str(share.cores))},
-        )
-        pickled = self._ray.cloudpickle.dumps(function)
-        in_flight: deque[Any] = deque()
-        for item in items:
-            if len(in_flight) == _AHEAD * share.tasks:
+        with self._told_when_lost():
+            share = shared_out([node["Resources"] for node in self._nodes()], self._cores)
+            task = self._task(
+                num_cpus=share.cores,
+                num_gpus=share.gpus if gpu else 0,
+                max_retries=ATTEMPTS - 1,
+                scheduling_strategy="SPREAD",
+                runtime_env={"env_vars": dict.fromkeys(_THREADS, str(share.cores))},
+            )
+            pickled = self._ray.cloudpickle.dumps(function)
+            in_flight: deque[Any] = deque()
+            for item in items:
+                if len(in_flight) == _AHEAD * share.tasks:
+                    yield self._result(in_flight.popleft())
+                in_flight.append(task.remote(pickled, item))
+            while in_flight:
                 yield self._result(in_flight.popleft())
-            in_flight.append(task.remote(pickled, item))
-        while in_flight:
-            yield self._result(in_flight.popleft())
 
     def _result(self, answer: Any) -> Any:
         raised = self._ray.exceptions
-        dead = (
+        died = (
             raised.WorkerCrashedError,
             raised.NodeDiedError,
             raised.ObjectLostError,
@@ -219,10 +221,15 @@ class Workers:
             if isinstance(error.cause, MoviolaError):
                 raise error.cause from error
             raise
-        except dead as error:
+        except died as error:
             return Lost(f"its worker died at each of {ATTEMPTS} attempts ({_told(error)})")
         except raised.RayError as error:
             raise WorkersError(f"{self._where}: {_told(error)}") from error
+
+    @contextmanager
+    def _told_when_lost(self) -> Iterator[None]:
+        try:
+            yield
         except ConnectionError as error:
             raise WorkersError(
                 f"{self._where}: the connection to Ray was lost ({error}); videos that are finished are "
@@ -240,7 +247,10 @@ class Workers:
         self._handler = signal.getsignal(signal.SIGTERM)
         self._connected = True
         try:
-            self._start(self._where) if isinstance(self._where, int) else self._join(self._where)
+            if isinstance(self._where, int):
+                self._start(self._where)
+            else:
+                self._join(self._where)
         except (OSError, RuntimeError, ray.exceptions.RayError) as error:
             raise WorkersError(
                 f"workers {self._where}: Ray cannot be used ({_told(error)}); a cluster's head is started "
@@ -256,7 +266,6 @@ class Workers:
             include_dashboard=False,
             log_to_driver=False,
             logging_level="ERROR",
-            _node_ip_address="127.0.0.1",
         )
 
     def _join(self, address: str) -> None:
