@@ -30,7 +30,7 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import FrameStream, MediaInfo
 
-__all__ = ["Encoded", "Refused", "encode_videos", "find_shots", "read_cues"]
+__all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "find_shots", "read_cues"]
 
 _BATCH = 32
 
@@ -113,6 +113,21 @@ def encode_videos(
                     yield Encoded(opened.file, opened.info, duration, broken_at, features, shots)
                 case Refused():
                     yield step
+
+
+def encode_video(
+    file: FoundFile,
+    size: FrameSize | None,
+    encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
+    rate: float,
+    on_frames: Callable[[FoundFile, float], None] = lambda *_: None,
+) -> Encoded | Refused:
+    """Decode and encode one file; arguments as of :func:`encode_videos`.
+
+    It needs no library, so that a process that has none can do it, on another machine too.
+    """
+    (outcome,) = encode_videos([file], size, encode, rate, on_frames)
+    return outcome
 
 
 def _probed(file: FoundFile) -> Encoded | Refused:
