@@ -50,6 +50,7 @@ class Indexer:
         prune: bool = False,
         ocr: bool | None = None,
         speech: str | None = None,
+        every_frame: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Bring files and folders (recursively) into the library; what has not changed is passed over.
@@ -65,6 +66,8 @@ class Indexer:
             speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
                 nobody. Videos that another one has read are read again.
+            every_frame: encode all frames, those too that repeat one before
+                (:mod:`moviola.library.repeats`).
             progress: called as work goes on.
 
         Raises:
@@ -94,7 +97,7 @@ class Indexer:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
             self._find_missing_shots(plan, report)
-            self._encode(plan, report, progress or (lambda _: None))
+            self._encode(plan, report, every_frame, progress or (lambda _: None))
             self._read(plan, readers, report, progress or (lambda _: None))
             self._publish()
         return report
@@ -128,7 +131,7 @@ class Indexer:
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)
 
-    def _encode(self, plan: Plan, report: IngestReport, progress: Progress) -> None:
+    def _encode(self, plan: Plan, report: IngestReport, every_frame: bool, progress: Progress) -> None:
         from moviola.library.ingest import Encoded, encode_videos
 
         files = [*plan.new, *plan.changed]
@@ -144,7 +147,9 @@ class Indexer:
         try:
             encoders = self._store.encoders
             size = encoders.visual.frame_size if encoders.visual else None
-            for outcome in encode_videos(files, size, encoders.rows, settings.frame_rate, on_frames):
+            for outcome in encode_videos(
+                files, size, encoders.rows, settings.frame_rate, on_frames, every_frame=every_frame
+            ):
                 if isinstance(outcome, Encoded):
                     self._commit(outcome, report)
                     known = outcome.file.video_id in changed
@@ -168,6 +173,8 @@ class Indexer:
         frames = None
         if encoded.frames is not None:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
+            report.frames += frames.count
+            report.repeats += encoded.repeats
         video = VideoRow(
             row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
             hash=found.hash, sidecars=found.sidecars, state="partial" if error else "ready", error=error,
@@ -175,7 +182,7 @@ class Indexer:
             codec=encoded.info.video_codec, frames=frames, cues=append_cues(store, cues),
         )  # fmt: skip
         with store.catalogue.transaction():
-            store.catalogue.put(video, cues, encoded.shots)
+            store.catalogue.put(video, cues, encoded.shots, repeats=encoded.repeats)
 
     def _find_missing_shots(self, plan: Plan, report: IngestReport) -> None:
         """Look for shots in videos that were encoded before that was done; their features stay."""

@@ -134,10 +134,13 @@ class Library:
         prune: bool = False,
         ocr: bool | None = None,
         speech: str | None = None,
+        every_frame: bool = False,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
-        return self._indexer.index(*sources, prune=prune, ocr=ocr, speech=speech, progress=progress)
+        return self._indexer.index(
+            *sources, prune=prune, ocr=ocr, speech=speech, every_frame=every_frame, progress=progress
+        )
 
     def remove(self, video_ids: Iterable[str]) -> list[str]:
         """Take videos out, all or none; see :meth:`moviola.library.Indexer.remove`."""
