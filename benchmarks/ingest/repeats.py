@@ -2,9 +2,9 @@
 
     python benchmarks/ingest/repeats.py [--encoder conse-lite1] [FILE OR FOLDER ...]
 
-Without files: a lecture of slides that the script makes, clean and filmed (with noise). A row: the share of frames
-that were not encoded, and the least, the first percentile and the median cosine between the features that were
-taken and the frame's own.
+Without files: a lecture of slides that the script makes, clean and filmed (with noise). A row: the share of
+frames that were not encoded, and the least, the first percentile and the median cosine between the features
+that were taken and the frame's own.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _of_taken(images: Frames, encode: Callable[[Frames], Rows]) -> NDArray[np.fl
 
 
 def _told(frames: int, cosines: NDArray[np.float64]) -> list[str]:
-    figures = np.quantile(cosines, [0, 0.01, 0.5]) if len(cosines) else []
+    figures = np.quantile(cosines, [0, 0.01, 0.5]).tolist() if len(cosines) else []
     return [str(frames), f"{len(cosines) / frames:.1%}", *(f"{figure:.4f}" for figure in figures)]
 
 

@@ -1,9 +1,9 @@
-"""Indexing of pictures by this checkout and by another one, turn by turn: seconds on the clock and of CPU time.
+"""Indexing of pictures by this checkout and by another one, turn by turn: seconds, and CPU seconds.
 
     python benchmarks/ingest/speed.py FOLDER --against ../other/src [--encoder conse-lite1] [--turns 3]
 
 Each turn is a process of its own that loads and warms up the encoder, and then indexes the folder into a new
-library, without text and speech. The least of the turns counts. "Both cores" is CPU time over time on the clock.
+library, without text and speech. The least of the turns counts; cores are CPU seconds per second.
 """
 
 from __future__ import annotations

@@ -5,10 +5,12 @@ pixels differs from that in its mean by :data:`SAME` or more, in any colour. Mea
 cameras and codecs; whatever moves, letters too, changes some field by far more. Frames are compared with the
 one that stands in for them, not with their neighbours, so that slow changes add up.
 
-How much a change of pixels matters only the encoder knows. So of all repeats of a batch the one that differs
-most is encoded all the same: where its features have a cosine below :data:`LEAST_COSINE` with those that
-would stand in for them, none of the batch is taken for a repeat. `benchmarks/ingest/repeats.py` measures what
-is saved, and how near the others are.
+How much a change of pixels matters only the encoder knows: some turn noise into other features. So some
+repeats are encoded all the same: the one that differs most in the batch, and of each frame that stands in for
+others the one of them that differs most, if it does so by :data:`SURE` or more. Where the features of one of
+these have a cosine below :data:`PROBED_COSINE` with those that would stand in for them, none of the batch is
+taken for a repeat. The others then have cosines of :data:`LEAST_COSINE` and more:
+`benchmarks/ingest/repeats.py` measures it, and what is saved.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIELD", "LEAST_COSINE", "SAME", "encode_changes"]
+__all__ = ["FIELD", "LEAST_COSINE", "PROBED_COSINE", "SAME", "SURE", "encode_changes"]
 
 FIELD = 4
 """Pixels of a side of the fields whose means are compared, of frames as the encoder gets them."""
@@ -26,11 +28,16 @@ FIELD = 4
 SAME = 6.0
 """Difference of means, of 255, from which on a field is not the same."""
 
-LEAST_COSINE = 0.99
-"""Between the features of a frame and those that stand in for them, for the least alike of a batch."""
+SURE = 2.0
+"""Difference below which repeats are not looked at one by one."""
+
+LEAST_COSINE, PROBED_COSINE = 0.99, 0.995
+"""Between the features of a frame and those that stand in for them: what is to be kept, and what is asked of
+those that are looked at."""
 
 Frames = NDArray[np.uint8]
 Rows = NDArray[np.float32]
+Places = NDArray[np.intp]
 
 
 def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Rows, int]:
@@ -47,18 +54,26 @@ def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Ro
     repeats = np.flatnonzero(stand_ins != np.arange(len(images)))
     if not len(repeats):
         return encode(images), 0
-    probe = int(repeats[differences[repeats].argmax()])
-    encoded = np.union1d(stand_ins, [probe])
+    probes = _probes(repeats, stand_ins, differences)
+    copied = np.setdiff1d(repeats, probes)
+    encoded = np.setdiff1d(np.arange(len(images)), copied)
     some = encode(images[encoded])
     rows = np.empty((len(images), some.shape[1]), np.float32)
     rows[encoded] = some
-    copied = np.setdiff1d(repeats, [probe])
-    if _cosine(rows[probe], rows[stand_ins[probe]]) < LEAST_COSINE:
-        if len(copied):
-            rows[copied] = encode(images[copied])
-        return rows, 0
-    rows[copied] = rows[stand_ins[copied]]
-    return rows, len(copied)
+    if _least_cosine(rows[probes], rows[stand_ins[probes]]) >= PROBED_COSINE:
+        rows[copied] = rows[stand_ins[copied]]
+        return rows, len(copied)
+    if len(copied):
+        rows[copied] = encode(images[copied])
+    return rows, 0
+
+
+def _probes(repeats: Places, stand_ins: Places, differences: NDArray[np.float64]) -> Places:
+    """Which of some repeats are encoded all the same, see above."""
+    by_difference = repeats[np.argsort(-differences[repeats], kind="stable")]
+    _, firsts = np.unique(stand_ins[by_difference], return_index=True)
+    worst = by_difference[firsts]
+    return np.union1d(by_difference[:1], worst[differences[worst] >= SURE])
 
 
 def _field_means(images: Frames) -> Rows:
@@ -71,7 +86,7 @@ def _field_means(images: Frames) -> Rows:
     return np.asarray(sums / pixels[..., None], np.float32)
 
 
-def _compared(means: Rows) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _compared(means: Rows) -> tuple[Places, NDArray[np.float64]]:
     """Which frame stands in for each (n,), itself where it repeats none; and how far the two differ (n,)."""
     stand_ins = np.arange(len(means))
     differences = np.zeros(len(means))
@@ -85,9 +100,10 @@ def _compared(means: Rows) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     return stand_ins, differences
 
 
-def _cosine(one: Rows, other: Rows) -> float:
-    """Cosine of two vectors; 1 where both are zero."""
-    lengths = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
-    if not lengths:
-        return float(not one.any() and not other.any())
-    return float(np.dot(one.astype(np.float64), other.astype(np.float64))) / lengths
+def _least_cosine(rows: Rows, others: Rows) -> float:
+    """The least cosine between rows (n, d) of the same place, at least one; two rows of zeros are alike."""
+    ours, theirs = rows.astype(np.float64), others.astype(np.float64)
+    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    alike = ~ours.any(axis=1) & ~theirs.any(axis=1)
+    cosines = np.einsum("nd,nd->n", ours, theirs) / np.where(lengths > 0, lengths, 1.0)
+    return float(np.where(alike, 1.0, cosines).min())
