@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from moviola.cli import app
+from moviola.encoders import PictureEncoder, load_encoder
 from moviola.library.repeats import LEAST_COSINE, encode_changes
-from moviola.media import write_video
+from moviola.media import sample_frames, write_video
 from moviola.search import Library
 
 Opened = Callable[..., Library]
@@ -125,6 +127,26 @@ def test_no_step_of_a_robot_is_dropped() -> None:
     rows, repeats = encode_changes(images, encode)
     np.testing.assert_array_equal(rows, encode(images))
     assert repeats < 64
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_on_real_pictures_the_bound_holds(footage: Path, noise: float) -> None:
+    """A second of a real shop, standing still before a noisy camera, then a clip in which things move."""
+    encoder = load_encoder("conse-lite1", device="cpu")
+    assert isinstance(encoder, PictureEncoder)
+    frames = []
+    for file in ("intel_bottle-detection.mp4", "moviepy_video_with_failing_audio.mp4"):
+        with sample_frames(footage / file, size=encoder.frame_size) as stream:
+            frames.append(np.stack([frame.image for frame in islice(stream, 6)]))
+    still, moving = noisy(frames[0][5:].repeat(10, 0), noise), frames[1]
+    images = np.concatenate([still, moving])
+
+    def encode(some: Frames) -> NDArray[np.float32]:
+        return np.concatenate(encoder.encode_pictures(some), axis=1)
+
+    rows, repeats = encode_changes(images, encode)
+    assert 8 <= repeats < 14
+    assert cosines(rows, encode(images)).min() >= LEAST_COSINE
 
 
 # -- in a library ------------------------------------------------------------------------------------------
