@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from moviola.library.ahead import ahead
+from moviola.library.ahead import ahead, side_by_side
 
 
 def running() -> list[threading.Thread]:
@@ -57,4 +57,62 @@ def test_closing_ends_the_thread(interruption: type[BaseException]) -> None:
     next(taken)
     with pytest.raises(interruption):
         taken.throw(interruption)
+    assert not running()
+
+
+def test_pieces_run_side_by_side_each_in_its_order() -> None:
+    pieces = [[(piece, step) for step in range(piece + 1)] for piece in range(20)]
+    taken = list(side_by_side((iter(piece) for piece in pieces), threads=3))
+    assert {number for number, _ in taken} == set(range(20))
+    for number, piece in enumerate(pieces):
+        assert [step for of, step in taken if of == number] == piece
+    assert not running()
+
+
+def test_a_piece_that_waits_does_not_hold_up_another() -> None:
+    go = threading.Event()
+
+    def waiting() -> Iterator[str]:
+        assert go.wait(timeout=60)
+        yield "late"
+
+    taken = side_by_side([waiting(), iter(["early"])], threads=2)
+    assert next(taken) == (1, "early")
+    go.set()
+    assert list(taken) == [(0, "late")]
+    assert not running()
+
+
+def test_few_pieces_are_begun_before_the_oldest_is_done() -> None:
+    go, begun = threading.Event(), []
+
+    def pieces() -> Iterator[Iterator[int]]:
+        yield oldest()
+        for number in range(1, 10):
+            begun.append(number)
+            yield iter([number])
+
+    def oldest() -> Iterator[int]:
+        assert go.wait(timeout=60)
+        yield 0
+
+    taken = side_by_side(pieces(), threads=2)
+    assert [next(taken) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
+    assert begun == [1, 2, 3]
+    go.set()
+    assert sorted(taken) == [(number, number) for number in (0, *range(4, 10))]
+
+
+def test_an_error_of_any_piece_ends_all() -> None:
+    def broken() -> Iterator[int]:
+        raise ValueError("broken")
+        yield 1
+
+    with pytest.raises(ValueError, match="broken"):
+        list(side_by_side([iter(range(100)), broken()], threads=2))
+    assert not running()
+
+
+def test_no_pieces_no_steps() -> None:
+    assert list(side_by_side([], threads=2)) == []
     assert not running()

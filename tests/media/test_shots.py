@@ -17,7 +17,15 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError
-from moviola.media import Transition, find_transitions, sample_frames, shrunk, write_video
+from moviola.media import (
+    Transition,
+    TransitionFinder,
+    find_transitions,
+    sample_frames,
+    shots,
+    shrunk,
+    write_video,
+)
 from moviola.media.shots import suspected
 from moviola.media.transitions import Slope, joined_fades, transitions
 from moviola.types import FrameSize
@@ -249,3 +257,22 @@ def test_every_slope_is_part_of_one_transition_at_most(kinds: list[str]) -> None
     assert [shot.kind for shot in found].count("dissolve") == kinds.count("neither")
     times = [shot.time for shot in found]
     assert times == sorted(set(times))
+
+
+@pytest.mark.parametrize("sampling", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("first_look", [1.0, 5.0, 1000.0])
+def test_what_is_found_while_frames_come_in_is_what_is_found_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: float, first_look: float
+) -> None:
+    monkeypatch.setattr(shots, "_FIRST_LOOK", first_look)
+    pictures = [scene(seed, 20 + 3 * seed, speed=0.5) for seed in range(6)]
+    pictures[2] = blended(pictures[2], scene(3, 26))
+    path = tmp_path / "film.mp4"
+    write_video(path, [image for part in pictures for image in part], rate=10)
+    samples = sampled(path, sampling)
+    finder = TransitionFinder(path, sampling)
+    for frame in samples:
+        finder.add(frame[None])
+    found = finder.finish()
+    assert found == find_transitions(path, samples, sampling)
+    assert len(found) >= 4

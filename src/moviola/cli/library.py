@@ -89,6 +89,10 @@ def index_(
             show_default=False,
         ),
     ] = None,
+    every_frame: Annotated[
+        bool,
+        typer.Option("--every-frame", help="Encode all frames, those too that look as one before."),
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, fp16, bf16 or auto.")] = "auto",
     index_type: Annotated[
@@ -137,8 +141,9 @@ def index_(
         if sources or not (tune or index_type):
             with _IndexProgress() as progress:
                 report = lib.index(
-                    *(sources or ()), prune=prune, ocr=ocr, speech=speech, workers=workers, progress=progress
-                )
+                    *(sources or ()), prune=prune, ocr=ocr, speech=speech, every_frame=every_frame,
+                    workers=workers, progress=progress,
+                )  # fmt: skip
         else:
             report = IngestReport()
         trials = lib.tune_index() if tune else []
@@ -174,8 +179,7 @@ class _IndexProgress:
             BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
         )
         self._task = self._bar.add_task("looking for videos", total=None, rate="")
-        self._seconds = 0.0
-        self._current = 0.0
+        self._seconds: dict[tuple[str, str], float] = {}  # done, by step and video
 
     def __enter__(self) -> _IndexProgress:
         self._bar.start()
@@ -185,11 +189,10 @@ class _IndexProgress:
         self._bar.stop()
 
     def __call__(self, step: IngestProgress) -> None:
-        if step.seconds < self._current:
-            self._seconds += self._current
-        self._current = step.seconds
+        of = (step.step, step.video_id)
+        self._seconds[of] = max(step.seconds, self._seconds.get(of, 0.0))
         elapsed = self._bar.tasks[0].elapsed or 0.0
-        rate = (self._seconds + self._current) / elapsed if elapsed else 0.0
+        rate = sum(self._seconds.values()) / elapsed if elapsed else 0.0
         self._bar.update(
             self._task,
             total=step.total,
@@ -210,6 +213,11 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
+    if report.repeats:
+        console.print(
+            f"{report.repeats / report.frames:.0%} of {report.frames} frames repeat an earlier one; "
+            "its features were taken"
+        )
     for what, reasons in (
         ("refused", report.refused),
         ("partial", report.partial),
@@ -304,6 +312,7 @@ def show(
             "codec": row.codec,
             "size": row.size,
             "frames": row.frames.count if row.frames else 0,
+            "repeats": lib.catalogue.repeats(row.row),
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
             "readers": {kind: _reader(reading) for kind, reading in readings.items()},
@@ -415,6 +424,8 @@ def info(
         about: dict[str, object] = {
             **lib.settings.model_dump(),
             "videos": len(lib),
+            "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
+            "repeats": lib.catalogue.repeats(),
             "cues": lib.catalogue.cue_counts(),
             "likeness": _likeness(lib),
         }

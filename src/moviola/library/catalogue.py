@@ -178,6 +178,7 @@ class Catalogue(Database):
         cues: Sequence[Cue],
         shots: Sequence[ShotRow] = (),
         readings: Iterable[Reading] = (),
+        repeats: int = 0,
     ) -> VideoRow:
         """Store a video with all that is known of it in place of what stood under its id or path.
 
@@ -195,6 +196,8 @@ class Catalogue(Database):
         self._put_cues(row, cues)
         self.set_readings(row, readings)
         self.set_shots(row, shots)
+        if repeats:
+            self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             if extent is not None:
                 self.set_feature_end(kind, extent.shard, extent.offset + extent.count)
@@ -291,6 +294,14 @@ class Catalogue(Database):
         if not self._has("shots"):
             return set()
         return {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")}
+
+    def repeats(self, row: int | None = None) -> int:
+        """How many frames of a video, or of all, have the features of an earlier one; see
+        :mod:`moviola.library.repeats`."""
+        if not self._has("repeats"):
+            return 0
+        where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
+        return int(self._rows(f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)[0][0])
 
     def _has(self, table: str) -> bool:
         """Whether a later table is there: not in a library that was built before and is unchanged."""

@@ -45,10 +45,12 @@ class VideoEncoder:
     Attributes:
         encoders: of the library.
         rate: frames a second.
+        every_frame: encode those too that repeat one before.
     """
 
     encoders: LibraryEncoders
     rate: float
+    every_frame: bool = False
 
     def many(
         self,
@@ -61,7 +63,7 @@ class VideoEncoder:
         Args:
             files: what to read.
             on_frames: called with the file and the seconds of it that are encoded, as work goes on.
-            workers: who does it; None: this process, one after another.
+            workers: who does it; None: this process.
 
         Raises:
             WorkersError: a node of the workers cannot do it, which is looked at first; or they are gone.
@@ -69,7 +71,10 @@ class VideoEncoder:
         if workers is not None:
             yield from self._elsewhere(files, on_frames, workers)
             return
-        for outcome in encode_videos(files, self._size(), self.encoders.rows, self.rate, on_frames):
+        outcomes = encode_videos(
+            files, self._size(), self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame
+        )
+        for outcome in outcomes:
             yield outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
 
     def _elsewhere(
@@ -94,7 +99,9 @@ class VideoEncoder:
             require_seen([(file.path, file.size)])
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
-        outcome = encode_video(file, self._size(), self.encoders.rows, self.rate)
+        outcome = encode_video(
+            file, self._size(), self.encoders.rows, self.rate, every_frame=self.every_frame
+        )
         return outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:

@@ -54,6 +54,7 @@ class Indexer:
         ocr: bool | None = None,
         speech: str | None = None,
         workers: int | str | None = None,
+        every_frame: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Bring files and folders (recursively) into the library; what has not changed is passed over.
@@ -72,6 +73,8 @@ class Indexer:
             workers: who encodes and reads: None: this process; a number: so many processes of this machine,
                 which share its cores; ``"ray://host:port"``: the machines of a Ray cluster, which see the
                 videos by the same paths. Only this process writes; see :mod:`moviola.library.workers`.
+            every_frame: encode all frames, those too that repeat one before
+                (:mod:`moviola.library.repeats`).
             progress: called as work goes on; with workers, when a video is done.
 
         Raises:
@@ -103,7 +106,7 @@ class Indexer:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
             self._find_missing_shots(plan, report)
-            self._encode(plan, report, pool, progress or (lambda _: None))
+            self._encode(plan, report, every_frame, pool, progress or (lambda _: None))
             self._read(plan, readers, report, pool, progress or (lambda _: None))
             self._publish()
         return report
@@ -137,7 +140,14 @@ class Indexer:
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)
 
-    def _encode(self, plan: Plan, report: IngestReport, workers: Workers | None, progress: Progress) -> None:
+    def _encode(
+        self,
+        plan: Plan,
+        report: IngestReport,
+        every_frame: bool,
+        workers: Workers | None,
+        progress: Progress,
+    ) -> None:
         from moviola.library.encoding import EncodedVideo, VideoEncoder
 
         files = [*plan.new, *plan.changed]
@@ -145,7 +155,7 @@ class Indexer:
             return
         changed = {found.video_id for found in plan.changed}
         catalogue = self._store.catalogue
-        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate)
+        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, every_frame=every_frame)
         job, done, state = catalogue.begin_job("index", len(files)), 0, "interrupted"
 
         def on_frames(found: FoundFile, seconds: float) -> None:
@@ -177,6 +187,8 @@ class Indexer:
         frames = cues = None
         if encoded.frames is not None:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
+            report.frames += frames.count
+            report.repeats += encoded.repeats
         if video.sentences is not None:
             cues = store.cue_features.append(video.sentences, store.catalogue.feature_end("cues"))
         row = VideoRow(
@@ -186,7 +198,7 @@ class Indexer:
             codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
         with store.catalogue.transaction():
-            store.catalogue.put(row, video.cues, encoded.shots)
+            store.catalogue.put(row, video.cues, encoded.shots, repeats=encoded.repeats)
 
     def _find_missing_shots(self, plan: Plan, report: IngestReport) -> None:
         """Look for shots in videos that were encoded before that was done; their features stay."""

@@ -269,9 +269,9 @@ def _put(
     store: LibraryStore, video: VideoRow, cues: Sequence[Cue], fresh: VideoRow, readings: Iterable[Reading]
 ) -> None:
     extent = append_cues(store, cues, video)
-    shots = store.catalogue.shots(video.row)
+    shots, repeats = store.catalogue.shots(video.row), store.catalogue.repeats(video.row)
     with store.catalogue.transaction():
-        store.catalogue.put(replace(fresh, cues=extent), cues, shots, readings)
+        store.catalogue.put(replace(fresh, cues=extent), cues, shots, readings, repeats)
 
 
 def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | None = None) -> Extent | None:

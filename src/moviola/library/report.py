@@ -12,8 +12,9 @@ __all__ = ["IngestProgress", "IngestReport"]
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """Where a step of indexing stands: videos done of those that need work, the one in flight and its seconds
-    done. Steps follow each other: pictures, then text in them, then speech.
+    """Where a step of indexing stands: videos done of those that need work, one that is worked on and its
+    seconds done. Pictures of several videos may be encoded at a time. Steps follow each other: pictures, then
+    text in them, then speech.
     """
 
     done: int
@@ -31,7 +32,8 @@ class IngestReport:
     ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
     a library that was built before shots were looked for. ``read`` are videos that a reader went through, by
     kind of cues, ``reading_problems`` those it could not; ``not_read`` says of a kind that nobody reads how
-    to have it read.
+    to have it read. ``frames`` are the frames that now have features, ``repeats`` those of them that repeat
+    an earlier one and were not encoded themselves.
     """
 
     added: list[str] = field(default_factory=list)
@@ -48,3 +50,5 @@ class IngestReport:
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
     reading_problems: dict[str, str] = field(default_factory=dict)
     not_read: dict[str, str] = field(default_factory=dict)
+    frames: int = 0
+    repeats: int = 0

@@ -18,6 +18,8 @@ CREATE TABLE IF NOT EXISTS readings (
     PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
+    # Frames whose features are copies of an earlier frame's, see moviola.library.repeats; no row: none.
+    "repeats": "CREATE TABLE IF NOT EXISTS repeats (video INTEGER PRIMARY KEY, frames INTEGER NOT NULL)",
     # Of cues that were recognised; a cue without a row here is a subtitle.
     "recognised": """
 CREATE TABLE IF NOT EXISTS recognised (

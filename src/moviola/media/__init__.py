@@ -9,7 +9,7 @@ from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sampl
 from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.shots import find_transitions, shrunk
+from moviola.media.shots import TransitionFinder, find_transitions, shrunk
 from moviola.media.sound import read_sound
 from moviola.media.stills import frame_at, read_picture
 from moviola.media.subtitles import (
@@ -35,6 +35,7 @@ __all__ = [
     "SubtitleStream",
     "Subtitles",
     "Transition",
+    "TransitionFinder",
     "contact_sheet",
     "cut",
     "embedded_subtitles",

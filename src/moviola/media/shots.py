@@ -6,6 +6,7 @@ there, the file is decoded again, picture by picture, so that a cut is dated to 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
@@ -20,7 +21,7 @@ from moviola.media.picture import InputScaler
 from moviola.media.transitions import LONGEST_DISSOLVE, Slope, Transition, joined_fades, transitions
 from moviola.types import FrameSize
 
-__all__ = ["find_transitions", "shrunk", "suspected"]
+__all__ = ["TransitionFinder", "find_transitions", "shrunk", "suspected"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
@@ -33,6 +34,9 @@ _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 _MARGIN = 0.3
 # Seconds that are looked at in one piece, and how far two pieces of one stretch overlap.
 _PIECE, _OVERLAP = 20.0, LONGEST_DISSOLVE + 0.6
+# Seconds of sampled frames after which they are looked through first; then whenever there are twice as many,
+# so that the file is read from its beginning a few times only.
+_FIRST_LOOK = 120.0
 # Pictures a second that are told apart.
 _FASTEST = 120
 
@@ -93,11 +97,57 @@ def find_transitions(path: Path, samples: NDArray[np.uint8], rate: float) -> lis
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
     """
     marks: list[Transition | Slope] = []
-    for times, pictures in _pictures(path, _pieces(suspected(samples, rate))):
+    _mark(path, suspected(samples, rate), marks)
+    return joined_fades(marks)
+
+
+class TransitionFinder:
+    """Finds what :func:`find_transitions` finds while the sampled frames still come in.
+
+    Args:
+        path: a video file.
+        rate: sampled frames a second.
+    """
+
+    def __init__(self, path: Path, rate: float) -> None:
+        self._path, self._rate = path, rate
+        self._samples: list[NDArray[np.uint8]] = []
+        self._next_look = _FIRST_LOOK
+        self._looked_through = 0  # stretches
+        self._marks: list[Transition | Slope] = []
+
+    def add(self, samples: NDArray[np.uint8]) -> None:
+        """Take the next frames, :func:`shrunk`; from time to time, look through what is complete.
+
+        Raises:
+            UnreadableMedia, NoVideoStream: the file cannot be read (again).
+        """
+        self._samples.append(samples)
+        seconds = sum(map(len, self._samples)) / self._rate
+        if seconds >= self._next_look:
+            self._next_look = 2 * seconds
+            # A stretch that ends later may grow with the frames that follow.
+            self._look(seconds - max(1, round(self._rate)) / self._rate - 2 * _MARGIN)
+
+    def finish(self) -> list[Transition]:
+        """Where shots give way to each other in all frames that were added, in order; errors likewise."""
+        self._look(math.inf)
+        return joined_fades(self._marks)
+
+    def _look(self, until: float) -> None:
+        """Look through the stretches that end before a second."""
+        stretches = suspected(np.concatenate(self._samples), self._rate)[self._looked_through :]
+        complete = [(start, end) for start, end in stretches if end < until]
+        _mark(self._path, complete, self._marks)
+        self._looked_through += len(complete)
+
+
+def _mark(path: Path, stretches: list[tuple[float, float]], marks: list[Transition | Slope]) -> None:
+    """Append what is found in some stretches, apart from each other and in order, to what was before them."""
+    for times, pictures in _pictures(path, _pieces(stretches)):
         known = marks[-1].end if marks else -1.0
         # Two pieces of one stretch overlap, and both see what lies there.
         marks += [mark for mark in transitions(times, pictures) if mark.start >= known and mark.end > known]
-    return joined_fades(marks)
 
 
 def _pieces(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -135,11 +135,18 @@ class Library:
         ocr: bool | None = None,
         speech: str | None = None,
         workers: int | str | None = None,
+        every_frame: bool = False,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
         return self._indexer.index(
-            *sources, prune=prune, ocr=ocr, speech=speech, workers=workers, progress=progress
+            *sources,
+            prune=prune,
+            ocr=ocr,
+            speech=speech,
+            workers=workers,
+            every_frame=every_frame,
+            progress=progress,
         )
 
     def remove(self, video_ids: Iterable[str]) -> list[str]:

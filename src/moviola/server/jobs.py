@@ -1,6 +1,6 @@
 """Bringing videos into the library while it is searched: one process at a time, to be ended at any point.
 
-The process is :mod:`moviola.server.worker`. A library loses at most the video in flight when it is killed
+The process is :mod:`moviola.server.worker`. A library loses at most the videos in flight when it is killed
 (:mod:`moviola.library`). Jobs are remembered as long as the server runs.
 """
 

@@ -1,0 +1,109 @@
+"""Frames that do not change are encoded once: static shots, slides and lectures cost a fraction.
+
+A frame is taken for a repeat of an earlier one of its batch while no field of :data:`FIELD` x :data:`FIELD`
+pixels differs from that in its mean by :data:`SAME` or more, in any colour. Means even out the noise of
+cameras and codecs; whatever moves, letters too, changes some field by far more. Frames are compared with the
+one that stands in for them, not with their neighbours, so that slow changes add up.
+
+How much a change of pixels matters only the encoder knows: some turn noise into other features. So some
+repeats are encoded all the same: the one that differs most in the batch, and of each frame that stands in for
+others the one of them that differs most, if it does so by :data:`SURE` or more. Where the features of one of
+these have a cosine below :data:`PROBED_COSINE` with those that would stand in for them, none of the batch is
+taken for a repeat. The others then have cosines of :data:`LEAST_COSINE` and more:
+`benchmarks/ingest/repeats.py` measures it, and what is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FIELD", "LEAST_COSINE", "PROBED_COSINE", "SAME", "SURE", "encode_changes"]
+
+FIELD = 4
+"""Pixels of a side of the fields whose means are compared, of frames as the encoder gets them."""
+
+SAME = 6.0
+"""Difference of means, of 255, from which on a field is not the same."""
+
+SURE = 2.0
+"""Difference below which repeats are not looked at one by one."""
+
+LEAST_COSINE, PROBED_COSINE = 0.99, 0.995
+"""Between the features of a frame and those that stand in for them: what is to be kept, and what is asked of
+those that are looked at."""
+
+Frames = NDArray[np.uint8]
+Rows = NDArray[np.float32]
+Places = NDArray[np.intp]
+
+
+def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Rows, int]:
+    """Features of frames, of which those that repeat another are not encoded.
+
+    Args:
+        images: (n, height, width, 3) uint8 RGB, in order of time.
+        encode: makes rows of features (n, d) float32 of frames.
+
+    Returns:
+        (n, d) float32, and how many of these rows are copies of others.
+    """
+    stand_ins, differences = _compared(_field_means(images))
+    repeats = np.flatnonzero(stand_ins != np.arange(len(images)))
+    if not len(repeats):
+        return encode(images), 0
+    probes = _probes(repeats, stand_ins, differences)
+    copied = np.setdiff1d(repeats, probes)
+    encoded = np.setdiff1d(np.arange(len(images)), copied)
+    some = encode(images[encoded])
+    rows = np.empty((len(images), some.shape[1]), np.float32)
+    rows[encoded] = some
+    if _least_cosine(rows[probes], rows[stand_ins[probes]]) >= PROBED_COSINE:
+        rows[copied] = rows[stand_ins[copied]]
+        return rows, len(copied)
+    if len(copied):
+        rows[copied] = encode(images[copied])
+    return rows, 0
+
+
+def _probes(repeats: Places, stand_ins: Places, differences: NDArray[np.float64]) -> Places:
+    """Which of some repeats are encoded all the same, see above."""
+    by_difference = repeats[np.argsort(-differences[repeats], kind="stable")]
+    _, firsts = np.unique(stand_ins[by_difference], return_index=True)
+    worst = by_difference[firsts]
+    return np.union1d(by_difference[:1], worst[differences[worst] >= SURE])
+
+
+def _field_means(images: Frames) -> Rows:
+    """(n, rows, columns, 3) means of the fields; a rest at the edges makes smaller ones."""
+    _, height, width, _ = images.shape
+    rows, columns = np.arange(0, height, FIELD), np.arange(0, width, FIELD)
+    sums = np.add.reduceat(images, columns, axis=2, dtype=np.float32)
+    sums = np.add.reduceat(sums, rows, axis=1)
+    pixels = np.outer(np.diff([*rows, height]), np.diff([*columns, width]))
+    return np.asarray(sums / pixels[..., None], np.float32)
+
+
+def _compared(means: Rows) -> tuple[Places, NDArray[np.float64]]:
+    """Which frame stands in for each (n,), itself where it repeats none; and how far the two differ (n,)."""
+    stand_ins = np.arange(len(means))
+    differences = np.zeros(len(means))
+    current = 0
+    for place in range(1, len(means)):
+        difference = float(np.abs(means[place] - means[current]).max())
+        if difference < SAME:
+            stand_ins[place], differences[place] = current, difference
+        else:
+            current = place
+    return stand_ins, differences
+
+
+def _least_cosine(rows: Rows, others: Rows) -> float:
+    """The least cosine between rows (n, d) of the same place, at least one; two rows of zeros are alike."""
+    ours, theirs = rows.astype(np.float64), others.astype(np.float64)
+    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    alike = ~ours.any(axis=1) & ~theirs.any(axis=1)
+    cosines = np.einsum("nd,nd->n", ours, theirs) / np.where(lengths > 0, lengths, 1.0)
+    return float(np.where(alike, 1.0, cosines).min())
