@@ -12,6 +12,7 @@ __all__ = [
     "AlreadyJudged",
     "DataError",
     "EncoderMismatch",
+    "IndexServerError",
     "InvalidValue",
     "LibraryError",
     "LibraryLocked",
@@ -95,3 +96,7 @@ class AlreadyJudged(MoviolaError):
 
 class SegmentIndexError(MoviolaError):
     """A segment index is damaged or was asked for something that it cannot do."""
+
+
+class IndexServerError(SegmentIndexError):
+    """The server that holds an index does not answer, or has not what was put there."""
