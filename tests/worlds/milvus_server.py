@@ -11,6 +11,9 @@ import urllib.request
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+
+from moviola.index import MilvusIndex
 
 # Seconds: it takes 5 on an idle machine, after a kill until the dead one's lease ends, and more on a busy one.
 _PATIENCE = 240
@@ -99,3 +102,14 @@ def _free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
+
+
+def written_through(server: RunningMilvus, collection: str = "through") -> type[MilvusIndex]:
+    """An index that keeps nothing back: all is on the server before it is searched."""
+
+    class WrittenThrough(MilvusIndex.at(server.address(collection))):
+        def _search(self, *arguments: Any) -> Any:
+            self._upload()
+            return super()._search(*arguments)
+
+    return WrittenThrough
