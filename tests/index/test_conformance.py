@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from milvus_server import RunningMilvus, written_through
 from numpy.typing import NDArray
 
+from milvus_server import RunningMilvus, written_through
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.index import BACKENDS, Index, load_index, save_index
 

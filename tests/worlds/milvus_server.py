@@ -15,7 +15,7 @@ from typing import Any
 
 from moviola.index import MilvusIndex
 
-# Seconds: it takes 5 on an idle machine, after a kill until the dead one's lease ends, and more on a busy one.
+# Seconds: it takes some five, after a kill until the dead one's lease ends, and more on a busy machine.
 _PATIENCE = 240
 _ETCD = """\
 name: default
@@ -42,7 +42,9 @@ class RunningMilvus:
         # Its own etcd would take ports 2379 and 2380, whoever else has them.
         marker, etcd = "etcd:\n", folder / "etcd.yaml"
         assert marker in config.template_text
-        config.template_text = config.template_text.replace(marker, f"{marker}  config:\n    path: {etcd}\n", 1)
+        config.template_text = config.template_text.replace(
+            marker, f"{marker}  config:\n    path: {etcd}\n", 1
+        )
         ports = [name for name in config.configurable_items if name.endswith("_port")]
         *free, self._health, peer = _free_ports(len(ports) + 2)
         chosen = dict(zip(ports, free, strict=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
-from moviola.index.files import load_index, save_index
+from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
 from moviola.index.milvus import MilvusIndex
@@ -19,7 +19,7 @@ from moviola.index.tuning import DEPTH, Exact, Trial, tune
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
     "MilvusAddress", "MilvusIndex", "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "backends_of",
-    "load_index", "name_of", "save_index", "suited", "tune",
+    "home_of", "load_index", "name_of", "save_index", "suited", "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {

@@ -56,6 +56,7 @@ class Index(ABC):
         home: folder and name under which it is saved, as one path; empty before that.
         added, removed: ids (n,) int64, rising, that were added and removed since. What was removed was in the
             file; an id may be in both.
+        lost: whether what it was read from turned out to be gone, so that it must be read again.
     """
 
     LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
@@ -66,6 +67,7 @@ class Index(ABC):
         self.dim = dim
         self.parameters: dict[str, int] = {}
         self.origin = self.home = ""
+        self.lost = False
         self.added = self.removed = np.empty(0, np.int64)
         self._sorted: Ids | None = None
 

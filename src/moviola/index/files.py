@@ -29,7 +29,7 @@ from moviola.files.writing import atomic_write, draft_of, write_json
 if TYPE_CHECKING:
     from moviola.index.contract import Index
 
-__all__ = ["load_index", "save_index"]
+__all__ = ["home_of", "load_index", "save_index"]
 
 # A main file of less is written anew with every change: that takes no time, and folders stay simple.
 _WRITTEN_WHOLE_BYTES = 1 << 23
@@ -85,7 +85,7 @@ class _Manifest:
 
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
-    index.home = _home(folder, name)
+    index.home = home_of(folder, name)
     main, delta = _main_of(index, folder, name), None
     if main is None:
         main = _written_main(index, folder, name)
@@ -104,7 +104,8 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
             old.unlink(missing_ok=True)
 
 
-def _home(folder: Path, name: str) -> str:
+def home_of(folder: Path, name: str) -> str:
+    """What :attr:`moviola.index.Index.home` says of an index that is saved as ``name`` in ``folder``."""
     return str(folder.resolve() / name)
 
 
@@ -166,7 +167,7 @@ def load_index(
         key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
     }
     index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
-    index.home = _home(folder, name)
+    index.home = home_of(folder, name)
     if manifest.delta is not None:
         manifest.delta.require_intact(thorough=True)
         _replay(index, manifest.delta.path)

@@ -38,6 +38,7 @@ _DEEPEST = 16_384
 # Asked for beyond the depth, to see whether equals of the last one follow it.
 _SPARE = 16
 _BYTES_AT_ONCE, _IDS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 23, 4096, 64
+_HELD_BYTES = 1 << 28
 _OWNER = "moviola.owner"
 # Milvus' codes for a collection that is not there, and for one that is not yet in memory.
 _NOT_FOUND, _NOT_LOADED = 100, (101, 103)
@@ -63,6 +64,7 @@ class MilvusIndex(TrainedIndex):
             self.parameters = {"probes": _PROBES}
         self._collection = ""
         self._main = np.empty(0, np.int64)
+        self._writing = self._fresh = False
         self._connected: Any = None
 
     @classmethod
@@ -74,7 +76,8 @@ class MilvusIndex(TrainedIndex):
         """
         place = MilvusAddress.of(address)
         ladders = {} if place.kind == "flat" else IVFIndex.LADDERS
-        return type(cls.__name__, (cls,), {"ADDRESS": place, "LADDERS": ladders})
+        members = {"__module__": cls.__module__, "ADDRESS": place, "LADDERS": ladders}
+        return type(cls.__name__, (cls,), members)
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -114,6 +117,7 @@ class MilvusIndex(TrainedIndex):
             for name in client.list_collections(timeout=self.ADDRESS.timeout):
                 if name.startswith(self._stem) and name != self._collection and self._owned(name):
                     client.drop_collection(name, timeout=self.ADDRESS.timeout)
+        self._fresh = False
 
     # -- what is on the server ---------------------------------------------------------------------------
 
@@ -121,13 +125,14 @@ class MilvusIndex(TrainedIndex):
         """Compare with the server, before a change is written: by ownership and by number.
 
         A collection of another library (this one is a copy, or was moved) is left to it: all goes into a new
-        one. Ids that are not on the server are given up, so that whoever knows their vectors adds them.
+        one. Ids that are not on the server are given up, so that whoever knows their vectors adds them. From
+        now on what is added goes to the server as soon as it is much.
         """
+        self._writing = True
         with self._explained():
-            if self._exists():
-                if self._owned(self._collection):
-                    return self._count() != len(self._main) and self.take_stock()
-                self._collection = ""
+            if self._exists() and self._owned(self._collection):
+                return self._count() != len(self._main) and self.take_stock()
+        self._collection = ""
         return self._hold(np.empty(0, np.int64))
 
     def take_stock(self) -> bool:
@@ -158,11 +163,12 @@ class MilvusIndex(TrainedIndex):
 
     def _upload(self) -> None:
         client, timeout = self._client(), self.ADDRESS.timeout
-        fresh = self._prepare()
+        if not self._exists():
+            self._create()
         for ids in _parts(self._gone, _IDS_AT_ONCE):
             client.delete(self._collection, ids=ids.tolist(), timeout=timeout)
         # Rows of a writing that was cut short are replaced, not doubled; in a new collection there are none.
-        put = client.insert if fresh else client.upsert
+        put = client.insert if self._fresh else client.upsert
         recent = np.sort(self._recent.ids())
         for ids in _parts(recent, max(1, _BYTES_AT_ONCE // (4 * self.dim))):
             vectors = self._recent.vectors_of(ids)
@@ -180,14 +186,11 @@ class MilvusIndex(TrainedIndex):
                 "does something else write to it? Run the same command again"
             )
 
-    def _prepare(self) -> bool:
-        """Have a collection to write to; whether it is a new one."""
-        client, timeout = self._client(), self.ADDRESS.timeout
-        if self._exists():
-            return False
+    def _create(self) -> None:
+        """Make a collection. Its name was never used: the server mixes those up that follow each other."""
         from pymilvus import DataType, MilvusClient
 
-        self._collection = self._collection or self._stem + secrets.token_hex(6)
+        self._collection = self._stem + secrets.token_hex(6)
         schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", DataType.INT64, is_primary=True)
         schema.add_field("block", DataType.INT64)
@@ -195,14 +198,14 @@ class MilvusIndex(TrainedIndex):
         index = MilvusClient.prepare_index_params()
         kind, params = self._index_type()
         index.add_index("vector", index_type=kind, metric_type="IP", params=params)
-        client.create_collection(
+        self._client().create_collection(
             self._collection,
             schema=schema,
             index_params=index,
             properties={_OWNER: self._owner},  # at once: what is altered later does not outlive the server
-            timeout=timeout,
+            timeout=self.ADDRESS.timeout,
         )
-        return True
+        self._fresh = True
 
     def _index_type(self) -> tuple[str, dict[str, int]]:
         """Milvus' name of the type, and its parameters."""
@@ -253,6 +256,12 @@ class MilvusIndex(TrainedIndex):
         return IndexStats(
             len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
         )
+
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        super()._add(ids, vectors)
+        if self._writing and 4 * self.dim * len(self._recent) > _HELD_BYTES:
+            with self._explained():
+                self._upload()
 
     def _main_count(self) -> int:
         return len(self._main)
@@ -370,6 +379,7 @@ class MilvusIndex(TrainedIndex):
                 raise
             self._connected = None
             if getattr(error, "code", None) == _NOT_FOUND:
+                self.lost = True
                 raise IndexServerError(
                     f"{self.ADDRESS}: no collection {self._collection} on the server; `moviola verify --repair` "
                     "puts it there again from the features"

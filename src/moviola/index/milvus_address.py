@@ -66,7 +66,9 @@ class MilvusAddress:
             raise _refused(text, f"a collection's name is letters, digits and _; write {_FORM}")
         unknown = options.keys() - {"index", "lists", "timeout", "token"}
         if unknown or parts.fragment:
-            raise _refused(text, f"unknown option {min(unknown, default='#')!r}; there are index, lists, timeout")
+            raise _refused(
+                text, f"unknown option {min(unknown, default='#')!r}; there are index, lists, timeout"
+            )
         kind = options.get("index", "flat")
         if kind not in _KINDS:
             raise _refused(text, f"index={kind} is unknown; there are {', '.join(_KINDS)}")
@@ -95,7 +97,9 @@ class MilvusAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def _number(text: str, options: dict[str, str], name: str, default: float, least: float, most: float) -> float:
+def _number(
+    text: str, options: dict[str, str], name: str, default: float, least: float, most: float
+) -> float:
     value = options.get(name, str(default))
     try:
         number = float(value)

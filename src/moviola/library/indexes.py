@@ -16,6 +16,7 @@ from moviola.index import (
     Trial,
     backend_of,
     backends_of,
+    home_of,
     load_index,
     name_of,
     save_index,
@@ -98,18 +99,15 @@ def current_index(
     if not dim:
         return None, False
     index = index or published_index(store, name)
-    counts = {row: piece_count(store, name, video) for row, video in videos.items()}
-    kind = _kind(store, sum(counts.values()), index)
+    kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
     if index is None or backend_of(index) != kind:
         return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
     rows = unpack_ids(index.sorted_ids())[0]
-    first = np.flatnonzero(np.diff(rows, prepend=-1))
-    present = dict(zip(rows[first].tolist(), np.diff(first, append=len(rows)).tolist(), strict=True))
-    whole = {row for row, count in present.items() if counts.get(row) == count}
-    gone = present.keys() - whole
+    present = set(rows[np.flatnonzero(np.diff(rows, prepend=-1))].tolist())
+    gone = present - videos.keys()
     if gone:
         index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], list(gone))])
-    ids, vectors = _pieces(store, name, videos, sorted(videos.keys() - whole))
+    ids, vectors = _pieces(store, name, videos, sorted(videos.keys() - present))
     if len(ids):
         index.add(ids, vectors)
     return index, bool(gone) or len(ids) > 0
@@ -169,11 +167,32 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     """
     videos = store.searchable()
     for name in INDEXES:
-        stored = published_index(store, name, thorough=thorough)
-        moved = stored is not None and stored.take_over()
+        stored = published_index(store, name, thorough=thorough) or _on_server(store, name)
+        moved = stored is not None and (stored.take_over() or thorough)
+        if stored is not None and moved:
+            _leave_out_parts(store, name, videos, stored)
         index, differs = current_index(store, name, videos, index=stored)
         if index is not None and (differs or moved):
             _save(store, name, index)
+
+
+def _on_server(store: LibraryStore, name: str) -> Index | None:
+    """An empty index where vectors go to a server; None where they go into files."""
+    dim, kind = _dim(store, name), name_of(store.settings.index)
+    if not dim or kind != "milvus":
+        return None
+    index = backends_of(store.settings.index)[kind](dim)
+    index.home = home_of(store.folder / "index", name)
+    return index
+
+
+def _leave_out_parts(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> None:
+    """Remove the vectors of videos that have not all of theirs; those are added again as a whole."""
+    ids = index.ids()
+    rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
+    known = zip(rows.tolist(), held.tolist(), strict=True)
+    parts = [row for row, count in known if row in videos and count != piece_count(store, name, videos[row])]
+    index.remove(ids[np.isin(unpack_ids(ids)[0], parts)])
 
 
 def _save(store: LibraryStore, name: str, index: Index) -> None:
