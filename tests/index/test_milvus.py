@@ -146,7 +146,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
     before = reader.search(stored[::300], DEPTH)
     milvus.kill()
     try:
-        with pytest.raises(IndexServerError, match=r"milvus://127\.0\.0\.1:\d+/t\d+: .*Start it"):
+        with pytest.raises(IndexServerError, match=r"milvus://127\.0\.0\.1:\d+/t\d+: .*start the server"):
             reader.search(stored[::300], DEPTH)
     finally:
         milvus.start()
@@ -238,8 +238,8 @@ def test_what_is_lost_on_the_server_is_noticed_and_put_back(kind: type[MilvusInd
     assert writer.take_over()
     writer.add(IDS[:100], stored)
     saved(writer, tmp_path)
-    assert reader.lost
-    assert loaded(kind, tmp_path).search(stored[:1], 1)[1].tolist() == [[0]]
+    # Under the same name: whoever has opened the index before goes on.
+    assert reader.search(stored[:1], 1)[1].tolist() == [[0]]
 
 
 def test_a_copy_gets_its_own_vectors_when_it_changes(kind: type[MilvusIndex], tmp_path: Path) -> None:

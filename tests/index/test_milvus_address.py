@@ -65,7 +65,9 @@ def test_what_is_no_address_is_refused_without_its_secret(text: str, reason: str
 
 def test_a_server_that_does_not_answer_is_named_with_the_remedy() -> None:
     index = MilvusIndex.at(f"milvus://127.0.0.1:1/films?timeout=1&token={SECRET}")(4)
-    with pytest.raises(IndexServerError, match=r"milvus://127\.0\.0\.1:1/films: .*Start it") as failure:
+    with pytest.raises(
+        IndexServerError, match=r"milvus://127\.0\.0\.1:1/films: .*start the server"
+    ) as failure:
         index.published()
     assert SECRET not in str(failure.value)
     vector = np.eye(1, 4, dtype=np.float32)

@@ -56,7 +56,6 @@ class Index(ABC):
         home: folder and name under which it is saved, as one path; empty before that.
         added, removed: ids (n,) int64, rising, that were added and removed since. What was removed was in the
             file; an id may be in both.
-        lost: whether what it was read from turned out to be gone, so that it must be read again.
     """
 
     LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
@@ -67,7 +66,6 @@ class Index(ABC):
         self.dim = dim
         self.parameters: dict[str, int] = {}
         self.origin = self.home = ""
-        self.lost = False
         self.added = self.removed = np.empty(0, np.int64)
         self._sorted: Ids | None = None
 
@@ -211,7 +209,7 @@ class Index(ABC):
         """The same, compared id by id; :meth:`take_over` compares numbers."""
         return False
 
-    def published(self) -> None:
+    def published(self) -> None:  # noqa: B027 - most types have nothing to do
         """Called when a manifest names what was written; what only older ones named may go."""
 
     @abstractmethod

@@ -81,7 +81,7 @@ class MilvusIndex(TrainedIndex):
 
     # -- files -------------------------------------------------------------------------------------------
 
-    def vectors_of(self, ids: Ids) -> None:
+    def vectors_of(self, ids: Ids) -> None:  # type: ignore[override]
         """None: what was added goes to the server with every writing."""
 
     def write(self, path: Path) -> None:
@@ -130,9 +130,10 @@ class MilvusIndex(TrainedIndex):
         """
         self._writing = True
         with self._explained():
-            if self._exists() and self._owned(self._collection):
-                return self._count() != len(self._main) and self.take_stock()
-        self._collection = ""
+            if self._exists():
+                if self._owned(self._collection):
+                    return self._count() != len(self._main) and self.take_stock()
+                self._collection = ""
         return self._hold(np.empty(0, np.int64))
 
     def take_stock(self) -> bool:
@@ -187,10 +188,10 @@ class MilvusIndex(TrainedIndex):
             )
 
     def _create(self) -> None:
-        """Make a collection. Its name was never used: the server mixes those up that follow each other."""
+        """Make a collection: under the name of one that was lost, so that readers go on, else a new one."""
         from pymilvus import DataType, MilvusClient
 
-        self._collection = self._stem + secrets.token_hex(6)
+        self._collection = self._collection or self._stem + secrets.token_hex(6)
         schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", DataType.INT64, is_primary=True)
         schema.add_field("block", DataType.INT64)
@@ -379,17 +380,16 @@ class MilvusIndex(TrainedIndex):
                 raise
             self._connected = None
             if getattr(error, "code", None) == _NOT_FOUND:
-                self.lost = True
-                raise IndexServerError(
-                    f"{self.ADDRESS}: no collection {self._collection} on the server; `moviola verify --repair` "
-                    "puts it there again from the features"
-                ) from error
-            reason = str(getattr(error, "message", error)).strip().rstrip(".")
-            raise IndexServerError(
-                f"{self.ADDRESS}: {reason}. Does the server run and answer there, and is {TOKEN_VARIABLE} right "
-                "where it asks for a token? Start it and run the same again; nothing that was indexed is lost. "
-                "`moviola index --index auto` searches without it"
-            ) from error
+                problem = f"no collection {self._collection} on the server"
+                remedy = "`moviola verify --repair` puts it there again from the features"
+            else:
+                problem = str(getattr(error, "message", error)).strip().rstrip(".")
+                remedy = (
+                    f"start the server, see that it answers there and that {TOKEN_VARIABLE} is right "
+                    "if it asks for a token, and run the same again; nothing that was indexed is lost, and "
+                    "`moviola index --index auto` searches without it"
+                )
+            raise IndexServerError(f"{self.ADDRESS}: {problem}; {remedy}") from error
 
 
 def _filter(wanted: Ids, present: Ids) -> str:

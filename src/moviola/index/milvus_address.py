@@ -72,8 +72,8 @@ class MilvusAddress:
         kind = options.get("index", "flat")
         if kind not in _KINDS:
             raise _refused(text, f"index={kind} is unknown; there are {', '.join(_KINDS)}")
-        lists = _number(text, options, "lists", _LISTS, 1, 65536)
-        timeout = _number(text, options, "timeout", _TIMEOUT, 1, 3600)
+        lists = _number(text, options, "lists", _LISTS, (1, 65536))
+        timeout = _number(text, options, "timeout", _TIMEOUT, (1, 3600))
         token = options.get("token", "")
         return cls(parts.scheme, host, port, collection, kind, int(lists), timeout, token)
 
@@ -97,16 +97,15 @@ class MilvusAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def _number(
-    text: str, options: dict[str, str], name: str, default: float, least: float, most: float
-) -> float:
+def _number(text: str, options: dict[str, str], name: str, default: float, limits: tuple[int, int]) -> float:
     value = options.get(name, str(default))
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
+    least, most = limits
     if not least <= number <= most:
-        raise _refused(text, f"{name}={value}: must be a number from {least:g} to {most:g}")
+        raise _refused(text, f"{name}={value}: must be a number from {least} to {most}")
     return number
 
 

@@ -98,7 +98,8 @@ def current_index(
     dim = _dim(store, name)
     if not dim:
         return None, False
-    index = index or published_index(store, name)
+    if index is None:
+        index = published_index(store, name)
     kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
     if index is None or backend_of(index) != kind:
         return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
@@ -167,7 +168,9 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     """
     videos = store.searchable()
     for name in INDEXES:
-        stored = published_index(store, name, thorough=thorough) or _on_server(store, name)
+        stored = published_index(store, name, thorough=thorough)
+        if stored is None:
+            stored = _on_server(store, name)
         moved = stored is not None and (stored.take_over() or thorough)
         if stored is not None and moved:
             _leave_out_parts(store, name, videos, stored)

@@ -56,8 +56,6 @@ class Viewer:
 
     def _is_current(self, view: View) -> bool:
         store = self._store
-        if any(index is not None and index.lost for index in (view.segments, view.pictures, view.cues)):
-            return False
         return view.generation == store.catalogue.generation and view.settings == store.settings
 
     def _made(self) -> View:
