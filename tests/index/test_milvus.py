@@ -259,6 +259,29 @@ def test_a_copy_gets_its_own_vectors_when_it_changes(kind: type[MilvusIndex], tm
     assert loaded(kind, tmp_path / "copy").search(stored[:1], 40)[1].shape == (1, 10)
 
 
+def test_much_that_is_added_goes_to_the_server_at_once(
+    kind: type[MilvusIndex], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer has no more in memory than a part; readers find nothing of it before it is published."""
+    stored = vectors(300)
+    index = kind(DIM)
+    index.add(IDS[:50], stored[:50])
+    saved(index, tmp_path)
+    monkeypatch.setattr(module, "_HELD_BYTES", 100 * DIM * 4)
+    reader = loaded(kind, tmp_path)
+    reader.add(IDS[50:300], stored[50:300])
+    assert reader.stats().added == 250  # it has not taken over
+    writer = loaded(kind, tmp_path)
+    assert not writer.take_over()
+    for begin in range(50, 300, 50):
+        writer.add(IDS[begin : begin + 50], stored[begin : begin + 50])
+        assert writer.stats().added <= 100
+    other = loaded(kind, tmp_path)
+    assert set(other.search(stored[:1], 50)[1][0].tolist()) == set(IDS[:50].tolist())
+    saved(writer, tmp_path)
+    assert loaded(kind, tmp_path, thorough=True).ids().tolist() == IDS[:300].tolist()
+
+
 def test_built_anew_the_old_collection_goes_once_the_new_one_is_published(
     kind: type[MilvusIndex], tmp_path: Path
 ) -> None:

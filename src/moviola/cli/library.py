@@ -87,7 +87,8 @@ def index_(
         str | None,
         typer.Option(
             "--index",
-            help="How nearest segments are found: flat, ivf, ivfpq, reranked; auto goes by their number.",
+            help="How nearest segments are found: flat, ivf, ivfpq, reranked; auto goes by their number; "
+            "milvus://HOST:PORT/COLLECTION on a server.",
         ),
     ] = None,
     tune: Annotated[
@@ -402,6 +403,7 @@ def info(
     with Library(library, read_only=True) as lib:
         about: dict[str, object] = {
             **lib.settings.model_dump(),
+            "index": lib.settings.shown_index,
             "videos": len(lib),
             "cues": lib.catalogue.cue_counts(),
             "likeness": _likeness(lib),

@@ -105,7 +105,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
 
 
 def home_of(folder: Path, name: str) -> str:
-    """What :attr:`moviola.index.Index.home` says of an index that is saved as ``name`` in ``folder``."""
+    """What ``Index.home`` says of an index that is saved as ``name`` in ``folder``."""
     return str(folder.resolve() / name)
 
 

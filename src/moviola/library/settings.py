@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
-from moviola.index import AUTO, backends_of, name_of
+from moviola.index import AUTO, BACKENDS, MilvusAddress, backends_of, name_of
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -76,6 +76,13 @@ class Settings(BaseModel):
         if self.picture_dim and not self.encoder:
             raise ValueError(f"picture_dim {self.picture_dim} without an encoder: give both or neither")
         return self
+
+    @property
+    def shown_index(self) -> str:
+        """``index`` without the secret that an address may hold."""
+        if name_of(self.index) in (AUTO, *BACKENDS):
+            return self.index
+        return str(MilvusAddress.of(self.index))
 
     @property
     def frame_dim(self) -> int:
