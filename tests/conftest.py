@@ -79,4 +79,4 @@ def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMilvus]:
         server.start()
         yield server
     finally:
-        server.kill()
+        server.remove()

@@ -64,7 +64,7 @@ class MilvusIndex(TrainedIndex):
             self.parameters = {"probes": _PROBES}
         self._collection = ""
         self._main = np.empty(0, np.int64)
-        self._writing = self._fresh = False
+        self._writing = False
         self._connected: Any = None
 
     @classmethod
@@ -117,7 +117,6 @@ class MilvusIndex(TrainedIndex):
             for name in client.list_collections(timeout=self.ADDRESS.timeout):
                 if name.startswith(self._stem) and name != self._collection and self._owned(name):
                     client.drop_collection(name, timeout=self.ADDRESS.timeout)
-        self._fresh = False
 
     # -- what is on the server ---------------------------------------------------------------------------
 
@@ -153,7 +152,7 @@ class MilvusIndex(TrainedIndex):
                 while page := pages.next():
                     found.append(np.array([row["id"] for row in page], np.int64))
                 pages.close()
-        return self._hold(np.sort(np.concatenate(found)) if found else np.empty(0, np.int64))
+        return self._hold(np.unique(np.concatenate(found)) if found else np.empty(0, np.int64))
 
     def _hold(self, ids: Ids) -> bool:
         if np.array_equal(ids, self._main):
@@ -163,13 +162,13 @@ class MilvusIndex(TrainedIndex):
         return True
 
     def _upload(self) -> None:
+        if not self._collection and not len(self._recent):
+            return
         client, timeout = self._client(), self.ADDRESS.timeout
         if not self._exists():
             self._create()
         for ids in _parts(self._gone, _IDS_AT_ONCE):
             client.delete(self._collection, ids=ids.tolist(), timeout=timeout)
-        # Rows of a writing that was cut short are replaced, not doubled; in a new collection there are none.
-        put = client.insert if self._fresh else client.upsert
         recent = np.sort(self._recent.ids())
         for ids in _parts(recent, max(1, _BYTES_AT_ONCE // (4 * self.dim))):
             vectors = self._recent.vectors_of(ids)
@@ -177,7 +176,8 @@ class MilvusIndex(TrainedIndex):
                 {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
                 for number, vector in zip(ids.tolist(), vectors, strict=True)
             ]
-            put(self._collection, rows, timeout=timeout)
+            # Inserted, what a writing that was cut short has left, or the client sends twice, would double.
+            client.upsert(self._collection, rows, timeout=timeout)
         self._main = np.union1d(np.setdiff1d(self._main, self._gone), recent)
         self._gone, self._recent = self._gone[:0], FlatIndex(self.dim)
         there = self._count()
@@ -206,7 +206,6 @@ class MilvusIndex(TrainedIndex):
             properties={_OWNER: self._owner},  # at once: what is altered later does not outlive the server
             timeout=self.ADDRESS.timeout,
         )
-        self._fresh = True
 
     def _index_type(self) -> tuple[str, dict[str, int]]:
         """Milvus' name of the type, and its parameters."""
