@@ -52,9 +52,11 @@ def address(milvus: RunningMilvus) -> str:
 
 
 @pytest.fixture
-def served(library: Library, address: str) -> Iterator[Library]:
-    """The library of four films, searched on the server."""
-    library.use_index(address)
+def served(library: Library, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    """The library of four films, searched on the server; their vectors went there in two parts."""
+    with monkeypatch.context() as patched:
+        patched.setattr("moviola.index.milvus._HELD_BYTES", 1 << 12)
+        library.use_index(address)
     yield library
     if library.settings.index != address:
         return

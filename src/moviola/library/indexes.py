@@ -169,8 +169,8 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     videos = store.searchable()
     for name in INDEXES:
         stored = published_index(store, name, thorough=thorough)
-        if stored is None:
-            stored = _on_server(store, name)
+        if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
+            stored = _begun_on_server(store, name)
         moved = stored is not None and (stored.take_over() or thorough)
         if stored is not None and moved:
             _leave_out_parts(store, name, videos, stored)
@@ -179,12 +179,12 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
             _save(store, name, index)
 
 
-def _on_server(store: LibraryStore, name: str) -> Index | None:
-    """An empty index where vectors go to a server; None where they go into files."""
-    dim, kind = _dim(store, name), name_of(store.settings.index)
-    if not dim or kind != "milvus":
+def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
+    """An empty index, to which all vectors are added part by part; None without an encoder for it."""
+    dim = _dim(store, name)
+    if not dim:
         return None
-    index = backends_of(store.settings.index)[kind](dim)
+    index = backends_of(store.settings.index)["milvus"](dim)
     index.home = home_of(store.folder / "index", name)
     return index
 
