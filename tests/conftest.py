@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from milvus_server import RunningMilvus
 
 # torch reads the number of threads when it is imported; conftest comes before any test that imports it.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -59,3 +65,18 @@ def footage() -> Path:
 def annotations() -> Path:
     """Folder of real annotations, from MOVIOLA_DATA (default ``../shared/data``)."""
     return _reference_folder("MOVIOLA_DATA", SHARED / "data")
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMilvus]:
+    """A Milvus server of this process's own; tests that use it are slow."""
+    from milvus_server import RunningMilvus
+
+    if find_spec("milvus") is None and not os.environ.get("CI"):
+        pytest.skip("the server's package is not installed: pip install 'moviola[dev]' on Linux, x86-64")
+    server = RunningMilvus(tmp_path_factory.mktemp("milvus"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

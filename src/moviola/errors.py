@@ -12,6 +12,7 @@ __all__ = [
     "AlreadyJudged",
     "DataError",
     "EncoderMismatch",
+    "IndexServerError",
     "InvalidValue",
     "LibraryError",
     "LibraryLocked",
@@ -104,3 +105,7 @@ class SegmentIndexError(MoviolaError):
 
 class WorkersError(MoviolaError):
     """The machines that should work cannot be reached, or one of them cannot do the work."""
+
+
+class IndexServerError(SegmentIndexError):
+    """The server that holds an index does not answer, or has not what was put there."""

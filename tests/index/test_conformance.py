@@ -1,4 +1,8 @@
-"""What every index backend must do. A new backend joins by its name in ``BACKENDS``."""
+"""What every index backend must do. A new backend joins by its name in ``BACKENDS``.
+
+Milvus keeps what is new in memory until it is written; here all is written before every search, so that it is
+the server that answers. Making a collection takes seconds: where others take any content, it takes a few.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from milvus_server import RunningMilvus, written_through
 from moviola.errors import InvalidValue, SegmentIndexError
 from moviola.index import BACKENDS, Index, load_index, save_index
 
 DIM = 16
+MILVUS = pytest.param("milvus", marks=pytest.mark.slow)
 
 
 def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -26,14 +32,21 @@ def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
     return unit(np.random.default_rng(seed).normal(size=(count, DIM)))
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(params=[*sorted(BACKENDS), MILVUS])
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def index(backend: str) -> Index:
-    return BACKENDS[backend](DIM)
+def backends(backend: str, request: pytest.FixtureRequest) -> dict[str, type[Index]]:
+    if backend != "milvus":
+        return BACKENDS
+    return {**BACKENDS, "milvus": written_through(request.getfixturevalue("milvus"))}
+
+
+@pytest.fixture
+def index(backend: str, backends: dict[str, type[Index]]) -> Index:
+    return backends[backend](DIM)
 
 
 def test_an_empty_index_answers_with_nothing(index: Index) -> None:
@@ -118,10 +131,12 @@ def test_depth_below_one_is_refused(index: Index) -> None:
         index.search(vectors(1), 0)
 
 
-def test_saved_and_loaded_it_answers_the_same(index: Index, backend: str, tmp_path: Path) -> None:
+def test_saved_and_loaded_it_answers_the_same(
+    index: Index, backend: str, backends: dict[str, type[Index]], tmp_path: Path
+) -> None:
     index.add(np.arange(60, dtype=np.int64), vectors(60))
     save_index(index, tmp_path, "segments", backend=backend, tag="recipe")
-    loaded = load_index(tmp_path, "segments", BACKENDS)
+    loaded = load_index(tmp_path, "segments", backends)
     assert loaded is not None
     again, tag = loaded
     assert tag == "recipe"
@@ -143,14 +158,10 @@ def test_no_index_yet(tmp_path: Path) -> None:
     assert load_index(tmp_path, "segments", BACKENDS) is None
 
 
-@settings(deadline=None, max_examples=60)
-@given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255), cut=st.booleans())
-@pytest.mark.parametrize("name", sorted(BACKENDS))
-def test_any_damage_is_noticed(
-    tmp_path_factory: pytest.TempPathFactory, name: str, place: float, flip: int, cut: bool
+def require_damage_noticed(
+    backends: dict[str, type[Index]], name: str, folder: Path, place: float, flip: int, cut: bool
 ) -> None:
-    folder = tmp_path_factory.mktemp("damaged")
-    index = BACKENDS[name](DIM)
+    index = backends[name](DIM)
     index.add(np.arange(10, dtype=np.int64), vectors(10))
     save_index(index, folder, "segments", backend=name, tag="")
     (path,) = folder.glob("*.faiss")
@@ -159,7 +170,24 @@ def test_any_damage_is_noticed(
     data[at] ^= flip
     path.write_bytes(data[:at] if cut else data)
     with pytest.raises(SegmentIndexError, match="rebuild"):
-        load_index(folder, "segments", BACKENDS)
+        load_index(folder, "segments", backends)
+
+
+@settings(deadline=None, max_examples=60)
+@given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255), cut=st.booleans())
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_any_damage_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, name: str, place: float, flip: int, cut: bool
+) -> None:
+    require_damage_noticed(BACKENDS, name, tmp_path_factory.mktemp("damaged"), place, flip, cut)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [False, True])
+def test_damage_of_what_is_known_of_a_server_is_noticed(
+    milvus: RunningMilvus, tmp_path: Path, cut: bool
+) -> None:
+    require_damage_noticed({"milvus": written_through(milvus)}, "milvus", tmp_path, 0.7, 0x20, cut)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +207,9 @@ def test_a_damaged_manifest_is_noticed(tmp_path: Path, text: str) -> None:
     ["..", ".", "", "/etc/hostname", "../segments-0.faiss", "segments-0/../x.faiss", "segments-\0.faiss",
      "cues-0.faiss", 7, None],
 )  # fmt: skip
-def test_a_manifest_leads_to_no_other_file(index: Index, backend: str, tmp_path: Path, file: object) -> None:
+def test_a_manifest_leads_to_no_other_file(
+    index: Index, backend: str, backends: dict[str, type[Index]], tmp_path: Path, file: object
+) -> None:
     """Not even to one that has the digest it names."""
     save_index(index, tmp_path / "index", "segments", backend=backend, tag="")
     (vectors_file,) = (tmp_path / "index").glob("*.faiss")
@@ -187,16 +217,29 @@ def test_a_manifest_leads_to_no_other_file(index: Index, backend: str, tmp_path:
     manifest = json.loads((tmp_path / "index" / "segments.json").read_text())
     (tmp_path / "index" / "segments.json").write_text(json.dumps({**manifest, "file": file}))
     with pytest.raises(SegmentIndexError, match=r"segments\.json: names the vector file .*rebuild"):
-        load_index(tmp_path / "index", "segments", BACKENDS)
+        load_index(tmp_path / "index", "segments", backends)
 
 
-def test_a_folder_in_place_of_the_vectors_is_noticed(index: Index, backend: str, tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_vectors_is_noticed(
+    index: Index, backend: str, backends: dict[str, type[Index]], tmp_path: Path
+) -> None:
     save_index(index, tmp_path, "segments", backend=backend, tag="")
     (path,) = tmp_path.glob("*.faiss")
     path.unlink()
     path.mkdir()
     with pytest.raises(SegmentIndexError, match="cannot be read"):
-        load_index(tmp_path, "segments", BACKENDS)
+        load_index(tmp_path, "segments", backends)
+
+
+def require_what_is_left(index: Index, stored: NDArray[np.float32], gone: set[int], k: int) -> None:
+    index.add(np.arange(12, dtype=np.int64), stored)
+    index.remove(np.array(sorted(gone), np.int64))
+    left = [i for i in range(12) if i not in gone]
+    scores, ids = index.search(stored[:1], k)
+    assert ids.shape == (1, min(k, len(left)))
+    expected = np.sort((stored[:1] @ stored[left].T)[0])[::-1][:k] if left else np.empty(0)
+    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
+    assert set(ids[0].tolist()) <= set(left)
 
 
 @settings(deadline=None, max_examples=40)
@@ -209,13 +252,10 @@ def test_a_folder_in_place_of_the_vectors_is_noticed(index: Index, backend: str,
 )
 @pytest.mark.parametrize("name", sorted(BACKENDS))
 def test_any_content_after_any_removal(name: str, rows: NDArray[np.float64], gone: set[int], k: int) -> None:
-    stored = unit(rows)
-    index = BACKENDS[name](DIM)
-    index.add(np.arange(12, dtype=np.int64), stored)
-    index.remove(np.array(sorted(gone), np.int64))
-    left = [i for i in range(12) if i not in gone]
-    scores, ids = index.search(stored[:1], k)
-    assert ids.shape == (1, min(k, len(left)))
-    expected = np.sort((stored[:1] @ stored[left].T)[0])[::-1][:k] if left else np.empty(0)
-    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
-    assert set(ids[0].tolist()) <= set(left)
+    require_what_is_left(BACKENDS[name](DIM), unit(rows), gone, k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("gone", "k"), [({0}, 15), ({1, 2, 5, 11}, 3), (set(range(12)), 1)])
+def test_content_of_a_server_after_removals(milvus: RunningMilvus, gone: set[int], k: int) -> None:
+    require_what_is_left(written_through(milvus)(DIM), vectors(12, seed=4), gone, k)

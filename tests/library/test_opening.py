@@ -103,6 +103,23 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
         assert reopened.search("anything", top_k=50) == expected
 
 
+def test_a_byte_that_opening_does_not_look_at_is_found_and_put_right(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large index files opening compares the length alone."""
+    monkeypatch.setattr("moviola.index.files._CHECKED_BYTES", 0)
+    expected = library.search("anything", top_k=50)
+    (path,) = (library.folder / "index").glob("segments-*.faiss")
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 0x20
+    path.write_bytes(data)
+    with Library(library.folder) as reopened:
+        assert [problem.repairable for problem in reopened.verify()] == [True]
+        reopened.repair()
+        assert reopened.verify() == []
+        assert reopened.search("anything", top_k=50) == expected
+
+
 def test_damaged_features_are_found_and_taken_out(library: Library, films: Path) -> None:
     row = library.catalogue.video("b")
     assert row.frames is not None

@@ -99,7 +99,8 @@ def index_(
         str | None,
         typer.Option(
             "--index",
-            help="How nearest segments are found: flat, ivf, ivfpq, reranked; auto goes by their number.",
+            help="How nearest segments are found: flat, ivf, ivfpq, reranked; auto goes by their number; "
+            "milvus://HOST:PORT/COLLECTION on a server.",
         ),
     ] = None,
     tune: Annotated[
@@ -423,6 +424,7 @@ def info(
     with Library(library, read_only=True) as lib:
         about: dict[str, object] = {
             **lib.settings.model_dump(),
+            "index": lib.settings.shown_index,
             "videos": len(lib),
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
             "repeats": lib.catalogue.repeats(),

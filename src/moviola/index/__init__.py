@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
-from moviola.index.files import load_index, save_index
+from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
+from moviola.index.milvus import MilvusIndex
+from moviola.index.milvus_address import MilvusAddress
 from moviola.index.reranked import RerankedIndex
 from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
-    "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "load_index", "save_index", "suited", "tune",
+    "MilvusAddress", "MilvusIndex", "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "backends_of",
+    "home_of", "load_index", "name_of", "save_index", "suited", "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {
@@ -25,6 +28,26 @@ BACKENDS: dict[str, type[Index]] = {
 """What every backend does. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
 
 
+def backends_of(setting: str) -> dict[str, type[Index]]:
+    """:data:`BACKENDS`, and where a setting is an address the type whose vectors are there.
+
+    Raises:
+        InvalidValue: an address of no server.
+    """
+    return {**BACKENDS, "milvus": MilvusIndex.at(setting)} if _is_address(setting) else BACKENDS
+
+
+def name_of(setting: str) -> str:
+    """The name of the type that a setting chooses: itself, or ``"milvus"`` for an address."""
+    return "milvus" if _is_address(setting) else setting
+
+
 def backend_of(index: Index) -> str:
-    """The name of an index's type in :data:`BACKENDS`."""
+    """The name of an index's type in :func:`backends_of`."""
+    if isinstance(index, MilvusIndex):
+        return "milvus"
     return next(name for name, kind in BACKENDS.items() if type(index) is kind)
+
+
+def _is_address(setting: str) -> bool:
+    return "://" in setting

@@ -53,6 +53,7 @@ class Index(ABC):
         LADDERS: what may be chosen about a search, and the values that tuning tries, rising.
         parameters: what is chosen now, by the same names; written and read with the index.
         origin: name of the file that the index was read from; empty for one that was made in memory.
+        home: folder and name under which it is saved, as one path; empty before that.
         added, removed: ids (n,) int64, rising, that were added and removed since. What was removed was in the
             file; an id may be in both.
     """
@@ -64,7 +65,7 @@ class Index(ABC):
             raise InvalidValue(f"index dimension {dim}: must be at least 1")
         self.dim = dim
         self.parameters: dict[str, int] = {}
-        self.origin = ""
+        self.origin = self.home = ""
         self.added = self.removed = np.empty(0, np.int64)
         self._sorted: Ids | None = None
 
@@ -192,6 +193,24 @@ class Index(ABC):
         None where a type does not keep them; then its files are written whole whenever something was added.
         """
         return None
+
+    def take_over(self) -> bool:
+        """Before a writer compares it with the library: go on with what is there, where that is not in files.
+
+        Returns:
+            whether it differs from what was published. False for all that is in files.
+
+        Raises:
+            IndexServerError: the server does not answer.
+        """
+        return False
+
+    def take_stock(self) -> bool:
+        """The same, compared id by id; :meth:`take_over` compares numbers."""
+        return False
+
+    def published(self) -> None:  # noqa: B027 - most types have nothing to do
+        """Called when a manifest names what was written; what only older ones named may go."""
 
     @abstractmethod
     def write(self, path: Path) -> None:

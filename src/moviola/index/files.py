@@ -29,7 +29,7 @@ from moviola.files.writing import atomic_write, draft_of, write_json
 if TYPE_CHECKING:
     from moviola.index.contract import Index
 
-__all__ = ["load_index", "save_index"]
+__all__ = ["home_of", "load_index", "save_index"]
 
 # A main file of less is written anew with every change: that takes no time, and folders stay simple.
 _WRITTEN_WHOLE_BYTES = 1 << 23
@@ -85,6 +85,7 @@ class _Manifest:
 
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
     """Publish ``index`` as ``name`` in ``folder``; readers see the old or the new one, never a mix."""
+    index.home = home_of(folder, name)
     main, delta = _main_of(index, folder, name), None
     if main is None:
         main = _written_main(index, folder, name)
@@ -95,11 +96,17 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
         "dim": index.dim, "parameters": index.parameters, "tag": tag,
     }  # fmt: skip
     write_json(folder / f"{name}.json", manifest, indent=1)
+    index.published()
     # What the manifest named before, and drafts of processes that were killed.
     named = {file.path.name for file in (main, delta) if file}
     for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
         if old.name not in named:
             old.unlink(missing_ok=True)
+
+
+def home_of(folder: Path, name: str) -> str:
+    """What ``Index.home`` says of an index that is saved as ``name`` in ``folder``."""
+    return str(folder.resolve() / name)
 
 
 def _main_of(index: Index, folder: Path, name: str) -> _File | None:
@@ -144,9 +151,10 @@ def load_index(
     Args:
         folder, name: as it was saved.
         backends: the types that are known, by name.
-        thorough: read and compare every byte, of files that are mapped too.
+        thorough: read and compare every byte, of files that are mapped too, and every id on a server.
 
     Raises:
+        IndexServerError: a server that was to be compared with does not answer.
         SegmentIndexError: a file is missing, damaged or of an unknown backend; the remedy is to rebuild.
     """
     path = folder / f"{name}.json"
@@ -159,9 +167,12 @@ def load_index(
         key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
     }
     index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
+    index.home = home_of(folder, name)
     if manifest.delta is not None:
         manifest.delta.require_intact(thorough=True)
         _replay(index, manifest.delta.path)
+    if thorough:
+        index.take_stock()
     return index, manifest.tag
 
 

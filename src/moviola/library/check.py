@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from moviola.errors import LibraryError, SegmentIndexError
+from moviola.errors import IndexServerError, LibraryError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
-from moviola.index import BACKENDS, load_index
+from moviola.index import backends_of, load_index
 from moviola.library.catalogue import ShotRow, VideoRow
 from moviola.library.indexer import Indexer
-from moviola.library.indexes import INDEXES, index_recipe, piece_count
+from moviola.library.indexes import INDEXES, index_recipe, piece_count, publish_indexes
 from moviola.library.models_in_use import ROLES, require_intact
 from moviola.library.store import LibraryStore
 from moviola.retrieval.segments import pack_ids
@@ -82,7 +82,11 @@ def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator
     """Compare each published index with what the features say it should hold."""
     for name in INDEXES:
         try:
-            loaded = load_index(store.folder / "index", name, BACKENDS, thorough=True)
+            backends = backends_of(store.settings.index)
+            loaded = load_index(store.folder / "index", name, backends, thorough=True)
+        except IndexServerError as error:
+            yield Problem("", f"index {name}: {error}", False)
+            continue
         except SegmentIndexError as error:
             yield Problem("", f"{error} (it is made anew from the features)", True)
             continue
@@ -120,6 +124,8 @@ def repair(store: LibraryStore) -> list[Problem]:
     """
     problems = [problem for problem in verify(store) if problem.repairable]
     Indexer(store).remove({problem.video_id for problem in problems if problem.video_id})
+    with store.writing():
+        publish_indexes(store, thorough=True)
     return problems
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviola.encoders.readers import installed
-from moviola.errors import InvalidValue, LibraryError, MediaError, printable
+from moviola.errors import IndexServerError, InvalidValue, LibraryError, MediaError, printable
 from moviola.index import Trial
 from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import publish_indexes, tune_index
@@ -314,17 +314,26 @@ class Indexer:
         """Search segments and cues with another type of index from now on; it is made at once.
 
         Args:
-            kind: a name in :data:`moviola.index.BACKENDS`, or ``"auto"``: by the number of segments.
+            kind: a name in :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the
+                address of a Milvus server, ``"milvus://HOST:PORT/COLLECTION"``.
 
         Raises:
-            InvalidValue: an unknown type, or opened read-only.
+            InvalidValue: an unknown type, no address, or opened read-only.
+            IndexServerError: the server does not answer; the library stays as it is.
             LibraryLocked: another process is writing.
         """
         with self._store.writing():
-            settings = Settings.of({**self._store.settings.model_dump(), "index": kind})
-            settings.write(self._store.folder)
-            self._store.adopt(settings)
-            publish_indexes(self._store)
+            before = self._store.settings
+            self._choose(Settings.of({**before.model_dump(), "index": kind}))
+            try:
+                publish_indexes(self._store)
+            except IndexServerError:
+                self._choose(before)
+                raise
+
+    def _choose(self, settings: Settings) -> None:
+        settings.write(self._store.folder)
+        self._store.adopt(settings)
 
     def tune_index(self) -> list[Trial]:
         """Measure how far searches for segments must look to find 99 % of the exact answers, and look as far.

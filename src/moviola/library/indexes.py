@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.errors import IndexServerError, SegmentIndexError
 from moviola.index import (
     AUTO,
-    BACKENDS,
     DEPTH,
     Exact,
     Index,
     Trial,
     backend_of,
+    backends_of,
+    home_of,
     load_index,
+    name_of,
     save_index,
     suited,
     tune,
@@ -28,7 +30,7 @@ from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 __all__ = [
     "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes",
-    "tune_index",
+    "published_index", "tune_index",
 ]  # fmt: skip
 
 INDEXES = ("segments", "pictures", "cues")
@@ -81,19 +83,26 @@ def _dim(store: LibraryStore, name: str) -> int:
 
 
 def current_index(
-    store: LibraryStore, name: str, videos: Mapping[int, VideoRow]
+    store: LibraryStore, name: str, videos: Mapping[int, VideoRow], *, index: Index | None = None
 ) -> tuple[Index | None, bool]:
-    """An index of exactly these videos (by row number), and whether the one on disk differs from it.
+    """An index of exactly these videos (by row number), and whether it differs from ``index``.
 
-    None where the library has no encoder for it.
+    Args:
+        store, name: of :data:`INDEXES`.
+        videos: what it is to hold.
+        index: to go on from; None: from the published one.
+
+    Returns:
+        None where the library has no encoder for it.
     """
     dim = _dim(store, name)
     if not dim:
         return None, False
-    index = _published(store, name)
+    if index is None:
+        index = published_index(store, name)
     kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
     if index is None or backend_of(index) != kind:
-        return _built(store, name, videos, BACKENDS[kind](dim)), True
+        return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
     rows = unpack_ids(index.sorted_ids())[0]
     present = set(rows[np.flatnonzero(np.diff(rows, prepend=-1))].tolist())
     gone = present - videos.keys()
@@ -108,7 +117,7 @@ def current_index(
 def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
     """The type that an index of so many vectors is to have."""
     if store.settings.index != AUTO:
-        return store.settings.index
+        return name_of(store.settings.index)
     return suited(count, backend_of(present) if present is not None else "")
 
 
@@ -131,22 +140,62 @@ def _pieces(
     return ids, np.concatenate([vectors for _, vectors in own])
 
 
-def _published(store: LibraryStore, name: str) -> Index | None:
-    """The published index; one that is missing, damaged or made by another recipe is built anew."""
+def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:
+    """The published index; None where it is missing, damaged or made by another recipe.
+
+    Raises:
+        IndexServerError: with ``thorough``, which compares all that is stored; the server does not answer.
+    """
     try:
-        loaded = load_index(store.folder / "index", name, BACKENDS)
+        backends = backends_of(store.settings.index)
+        loaded = load_index(store.folder / "index", name, backends, thorough=thorough)
+    except IndexServerError:
+        raise
     except SegmentIndexError:
         return None
     return loaded[0] if loaded and loaded[1] == index_recipe(store, name) else None
 
 
-def publish_indexes(store: LibraryStore) -> None:
-    """Write the indexes that lag behind the catalogue; under the library's write lock."""
+def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
+    """Write the indexes that lag behind the catalogue; under the library's write lock.
+
+    Args:
+        store: the library.
+        thorough: compare all that is stored, and make anew what is damaged.
+
+    Raises:
+        IndexServerError: an index is on a server that does not answer.
+    """
     videos = store.searchable()
     for name in INDEXES:
-        index, differs = current_index(store, name, videos)
-        if index is not None and differs:
+        stored = published_index(store, name, thorough=thorough)
+        if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
+            stored = _begun_on_server(store, name)
+        moved = stored is not None and (stored.take_over() or thorough)
+        if stored is not None and moved:
+            _leave_out_parts(store, name, videos, stored)
+        index, differs = current_index(store, name, videos, index=stored)
+        if index is not None and (differs or moved):
             _save(store, name, index)
+
+
+def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
+    """An empty index, to which all vectors are added part by part; None without an encoder for it."""
+    dim = _dim(store, name)
+    if not dim:
+        return None
+    index = backends_of(store.settings.index)["milvus"](dim)
+    index.home = home_of(store.folder / "index", name)
+    return index
+
+
+def _leave_out_parts(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> None:
+    """Remove the vectors of videos that have not all of theirs; those are added again as a whole."""
+    ids = index.ids()
+    rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
+    known = zip(rows.tolist(), held.tolist(), strict=True)
+    parts = [row for row, count in known if row in videos and count != piece_count(store, name, videos[row])]
+    index.remove(ids[np.isin(unpack_ids(ids)[0], parts)])
 
 
 def _save(store: LibraryStore, name: str, index: Index) -> None:

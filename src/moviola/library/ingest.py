@@ -167,6 +167,7 @@ def encode_video(
     return outcome
 
 
+def _probed(file: FoundFile) -> Encoded | Refused:
     """Without a visual encoder a file still needs to be a video, and its duration known."""
     try:
         info = probe(file.path)

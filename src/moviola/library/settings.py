@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
-from moviola.index import AUTO, BACKENDS
+from moviola.index import AUTO, BACKENDS, MilvusAddress, backends_of, name_of
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -27,13 +27,14 @@ class Settings(BaseModel):
     ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
     encoder has no others, or the library was built before they were kept.
 
-    ``index`` is a name in :data:`moviola.index.BACKENDS`, or ``"auto"``: by the number of segments.
+    ``index`` is a name in :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the
+    address of a Milvus server.
 
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
     ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.models_in_use`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     format_version: int = FORMAT_VERSION
     encoder: str = ""
@@ -63,14 +64,25 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _usable(self) -> Settings:
-        if self.index not in (AUTO, *BACKENDS):
-            raise ValueError(f"index {self.index!r}: unknown; there are {', '.join((AUTO, *BACKENDS))}")
+        backends = backends_of(self.index)
+        if self.index != AUTO and name_of(self.index) not in backends:
+            raise ValueError(
+                f"index {self.index!r}: unknown; there are {', '.join((AUTO, *backends))}, and "
+                "milvus://HOST:PORT/COLLECTION"
+            )
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
             if bool(name) != bool(dim):
                 raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")
         if self.picture_dim and not self.encoder:
             raise ValueError(f"picture_dim {self.picture_dim} without an encoder: give both or neither")
         return self
+
+    @property
+    def shown_index(self) -> str:
+        """``index`` without the secret that an address may hold."""
+        if name_of(self.index) in (AUTO, *BACKENDS):
+            return self.index
+        return str(MilvusAddress.of(self.index))
 
     @property
     def frame_dim(self) -> int:

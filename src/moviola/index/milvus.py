@@ -1,0 +1,406 @@
+"""Vectors on a Milvus server, for libraries that outgrow one machine. Its client is imported here only.
+
+What was published is on the server; what came since is compared here, exactly, until it is written. So a
+library that is opened read-only changes nothing there, and the manifest commits as with every other type: it
+names a file with the collection's name and the ids that the server has acknowledged. Rows on the server that
+are not in that file (a writer was killed before its commit, or is at work) are never found.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import IndexServerError, InvalidValue, MissingDependency, SegmentIndexError
+from moviola.index.contract import Ids, IndexStats
+from moviola.index.flat import FlatIndex
+from moviola.index.ivf import IVFIndex
+from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress
+from moviola.index.trained import TrainedIndex
+
+__all__ = ["MilvusIndex"]
+
+# Ids that differ in these bits alone belong to one video (moviola.retrieval.segments): one number says all of
+# them in a filter, which is then fifteen times as fast. Ids that are made otherwise are named one by one.
+_BLOCK_BITS = 20
+
+# The most that the server gives of one search.
+_DEEPEST = 16_384
+# Asked for beyond the depth, to see whether equals of the last one follow it.
+_SPARE = 16
+_BYTES_AT_ONCE, _IDS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 23, 4096, 64
+_HELD_BYTES = 1 << 28
+_OWNER = "moviola.owner"
+# Milvus' codes for a collection that is not there, and for one that is not yet in memory.
+_NOT_FOUND, _NOT_LOADED = 100, (101, 103)
+_PROBES = 128
+
+
+class MilvusIndex(TrainedIndex):
+    """Vectors in a collection of a Milvus server; :meth:`at` gives the type for an address.
+
+    The index types are Milvus' own: ``FLAT`` is exact, ``IVF_FLAT`` and ``IVF_PQ`` are those of the paper,
+    with ``parameters["probes"]`` lists looked at in each of the server's segments.
+
+    Writing inserts and deletes, and ends when the server answers with all of it. One's own writes are seen at
+    once; those of others on a cluster of several query nodes after at most five seconds (Milvus' "Bounded").
+    """
+
+    LEAST = sys.maxsize  # Nothing is learnt here.
+    ADDRESS: ClassVar[MilvusAddress]
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        if self.LADDERS:
+            self.parameters = {"probes": _PROBES}
+        self._collection = ""
+        self._main = np.empty(0, np.int64)
+        self._writing = False
+        self._connected: Any = None
+
+    @classmethod
+    def at(cls, address: str) -> type[Self]:
+        """The type whose vectors are at an address.
+
+        Raises:
+            InvalidValue: no address of a Milvus server.
+        """
+        place = MilvusAddress.of(address)
+        ladders = {} if place.kind == "flat" else IVFIndex.LADDERS
+        members = {"__module__": cls.__module__, "ADDRESS": place, "LADDERS": ladders}
+        return type(cls.__name__, (cls,), members)
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def vectors_of(self, ids: Ids) -> None:  # type: ignore[override]
+        """None: what was added goes to the server with every writing."""
+
+    def write(self, path: Path) -> None:
+        """Bring the server up to date, and write a file that names what is there.
+
+        Raises:
+            IndexServerError: the server does not answer, or refuses; the same again completes it.
+        """
+        with self._explained():
+            self._upload()
+        with path.open("wb") as file:
+            np.savez(file, place=str(self.ADDRESS), collection=self._collection, dim=self.dim, ids=self._main)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read which ids are on the server, and where; the server is asked by the first search."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                place, collection = str(stored["place"]), str(stored["collection"])
+                index = cls(int(stored["dim"]))
+                index._main = np.asarray(stored["ids"], np.int64)
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise SegmentIndexError(f"{path}: damaged index file ({error}); rebuild it") from error
+        if place != str(cls.ADDRESS):
+            raise SegmentIndexError(f"{path}: its vectors are at {place}, not at {cls.ADDRESS}; rebuild it")
+        index._collection = collection
+        return index
+
+    def published(self) -> None:
+        """Drop the collections that earlier writings of this index left on the server."""
+        with self._explained():
+            client = self._client()
+            for name in client.list_collections(timeout=self.ADDRESS.timeout):
+                if name.startswith(self._stem) and name != self._collection and self._owned(name):
+                    client.drop_collection(name, timeout=self.ADDRESS.timeout)
+
+    # -- what is on the server ---------------------------------------------------------------------------
+
+    def take_over(self) -> bool:
+        """Compare with the server, before a change is written: by ownership and by number.
+
+        A collection of another library (this one is a copy, or was moved) is left to it: all goes into a new
+        one. Ids that are not on the server are given up, so that whoever knows their vectors adds them. From
+        now on what is added goes to the server as soon as it is much.
+        """
+        self._writing = True
+        with self._explained():
+            if self._exists():
+                if self._owned(self._collection):
+                    return self._count() != len(self._main) and self.take_stock()
+                self._collection = ""
+        return self._hold(np.empty(0, np.int64))
+
+    def take_stock(self) -> bool:
+        """Compare with the server id by id, and go on with what is there."""
+        found = []
+        with self._explained():
+            if self._exists():
+                pages = self._loaded(
+                    lambda client: client.query_iterator(
+                        self._collection,
+                        batch_size=_DEEPEST,
+                        output_fields=["id"],
+                        consistency_level="Strong",
+                        timeout=self.ADDRESS.timeout,
+                    )
+                )
+                while page := pages.next():
+                    found.append(np.array([row["id"] for row in page], np.int64))
+                pages.close()
+        return self._hold(np.unique(np.concatenate(found)) if found else np.empty(0, np.int64))
+
+    def _hold(self, ids: Ids) -> bool:
+        if np.array_equal(ids, self._main):
+            return False
+        self._main, self._sorted = ids, None
+        self._gone = np.intersect1d(self._gone, ids)
+        return True
+
+    def _upload(self) -> None:
+        if not self._collection and not len(self._recent):
+            return
+        client, timeout = self._client(), self.ADDRESS.timeout
+        if not self._exists():
+            self._create()
+        for ids in _parts(self._gone, _IDS_AT_ONCE):
+            client.delete(self._collection, ids=ids.tolist(), timeout=timeout)
+        recent = np.sort(self._recent.ids())
+        for ids in _parts(recent, max(1, _BYTES_AT_ONCE // (4 * self.dim))):
+            vectors = self._recent.vectors_of(ids)
+            rows = [
+                {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
+                for number, vector in zip(ids.tolist(), vectors, strict=True)
+            ]
+            # Inserted, what a writing that was cut short has left, or the client sends twice, would double.
+            client.upsert(self._collection, rows, timeout=timeout)
+        self._main = np.union1d(np.setdiff1d(self._main, self._gone), recent)
+        self._gone, self._recent = self._gone[:0], FlatIndex(self.dim)
+        there = self._count()
+        if there != len(self._main):
+            raise IndexServerError(
+                f"{self.ADDRESS}: {there} vectors in {self._collection}, {len(self._main)} were put there; "
+                "does something else write to it? Run the same command again"
+            )
+
+    def _create(self) -> None:
+        """Make a collection: under the name of one that was lost, so that readers go on, else a new one."""
+        from pymilvus import DataType, MilvusClient
+
+        self._collection = self._collection or self._stem + secrets.token_hex(6)
+        schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", DataType.INT64, is_primary=True)
+        schema.add_field("block", DataType.INT64)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self.dim)
+        index = MilvusClient.prepare_index_params()
+        kind, params = self._index_type()
+        index.add_index("vector", index_type=kind, metric_type="IP", params=params)
+        self._client().create_collection(
+            self._collection,
+            schema=schema,
+            index_params=index,
+            properties={_OWNER: self._owner},  # at once: what is altered later does not outlive the server
+            timeout=self.ADDRESS.timeout,
+        )
+
+    def _index_type(self) -> tuple[str, dict[str, int]]:
+        """Milvus' name of the type, and its parameters."""
+        lists = {"nlist": self.ADDRESS.lists}
+        if self.ADDRESS.kind == "flat":
+            return "FLAT", {}
+        if self.ADDRESS.kind == "ivf":
+            return "IVF_FLAT", lists
+        parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
+        return "IVF_PQ", {**lists, "m": parts, "nbits": 8}
+
+    def _exists(self) -> bool:
+        return bool(self._collection) and bool(
+            self._client().has_collection(self._collection, timeout=self.ADDRESS.timeout)
+        )
+
+    def _count(self) -> int:
+        """How many vectors the collection holds; answered when all that was written can be found."""
+        (row,) = self._loaded(
+            lambda client: client.query(
+                self._collection,
+                output_fields=["count(*)"],
+                consistency_level="Strong",
+                timeout=self.ADDRESS.timeout,
+            )
+        )
+        return int(row["count(*)"])
+
+    @property
+    def _stem(self) -> str:
+        """What the names of this index's collections begin with."""
+        return f"{self.ADDRESS.collection}_{Path(self.home).name}_"
+
+    @property
+    def _owner(self) -> str:
+        return f"{platform.node()}:{self.home}"
+
+    def _owned(self, collection: str) -> bool:
+        properties = self._client().describe_collection(collection, timeout=self.ADDRESS.timeout)
+        return bool(properties.get("properties", {}).get(_OWNER) == self._owner)
+
+    # -- contract ----------------------------------------------------------------------------------------
+
+    def stats(self) -> IndexStats:
+        """What it holds, and what a search reads on the server."""
+        lists = 0 if self.ADDRESS.kind == "flat" else self.ADDRESS.lists
+        code = self._index_type()[1].get("m", 4 * self.dim)
+        return IndexStats(
+            len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
+        )
+
+    def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
+        super()._add(ids, vectors)
+        if self._writing and 4 * self.dim * len(self._recent) > _HELD_BYTES:
+            with self._explained():
+                self._upload()
+
+    def _main_count(self) -> int:
+        return len(self._main)
+
+    def _main_ids(self) -> Ids:
+        return self._main
+
+    def _forget(self) -> None:
+        self._collection, self._main = "", np.empty(0, np.int64)
+
+    def _train(self, ids: Ids, vectors: NDArray[Any]) -> NoReturn:
+        raise AssertionError("nothing is learnt from vectors here")
+
+    def _search_main(
+        self, queries: NDArray[np.float32], depth: int, only: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        if depth > _DEEPEST:
+            raise InvalidValue(f"{depth} segments asked of {self.ADDRESS}: Milvus gives at most {_DEEPEST}")
+        condition = "" if only is None or len(only) == len(self._main) else _filter(only, self._main)
+        scores = np.empty((len(queries), depth), np.float32)
+        ids = np.empty((len(queries), depth), np.int64)
+        with self._explained():
+            for rows in _parts(np.arange(len(queries)), _QUERIES_AT_ONCE):
+                scores[rows], ids[rows] = self._nearest(queries[rows], depth, condition)
+        return scores, ids
+
+    def _nearest(
+        self, queries: NDArray[np.float32], depth: int, condition: str
+    ) -> tuple[NDArray[np.float32], Ids]:
+        """The best of some queries: asked again for more where equals of the last one may be left out."""
+        scores = np.empty((len(queries), depth), np.float32)
+        ids = np.empty((len(queries), depth), np.int64)
+        left, limit, everywhere = np.arange(len(queries)), min(depth + _SPARE, _DEEPEST), not self.LADDERS
+        while len(left):
+            again = []
+            for row, hits in zip(left, self._hits(queries[left], limit, condition, everywhere), strict=True):
+                own_scores, own_ids = self._known(hits)
+                exhausted = len(hits) < limit or limit == _DEEPEST
+                enough = len(own_ids) >= depth
+                if enough and (exhausted or own_scores[depth - 1] > hits.distances[-1]):
+                    scores[row], ids[row] = own_scores[:depth], own_ids[:depth]
+                elif exhausted and everywhere:
+                    raise IndexServerError(
+                        f"{self.ADDRESS}: {len(own_ids)} of {depth} vectors are found in {self._collection}; "
+                        "the others were lost there, or are being changed: try again, or put them there anew "
+                        "with `moviola verify --repair`"
+                    )
+                else:
+                    again.append(row)
+            left, limit, everywhere = np.array(again, np.int64), min(4 * limit, _DEEPEST), True
+        return scores, ids
+
+    def _known(self, hits: Any) -> tuple[NDArray[np.float32], Ids]:
+        """Scores and ids of a query's hits, by falling score and rising id, of those that were published."""
+        scores, ids = np.array(hits.distances, np.float32), np.array(hits.ids, np.int64)
+        own = np.flatnonzero(self.has(ids) & ~self._recent.has(ids))
+        order = own[np.lexsort((ids[own], -scores[own]))]
+        return scores[order], ids[order]
+
+    def _hits(
+        self, queries: NDArray[np.float32], limit: int, condition: str, everywhere: bool
+    ) -> Sequence[Any]:
+        probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
+        params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
+        found: Sequence[Any] = self._loaded(
+            lambda client: client.search(
+                self._collection,
+                data=list(queries),
+                filter=condition,
+                limit=limit,
+                search_params=params,
+                consistency_level="Bounded",
+                timeout=self.ADDRESS.timeout,
+            )
+        )
+        return found
+
+    # -- connection --------------------------------------------------------------------------------------
+
+    def _client(self) -> Any:
+        if self._connected is None:
+            try:
+                from pymilvus import MilvusClient
+            except ImportError as error:
+                raise MissingDependency(
+                    f"{self.ADDRESS}: Milvus' client is not installed; pip install 'moviola[milvus]'"
+                ) from error
+            # It prints every failure with a traceback before it raises it; ours say what to do.
+            logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
+            self._connected = MilvusClient(
+                self.ADDRESS.uri, token=self.ADDRESS.credential, timeout=self.ADDRESS.timeout
+            )
+        return self._connected
+
+    def _loaded(self, ask: Callable[[Any], Any]) -> Any:
+        """What the server answers, once it has the collection in memory: after a start it takes a while."""
+        from pymilvus import MilvusException
+
+        client = self._client()
+        try:
+            return ask(client)
+        except MilvusException as error:
+            if error.code not in _NOT_LOADED:
+                raise
+            client.load_collection(self._collection, timeout=self.ADDRESS.timeout)
+            return ask(client)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Failures of the server or the way to it as errors that name the address and the remedy."""
+        try:
+            yield
+        except Exception as error:
+            if not type(error).__module__.startswith(("pymilvus", "grpc")):
+                raise
+            self._connected = None
+            if getattr(error, "code", None) == _NOT_FOUND:
+                problem = f"no collection {self._collection} on the server"
+                remedy = "`moviola verify --repair` puts it there again from the features"
+            else:
+                problem = str(getattr(error, "message", error)).strip().rstrip(".")
+                remedy = (
+                    f"start the server, see that it answers there and that {TOKEN_VARIABLE} is right "
+                    "if it asks for a token, and run the same again; nothing that was indexed is lost, and "
+                    "`moviola index --index auto` searches without it"
+                )
+            raise IndexServerError(f"{self.ADDRESS}: {problem}; {remedy}") from error
+
+
+def _filter(wanted: Ids, present: Ids) -> str:
+    """Milvus' expression for some of the ids that are present: whole blocks, then single ids."""
+    blocks, counts = np.unique(wanted >> _BLOCK_BITS, return_counts=True)
+    all_blocks, all_counts = np.unique(present >> _BLOCK_BITS, return_counts=True)
+    whole = blocks[counts == all_counts[np.searchsorted(all_blocks, blocks)]]
+    single = wanted[~np.isin(wanted >> _BLOCK_BITS, whole)]
+    terms = (("block", whole), ("id", single))
+    return " or ".join(f"{name} in [{','.join(map(str, ids.tolist()))}]" for name, ids in terms if len(ids))
+
+
+def _parts(values: Ids, size: int) -> Iterator[Ids]:
+    for begin in range(0, len(values), size):
+        yield values[begin : begin + size]

@@ -1,0 +1,114 @@
+"""Where a Milvus server is, and what a library's vectors are called and how they are searched there."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from moviola.errors import InvalidValue
+
+__all__ = ["TOKEN_VARIABLE", "MilvusAddress"]
+
+TOKEN_VARIABLE = "MOVIOLA_MILVUS_TOKEN"
+"""Environment variable with the token (or ``user:password``) of the server."""
+
+_FORM = "milvus://HOST:PORT/COLLECTION"
+_SCHEMES = {"milvus": "http", "milvus+https": "https"}
+_KINDS = ("flat", "ivf", "ivfpq")
+_PORT, _TIMEOUT, _LISTS = 19530, 30.0, 1024
+
+
+@dataclass(frozen=True)
+class MilvusAddress:
+    """An address as it is written: ``milvus://host:19530/collection?index=ivf&lists=1024``.
+
+    Attributes:
+        scheme: ``milvus``, or ``milvus+https`` for an encrypted connection.
+        host, port: of the server; 19530 by default.
+        collection: what the names of the collections begin with; letters, digits and ``_``.
+        kind: how the server searches: ``flat`` exactly, ``ivf`` and ``ivfpq`` as the types of those names.
+        lists: of ``ivf`` and ``ivfpq``, into how many lists the server divides the vectors of a segment.
+        timeout: seconds after which a server that does not answer is given up.
+        token: as it stands in the address; never printed.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    collection: str
+    kind: str = "flat"
+    lists: int = _LISTS
+    timeout: float = field(default=_TIMEOUT, compare=False)
+    token: str = field(default="", compare=False, repr=False)
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read an address.
+
+        Raises:
+            InvalidValue: it is none; no secret of it stands in the message.
+        """
+        try:
+            parts = urlsplit(text)
+            host, port = parts.hostname, parts.port or _PORT
+            options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        except ValueError:
+            raise _refused(text, f"no address; write {_FORM}") from None
+        if parts.scheme not in _SCHEMES or not host:
+            raise _refused(text, f"no address of a Milvus server; write {_FORM}")
+        if parts.username is not None:
+            raise _refused(text, f"names a user; put user:password into {TOKEN_VARIABLE}")
+        collection = parts.path.removeprefix("/")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,199}", collection):
+            raise _refused(text, f"a collection's name is letters, digits and _; write {_FORM}")
+        unknown = options.keys() - {"index", "lists", "timeout", "token"}
+        if unknown or parts.fragment:
+            raise _refused(
+                text, f"unknown option {min(unknown, default='#')!r}; there are index, lists, timeout"
+            )
+        kind = options.get("index", "flat")
+        if kind not in _KINDS:
+            raise _refused(text, f"index={kind} is unknown; there are {', '.join(_KINDS)}")
+        lists = _number(text, options, "lists", _LISTS, (1, 65536))
+        timeout = _number(text, options, "timeout", _TIMEOUT, (1, 3600))
+        token = options.get("token", "")
+        return cls(parts.scheme, host, port, collection, kind, int(lists), timeout, token)
+
+    def __str__(self) -> str:
+        """The address without its secret and without what does not concern the place."""
+        options = "" if self.kind == "flat" else f"?index={self.kind}&lists={self.lists}"
+        return f"{self.scheme}://{self._server}/{self.collection}{options}"
+
+    @property
+    def uri(self) -> str:
+        """The address as Milvus' client expects it."""
+        return f"{_SCHEMES[self.scheme]}://{self._server}"
+
+    @property
+    def credential(self) -> str:
+        """The token: that of the environment goes before that of the address."""
+        return os.environ.get(TOKEN_VARIABLE, "") or self.token
+
+    @property
+    def _server(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _number(text: str, options: dict[str, str], name: str, default: float, limits: tuple[int, int]) -> float:
+    value = options.get(name, str(default))
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    least, most = limits
+    if not least <= number <= most:
+        raise _refused(text, f"{name}={value}: must be a number from {least} to {most}")
+    return number
+
+
+def _refused(text: str, reason: str) -> InvalidValue:
+    shown = re.sub(r"(token=)[^&#]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+    return InvalidValue(f"index {shown!r}: {reason}")
