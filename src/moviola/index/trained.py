@@ -20,6 +20,8 @@ from moviola.index.flat import FlatIndex
 __all__ = ["TrainedIndex"]
 
 _CHECKED_AT_ONCE = 1 << 14
+# Of so few queries faiss sums each product by itself; for 20 and more it takes the BLAS.
+_SUMMED_ALONE = 16
 
 
 class TrainedIndex(Index):
@@ -81,7 +83,7 @@ class TrainedIndex(Index):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]:
-        scores, ids = self._recent.search(queries, depth, allowed=allowed)
+        scores, ids = self._search_recent(queries, depth, allowed)
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:
@@ -89,6 +91,16 @@ class TrainedIndex(Index):
             scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
         best = np.lexsort((ids, -scores), axis=1)[:, :depth]
         return np.take_along_axis(scores, best, axis=1), np.take_along_axis(ids, best, axis=1)
+
+    def _search_recent(
+        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        """What was added after the main part was made, scored the same to the bit in a batch of any size."""
+        parts = [
+            self._recent.search(queries[begin : begin + _SUMMED_ALONE], depth, allowed=allowed)
+            for begin in range(0, len(queries), _SUMMED_ALONE)
+        ]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     @abstractmethod
     def _main_count(self) -> int:
