@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
+from moviola.index.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.files import load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
@@ -15,8 +16,9 @@ from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
-    "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
-    "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "load_index", "save_index", "suited", "tune",
+    "AUTO", "BACKENDS", "DEPTH", "Exact", "FileRows", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index",
+    "IndexStats", "RerankedIndex", "Rows", "TrainedIndex", "Trial", "backend_of", "load_index",
+    "rows_in_file", "save_index", "suited", "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {

@@ -11,24 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.index.contract import Ids
+from moviola.index.file_rows import Rows
 from moviola.index.mapped_lists import map_lists, packed_lists
 from moviola.index.products import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
 
 _VECTORS_OF_LIST = 1500
-_SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 128, 1 << 15
+_SAMPLE_OF_LIST, _SAMPLE_OF_CODES, _LARGEST_SAMPLE = 128, 1 << 15, 1 << 17
 _ROUNDS = 10
 # Axes are kept until they hold so much of the variance; the rest counts when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.985, 32
 _ROWS_AT_ONCE = 1 << 14
 
 
-def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
+def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
     The number of lists is the power of two that puts about 1,500 vectors into each, so that looking at as
-    many lists costs the same in a library of any size.
+    many lists costs the same in a library of any size. In memory there are at most twice the sample, of
+    131,072 vectors at most, in single precision, and the codes.
 
     Returns:
         the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
@@ -38,9 +40,10 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
 
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
     mean = _mean(vectors)
-    size = max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES)
-    sample = vectors[np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])]
-    sample = sample.astype(np.float32) - mean
+    size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])
+    sample = np.asarray(vectors[chosen], np.float32)
+    sample -= mean
     axes = _axes(sample)
     sample = np.asarray(sample @ axes, np.float32)
     means: Any = faiss.Kmeans(
@@ -58,7 +61,7 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     return {"axes": (axes, "<f4"), **_arrays(index, means.centroids)}
 
 
-def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def _mean(vectors: Rows) -> NDArray[np.float32]:
     total = np.zeros(vectors.shape[1])
     for begin in range(0, len(vectors), _ROWS_AT_ONCE):
         total += vectors[begin : begin + _ROWS_AT_ONCE].sum(axis=0, dtype=np.float64)

@@ -1,32 +1,25 @@
-"""Vectors in half precision in a file, of which a search reads the rows that it compares.
-
-They are read, not mapped: where files are cached in large pages, the first look at a mapped file makes all of
-it count as memory of the process.
-"""
+"""Vectors in half precision in a file, of which a search reads the rows that it compares."""
 
 from __future__ import annotations
 
 import os
-import weakref
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.index.file_rows import FileRows
 from moviola.index.products import all_products, paired_products
 
 __all__ = ["HalfRows"]
 
-# Rows between two that are wanted which are read along rather than left out by another call.
-_GAP = 8
 _ROWS_AT_ONCE = 1 << 9
 _WIDENED_AT_ONCE = 128
 # By which queries are multiplied, since widened rows are smaller by as much.
 _SCALE = np.float32(2.0**112)
 
 
-class HalfRows:
+class HalfRows(FileRows):
     """Rows (n, dim) float16 of a file.
 
     Args:
@@ -36,29 +29,7 @@ class HalfRows:
     """
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, int]) -> None:
-        self._path, self._offset, self.shape = path, offset, shape
-        self._file = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
-
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Some rows (m,), rising, none twice, as (m, dim) float16.
-
-        Raises:
-            SegmentIndexError: the file is shorter than it was.
-        """
-        cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
-        first = rows[np.concatenate([[0], cuts])]
-        count = rows[np.concatenate([cuts - 1, [len(rows) - 1]])] - first + 1
-        begin = np.cumsum(count) - count
-        found: NDArray[np.float16] = np.empty((int(count.sum()), self.shape[1]), np.float16)
-        target, size = found.data.cast("B"), 2 * self.shape[1]
-        places = zip((begin * size).tolist(), (count * size).tolist(), (first * size).tolist(), strict=True)
-        for at, length, source in places:
-            if os.preadv(self._file, [target[at : at + length]], self._offset + source) != length:
-                raise SegmentIndexError(f"{self._path}: shorter than it was; rebuild the index")
-        runs = np.diff(np.concatenate([[0], cuts, [len(rows)]]))
-        wanted: NDArray[np.float16] = found[rows - np.repeat(first - begin, runs)]
-        return wanted
+        super().__init__(os.open(path, os.O_RDONLY), str(path), offset, shape, np.dtype(np.float16))
 
     def scores(
         self, rows: NDArray[np.int64], numbers: NDArray[np.int64], queries: NDArray[np.float32]

@@ -22,16 +22,15 @@ def paired_products(
     """Inner products (p,) float32 of some rows of one matrix (n, dim) with some of another (m, dim).
 
     Args:
-        left, right: the matrices.
-        left_rows, right_rows: (p,), which row of each.
+        left, right: the matrices, their numbers without gaps.
+        left_rows, right_rows: (p,) int64, which row of each.
     """
-    import faiss
+    # faiss's annotations do not name this function.
+    from faiss import pairwise_indexed_inner_product, swig_ptr  # type: ignore[attr-defined]
 
     products = np.empty(len(left_rows), np.float32)
     arrays = (left, left_rows, right, right_rows, products)
-    faiss.pairwise_indexed_inner_product(
-        left.shape[1], len(products), *(faiss.swig_ptr(np.ascontiguousarray(array)) for array in arrays)
-    )
+    pairwise_indexed_inner_product(left.shape[1], len(products), *(swig_ptr(array) for array in arrays))
     return products
 
 

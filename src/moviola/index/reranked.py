@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from moviola.index.array_file import MAGIC, map_arrays, write_arrays
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
 from moviola.index.contract import Ids, IndexStats
+from moviola.index.file_rows import Rows, rows_in_file
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.threads import one_faiss_thread
@@ -42,6 +43,7 @@ __all__ = ["RerankedIndex"]
 _ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
 # Candidates are as many as this at least, however few answers are wanted.
 _LEAST_CANDIDATES = 128
+_ROWS_AT_ONCE = 1 << 14
 # Of so many ids that are allowed, all are compared.
 _COMPARED = 8192
 # Of how many answers one may come from the second half of what was looked at.
@@ -76,8 +78,10 @@ class RerankedIndex(TrainedIndex):
 
     def write(self, path: Path) -> None:
         """Learn anew from all vectors, where some came or went, and write the file."""
-        if self._main is not None and (len(self._recent) or len(self._gone)):
-            self.build(*self._everything(self._main))
+        main = self._main
+        if main is not None and (len(self._recent) or len(self._gone)):
+            with rows_in_file(self._everything(main), self.dim, np.float16) as (ids, vectors):
+                self.build(ids, vectors)
         if self._main is None:
             self._recent.write(path)
         else:
@@ -98,15 +102,17 @@ class RerankedIndex(TrainedIndex):
             index._recent = recent
         return index
 
-    def _everything(self, main: _Main) -> tuple[Ids, NDArray[np.float16]]:
-        """All ids, rising, and their vectors in half precision."""
-        kept = np.flatnonzero(~np.isin(main.ids, self._gone))
-        recent = self._recent.ids()
+    def _everything(self, main: _Main) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
+        """All ids, rising, and their vectors in half precision, block by block."""
+        kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
         ids = np.concatenate([main.ids[kept], recent])
-        halves = self._recent.vectors_of(recent).astype(np.float16)
-        vectors = np.concatenate([main.rows.read(kept), halves]) if len(kept) else halves
         order = np.argsort(ids)
-        return ids[order], vectors[order]
+        for begin in range(0, len(ids), _ROWS_AT_ONCE):
+            part = order[begin : begin + _ROWS_AT_ONCE]
+            vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
+            vectors[stored] = main.rows[kept[part[stored]]]
+            vectors[~stored] = self._recent.vectors_of(ids[part[~stored]])
+            yield ids[part], vectors
 
     def _main_count(self) -> int:
         return 0 if self._main is None else len(self._main.ids)
@@ -117,7 +123,7 @@ class RerankedIndex(TrainedIndex):
     def _forget(self) -> None:
         self._main = None
 
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+    def _train(self, ids: Ids, vectors: Rows) -> None:
         folder = Path(tempfile.mkdtemp(prefix="moviola-index-"))
         path = folder / "main"
         arrays = learnt_lists(vectors)
@@ -252,7 +258,7 @@ class _Look:
     @property
     def count(self) -> int:
         """How many candidates were asked for."""
-        return self.candidates.rows.shape[1]
+        return len(self.candidates.rows.T)
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:
         """Some of the queries, (g,) bool."""

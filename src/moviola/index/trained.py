@@ -8,18 +8,16 @@ removed from the main part is kept out of every search at once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
 from moviola.index.contract import Ids, Index
+from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
 
-_CHECKED_AT_ONCE = 1 << 14
 # Of so few queries faiss sums each product by itself; for 20 and more it takes the BLAS.
 _SUMMED_ALONE = 16
 
@@ -49,15 +47,9 @@ class TrainedIndex(Index):
             main = main[~np.isin(main, self._gone)]
         return np.concatenate([main, self._recent.ids()])
 
-    def build(self, ids: Ids, vectors: NDArray[np.floating[Any]]) -> None:
+    def build(self, ids: Ids, vectors: Rows) -> None:
         """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
-        ids = np.asarray(ids, dtype=np.int64)
-        if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
-            raise InvalidValue(
-                f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
-            )
-        for begin in range(0, len(vectors), _CHECKED_AT_ONCE):
-            self._checked(vectors[begin : begin + _CHECKED_AT_ONCE])
+        ids = self._checked_all(ids, vectors)
         self._sorted, self.origin = None, ""
         self._gone, self._recent = ids[:0], FlatIndex(self.dim)
         if len(ids) >= self.LEAST:
@@ -66,7 +58,7 @@ class TrainedIndex(Index):
             self._train(ids[order], vectors if in_order else vectors[order])
         else:
             self._forget()
-            self._recent.add(ids, np.asarray(vectors, np.float32))
+            self._recent.add(ids, np.asarray(vectors[:], np.float32))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 that were added after the main part was made, as they were given."""
@@ -111,7 +103,7 @@ class TrainedIndex(Index):
         """Ids (n,) int64 of the main part, those among them that are gone too."""
 
     @abstractmethod
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+    def _train(self, ids: Ids, vectors: Rows) -> None:
         """Make the main part of vectors (n, dim), float32 or float16, under rising ids."""
 
     @abstractmethod
