@@ -22,6 +22,7 @@ __all__ = ["FileRows", "Rows", "rows_in_file"]
 
 # Rows between two that are wanted which are read along rather than left out by another call.
 _GAP = 8
+_ROWS_AT_ONCE = 1 << 9
 
 
 class Rows(Protocol):
@@ -66,7 +67,10 @@ class FileRows:
         """
         if isinstance(rows, slice):
             begin, end, _ = rows.indices(len(self))
-            return self._read(np.array([begin]), np.array([max(end - begin, 0)]))
+            found = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
+            if len(found):
+                self._fill(found, [(0, found.nbytes, begin * found[0].nbytes)])
+            return found
         if (np.diff(rows) > 0).all():
             return self.read(rows)
         order = np.argsort(rows)
@@ -80,30 +84,63 @@ class FileRows:
         Raises:
             SegmentIndexError: the file is shorter than it was.
         """
-        begins = np.flatnonzero(np.diff(rows, prepend=-1 - _GAP) > _GAP)
-        ends = np.append(begins[1:], len(rows))[: len(begins)]
-        first = rows[begins]
-        count = rows[ends - 1] - first + 1
-        before = np.cumsum(count) - count
-        wanted: NDArray[Any] = self._read(first, count)[rows - np.repeat(first - before, ends - begins)]
-        return wanted
-
-    def _read(self, first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[Any]:
-        """So many rows from each of some on, one run after the other."""
-        found: NDArray[Any] = np.empty((int(count.sum()), self.shape[1]), self.dtype)
-        target, size = found.reshape(-1).view(np.uint8).data, self.dtype.itemsize * self.shape[1]
-        ends = np.cumsum(count)
-        places = zip(
-            ((ends - count) * size).tolist(), (ends * size).tolist(), (first * size).tolist(), strict=True
-        )
-        for begin, end, source in places:
-            # Linux reads at most 2 GiB in one call.
-            while begin < end:
-                length = os.preadv(self._file, [target[begin:end]], self._offset + source)
-                if length == 0:
-                    raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
-                begin, source = begin + length, source + length
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        for part, block in self.blocks(rows, _ROWS_AT_ONCE):
+            found[part] = block
         return found
+
+    def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Some rows (m,), rising, none twice, ``size`` at a time: which of them, and those rows (size, dim).
+
+        A block is overwritten by the next one.
+
+        Raises:
+            SegmentIndexError: the file is shorter than it was.
+        """
+        if not len(rows):
+            return
+        # Runs of rows that are read in one call; none reaches into another block.
+        cut = np.diff(rows, prepend=-1 - _GAP) > _GAP
+        cut[::size] = True
+        begins = np.flatnonzero(cut)
+        ends = np.append(begins[1:], len(rows))
+        counts = rows[ends - 1] - rows[begins] + 1
+        opens = np.searchsorted(begins, np.arange(0, len(rows), size))
+        before = np.cumsum(counts) - counts
+        before -= np.repeat(before[opens], np.diff(np.append(opens, len(begins))))
+        # Where each row comes to lie among all that are read for its block.
+        places = rows - np.repeat(rows[begins] - before, ends - begins)
+        longest = int((before + counts).max())
+        target: NDArray[Any] = np.empty((longest, self.shape[1]), self.dtype)
+        block: NDArray[Any] = np.empty((min(size, len(rows)), self.shape[1]), self.dtype)
+        width = self.dtype.itemsize * self.shape[1]
+        runs = list(
+            zip(
+                (before * width).tolist(),
+                (counts * width).tolist(),
+                (rows[begins] * width).tolist(),
+                strict=True,
+            )
+        )
+        bounds = [*opens.tolist(), len(begins)]
+        for number, begin in enumerate(range(0, len(rows), size)):
+            part = slice(begin, min(begin + size, len(rows)))
+            self._fill(target, runs[bounds[number] : bounds[number + 1]])
+            own = block[: part.stop - begin]
+            np.take(target, places[part], axis=0, out=own, mode="clip")
+            yield part, own
+
+    def _fill(self, target: NDArray[Any], runs: Iterable[tuple[int, int, int]]) -> None:
+        """Read runs, each by its place in the target, its length and its place in the rows, all in bytes."""
+        data = target.reshape(-1).view(np.uint8).data
+        for at, length, source in runs:
+            done = os.preadv(self._file, [data[at : at + length]], self._offset + source)
+            # Linux reads at most 2 GiB in one call.
+            while 0 < done < length:
+                more = os.preadv(self._file, [data[at + done : at + length]], self._offset + source + done)
+                done = done + more if more else 0
+            if not done:
+                raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
 
 
 @contextmanager

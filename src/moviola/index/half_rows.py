@@ -13,8 +13,9 @@ from moviola.index.products import all_products, paired_products
 
 __all__ = ["HalfRows"]
 
-_ROWS_AT_ONCE = 1 << 9
-_WIDENED_AT_ONCE = 128
+# So few rows stay in the processor's cache, and in memory that is used again, from reading to comparing.
+_ROWS_AT_ONCE = 1 << 7
+_KEPT_BITS = np.array(0x8FFFE000, np.uint32).view(np.int32)
 # By which queries are multiplied, since widened rows are smaller by as much.
 _SCALE = np.float32(2.0**112)
 
@@ -45,15 +46,20 @@ class HalfRows(FileRows):
             queries: (q, dim) float32.
         """
         order = np.argsort(rows, kind="stable")
-        sorted_rows = rows[order]
+        sorted_rows, sorted_numbers = rows[order], numbers[order]
         new = np.diff(sorted_rows, prepend=-1) > 0
         distinct, place = sorted_rows[new], np.cumsum(new) - 1
-        scaled, found = queries * _SCALE, np.empty(len(rows), np.float32)
-        for begin in range(0, len(distinct), _ROWS_AT_ONCE):
-            wide = _widened(self.read(distinct[begin : begin + _ROWS_AT_ONCE]))
-            pairs = slice(*np.searchsorted(place, (begin, begin + len(wide))))
-            own = order[pairs]
-            found[own] = paired_products(scaled, numbers[own], wide, place[pairs] - begin)
+        bounds = np.searchsorted(place, np.arange(0, len(distinct) + _ROWS_AT_ONCE, _ROWS_AT_ONCE)).tolist()
+        scaled, sorted_scores = queries * _SCALE, np.empty(len(rows), np.float32)
+        for (part, block), begin, end in zip(
+            self.blocks(distinct, _ROWS_AT_ONCE), bounds[:-1], bounds[1:], strict=False
+        ):
+            pairs = slice(begin, end)
+            sorted_scores[pairs] = paired_products(
+                scaled, sorted_numbers[pairs], _widened(block), place[pairs] - part.start
+            )
+        found = np.empty_like(sorted_scores)
+        found[order] = sorted_scores
         return found
 
     def all_scores(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -62,9 +68,8 @@ class HalfRows(FileRows):
         The same numbers as :meth:`scores`.
         """
         scaled, found = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
-        for begin in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(begin, begin + _ROWS_AT_ONCE)
-            found[:, part] = all_products(scaled, _widened(self.read(rows[part])))
+        for part, block in self.blocks(rows, _ROWS_AT_ONCE):
+            found[:, part] = all_products(scaled, _widened(block))
         return found
 
 
@@ -74,10 +79,7 @@ def _widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
     NumPy widens halves one by one. Their bits, moved to where float32 has them, are the same numbers times
     2^-112, since the exponents count from elsewhere. Nothing is rounded.
     """
-    wide = np.empty(rows.shape, np.int32)
-    kept = np.array(0x8FFFE000, np.uint32).view(np.int32)
-    for begin in range(0, len(rows), _WIDENED_AT_ONCE):
-        part = wide[begin : begin + _WIDENED_AT_ONCE]
-        np.left_shift(rows[begin : begin + _WIDENED_AT_ONCE].view(np.int16), 13, out=part, dtype=np.int32)
-        part &= kept
+    wide = rows.view(np.int16).astype(np.int32)
+    wide <<= 13
+    wide &= _KEPT_BITS
     return wide.view(np.float32)

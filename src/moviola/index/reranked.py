@@ -8,7 +8,8 @@ file.
 
 How far a search looks checks itself. If the second half of the candidates that were compared again, in the
 order of their codes, or of the lists, in the order of their middles, still gave more than one in 25 of the
-answers, there may be more behind them, and twice as many are looked at.
+answers, there may be more behind them, and twice as many are looked at. Codes of twice as many candidates are
+found at once, since a second scan costs more.
 
 A list is chosen by the inner product of its middle with the query, that is by the mean score of what it
 holds, though vectors are sorted into it by distance: nearest by distance to a query that lies far off would
@@ -61,11 +62,11 @@ class RerankedIndex(TrainedIndex):
     first for each answer that is wanted.
     """
 
-    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 512, 1024), "candidates": (3, 4, 5, 6, 8, 12)}
+    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 384, 768), "candidates": (3, 4, 5, 6, 8, 12)}
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.parameters = {"probes": 512, "candidates": 5}
+        self.parameters = {"probes": 384, "candidates": 5}
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
@@ -245,6 +246,7 @@ class _Look:
         numbers: (g,), which queries.
         probes: how many lists were looked at.
         candidates: (g, n), the best of them by their codes.
+        count: of these so many are compared, at most n.
         rows: (g, m), rows that were compared; -1 where there is none.
         scores: (g, m), how they score; -inf where there is none.
     """
@@ -252,23 +254,19 @@ class _Look:
     numbers: Ids
     probes: int
     candidates: Candidates
+    count: int
     rows: Ids
     scores: NDArray[np.float32]
-
-    @property
-    def count(self) -> int:
-        """How many candidates were asked for."""
-        return len(self.candidates.rows.T)
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:
         """Some of the queries, (g,) bool."""
         places = np.flatnonzero(chosen)
-        return _Look(
-            self.numbers[places],
-            self.probes,
-            self.candidates.of(places),
-            self.rows[places],
-            self.scores[places],
+        return replace(
+            self,
+            numbers=self.numbers[places],
+            candidates=self.candidates.of(places),
+            rows=self.rows[places],
+            scores=self.scores[places],
         )
 
 
@@ -292,7 +290,7 @@ class _Lookup:
     def best(self, probes: int, count: int) -> _Best:
         """The answers, where so many lists and candidates are looked at first."""
         best = _Best.empty(len(self.queries), self.depth)
-        for part in _parts(len(self.queries), count):
+        for part in _parts(len(self.queries), 2 * count):
             looks = [self._first(np.arange(len(self.queries))[part], probes, count)]
             while looks:
                 looks += self._further(looks.pop(), best)
@@ -300,8 +298,8 @@ class _Lookup:
 
     def _first(self, numbers: Ids, probes: int, count: int) -> _Look:
         nothing = np.empty((len(numbers), 0), np.int64)
-        candidates = self._search(numbers, 0, probes, count)
-        return _Look(numbers, probes, candidates, nothing, nothing.astype(np.float32))
+        candidates = self._search(numbers, 0, probes, 2 * count)
+        return _Look(numbers, probes, candidates, count, nothing, nothing.astype(np.float32))
 
     def _further(self, look: _Look, best: _Best) -> list[_Look]:
         """Compare the candidates, note what is best, and look further for those that have not seen enough."""
@@ -309,7 +307,7 @@ class _Lookup:
         found, places = self._compared(look)
         best.fill(look.numbers, found)
         few = np.isneginf(found.scores[:, -1])
-        full = look.candidates.rows[:, -1] >= 0
+        full = look.candidates.rows[:, look.count - 1] >= 0
         deeper = full & self._late(places, look.count)
         turns = np.take_along_axis(
             self._nearest.of(look.numbers).turns(), self.main.list_of[found.rows].astype(np.int64), axis=1
@@ -319,7 +317,12 @@ class _Lookup:
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
             best.fill(short, self.main.best(self._everything(), self.queries[short], self.depth))
-        return [*self._deeper(look.of(deeper)), *self._wider(look.of(wider), min(2 * look.probes, lists))]
+        looks: list[_Look] = []
+        if deeper.any():
+            looks += self._deeper(look.of(deeper))
+        if wider.any():
+            looks.append(self._wider(look.of(wider), min(2 * look.probes, lists)))
+        return looks
 
     def _compared(self, look: _Look) -> tuple[_Best, Ids]:
         """The best of the candidates and of those before, and as which candidate each came.
@@ -327,11 +330,12 @@ class _Lookup:
         What was not compared yet is now. Those that are no candidates stand behind all that are.
         """
         before, count = look.rows.shape[1], look.count
-        rows = np.concatenate([look.rows, look.candidates.rows], axis=1)
+        compared = look.candidates.rows[:, :count]
+        rows = np.concatenate([look.rows, compared], axis=1)
         order = np.argsort(rows, axis=1, kind="stable")
         rows = np.take_along_axis(rows, order, axis=1)
         places = np.where(order < before, count, order - before)
-        scores = np.concatenate([look.scores, np.full_like(look.candidates.scores, -np.inf)], axis=1)
+        scores = np.concatenate([look.scores, np.full(compared.shape, -np.inf, np.float32)], axis=1)
         scores = np.take_along_axis(scores, order, axis=1)
         # What was compared before and is a candidate again, stands there twice.
         twice = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
@@ -351,16 +355,19 @@ class _Lookup:
 
     def _deeper(self, look: _Look) -> Iterator[_Look]:
         """Twice as many candidates from the same lists."""
-        for part in _parts(len(look.numbers), 2 * look.count):
+        count = 2 * look.count
+        if count <= len(look.candidates.rows.T):
+            yield replace(look, count=count)
+            return
+        for part in _parts(len(look.numbers), 2 * count):
             own = look.numbers[part]
-            candidates = self._search(own, 0, look.probes, 2 * look.count)
-            yield _Look(own, look.probes, candidates, look.rows[part], look.scores[part])
+            candidates = self._search(own, 0, look.probes, 2 * count)
+            yield _Look(own, look.probes, candidates, count, look.rows[part], look.scores[part])
 
-    def _wider(self, look: _Look, probes: int) -> Iterator[_Look]:
+    def _wider(self, look: _Look, probes: int) -> _Look:
         """As many candidates from more lists."""
-        if len(look.numbers):
-            more = self._search(look.numbers, look.probes, probes, look.count)
-            yield replace(look, probes=probes, candidates=look.candidates.merged(more))
+        more = self._search(look.numbers, look.probes, probes, len(look.candidates.rows.T))
+        return replace(look, probes=probes, candidates=look.candidates.merged(more))
 
     def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
         return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self.allowed)
