@@ -11,9 +11,7 @@ ViT-B/32's text tower with random weights; times do not depend on their values.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,14 +22,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from safetensors.numpy import save_file
 from threadpoolctl import threadpool_info
 
+from moviola.benchmark.scale.text_tower import random_text_tower
 from moviola.encoders import FrameTextEncoder, load_encoder, threads
-from moviola.encoders.checkpoints import DEMO_FOLDER
 
 TEXT = "a person in a red coat opens the door and picks up the key"
 
@@ -43,7 +39,7 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=1, help="processes beside which it is measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        name = random_clip(Path(scratch)) if options.encoder == "random" else options.encoder
+        name = str(random_text_tower(Path(scratch), 512)) if options.encoder == "random" else options.encoder
         encoder = load_encoder(name)
         encoder.encode_text([TEXT])
         alone = measured(encoder, options.texts)
@@ -98,40 +94,6 @@ def multiply(ready: Any) -> None:
     ready.release()
     while True:
         matrix @ matrix
-
-
-def random_clip(folder: Path) -> str:
-    """A CLIP checkpoint with a text tower of 12 layers of 512, and the demo's tokenizer."""
-    for file in DEMO_FOLDER.iterdir():
-        if file.suffix != ".safetensors":
-            shutil.copy(file, folder)
-    config = json.loads((folder / "config.json").read_text())
-    text = config["text_config"]
-    text |= {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 8}
-    (folder / "config.json").write_text(json.dumps(config))
-    draw = np.random.default_rng(0)
-
-    def weights(*shape: int) -> NDArray[np.float32]:
-        return draw.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
-
-    state = {
-        "text_model.embeddings.token_embedding.weight": weights(text["vocab_size"], 512),
-        "text_model.embeddings.position_embedding.weight": weights(text["max_position_embeddings"], 512),
-        "text_model.final_layer_norm.weight": weights(512),
-        "text_model.final_layer_norm.bias": weights(512),
-        "text_projection.weight": weights(512, 512),
-    }
-    for layer in range(12):
-        sizes = {f"self_attn.{part}_proj": (512, 512) for part in ("q", "k", "v", "out")}
-        sizes |= {"mlp.fc1": (2048, 512), "mlp.fc2": (512, 2048)}
-        for name, size in sizes.items():
-            state[f"text_model.encoder.layers.{layer}.{name}.weight"] = weights(*size)
-            state[f"text_model.encoder.layers.{layer}.{name}.bias"] = weights(size[0])
-        for name in ("layer_norm1", "layer_norm2"):
-            for part in ("weight", "bias"):
-                state[f"text_model.encoder.layers.{layer}.{name}.{part}"] = weights(512)
-    save_file(state, folder / "model.safetensors")
-    return str(folder)
 
 
 def report(cases: dict[str, dict[str, list[float]]]) -> None:

@@ -69,7 +69,7 @@ HOME: dict[str, set[str]] = {
     "faiss": {"index", "datasets"},  # datasets: exact nearest captions, which need no index
     "pymilvus": {"index"},
     "h5py": {"features", "models"},
-    "safetensors": {"features", "models"},
+    "safetensors": {"features", "models", "benchmark"},
     "torch": {"devices", "encoders", "models", "features", "retrieval", "training", "benchmark"},
     "matplotlib": {"measures", "cli"},
     "opentimelineio": {"export"},

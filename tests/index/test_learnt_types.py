@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, SegmentIndexError
@@ -92,6 +94,55 @@ def test_one_query_finds_what_it_finds_among_many(name: str, stored: NDArray[np.
     together = index.search(queries, 10)[1]
     alone = np.concatenate([index.search(query[None], 10)[1] for query in queries])
     assert recall(alone, together) > 0.99
+
+
+@pytest.fixture(scope="module")
+def many_lists(stored: NDArray[np.float32]) -> Index:
+    """Re-ranked codes in many short lists, some vectors equal, some gone and some that came later."""
+    vectors = stored[:2900].copy()
+    vectors[[10, 500, 1500, 2600]] = vectors[2000]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("moviola.index.coded_lists._VECTORS_OF_LIST", 100)
+        index = built("reranked", vectors)
+    index.remove(ids_of(COUNT)[100:130])
+    index.add(ids_of(COUNT)[2900:], stored[2900:])
+    return index
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 60),
+    depth=st.integers(1, 300),
+    probes=st.sampled_from((1, 4, 32)),
+    candidates=st.integers(1, 3),
+    filtered=st.booleans(),
+    cells=st.sampled_from((50, 1 << 20)),
+)
+def test_among_many_a_query_finds_the_same_to_the_bit(
+    many_lists: Index,
+    stored: NDArray[np.float32],
+    seed: int,
+    count: int,
+    depth: int,
+    probes: int,
+    candidates: int,
+    filtered: bool,
+    cells: int,
+) -> None:
+    """However far each has to look, with however little memory at once."""
+    generator = np.random.default_rng(seed)
+    queries = np.concatenate([clustered(count, seed), far_off(stored, 3), stored[2000:2001]])
+    allowed = generator.permutation(ids_of(COUNT))[:600] if filtered else None
+    many_lists.parameters = {"probes": probes, "candidates": candidates}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("moviola.index.reranked._COMPARED", 10)
+        patch.setattr("moviola.index.reranked._LEAST_CANDIDATES", 1)
+        alone = [many_lists.search(query[None], depth, allowed=allowed) for query in queries]
+        patch.setattr("moviola.index.reranked._CELLS_AT_ONCE", cells)
+        scores, ids = many_lists.search(queries, depth, allowed=allowed)
+    np.testing.assert_array_equal(scores, np.concatenate([one[0] for one in alone]))
+    np.testing.assert_array_equal(ids, np.concatenate([one[1] for one in alone]))
 
 
 def test_equal_vectors_come_by_their_ids(stored: NDArray[np.float32]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,8 +44,7 @@ def write_report(
     for name, make in TABLES.items():
         tell(f"table: {name}")
         tables[name] = make(found)
-        with (out / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([tables[name].head, *tables[name].rows])
+        tables[name].write_csv(out / f"{name}.csv")
     _figure(found, out / "ndcg.png")
     text = [f"# {title}", "", _about(found), "", "![NDCG@20 over overlap](ndcg.png)", ""]
     path = out / "report.md"

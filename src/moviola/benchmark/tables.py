@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from moviola.benchmark.bounds import upper_bounds
 from moviola.benchmark.findings import FINE, MAIN, OVER, Findings, MiddleClip
 from moviola.benchmark.plan import CONQUERS, LONG, SEEDED, STRATEGIES, jobs
+from moviola.benchmark.table import Row, Table
 from moviola.measures import Results, Run, compare, read_run, temporal_nms
 from moviola.retrieval import MeanPooling, Stage1
 from moviola.training.experiment import AnsweringModel
@@ -18,9 +19,8 @@ from moviola.training.judging import MEASURES, judge
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.tasks.segments import recall
 
-__all__ = ["NAMES", "TABLES", "Table"]
+__all__ = ["NAMES", "TABLES"]
 
-Row = tuple[str, ...]
 REFINERS = ("spr-clip", "spr-relo", "spr-relo-large", "reel")
 BASELINES = ("xml", "reloclnet", *(f"conquer-{kind}" for kind in CONQUERS), "prem")
 PADDING = 4.0
@@ -38,22 +38,6 @@ NAMES = {
     "conquer-disjoint": "CONQUER, disjoint",
     "conquer-exclusive": "CONQUER, exclusive",
 }
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with its title, and what it says in words."""
-
-    title: str
-    head: Row
-    rows: Sequence[Row]
-    text: str = ""
-
-    def markdown(self) -> str:
-        """As Markdown."""
-        cells = [self.head, ("---",) * len(self.head), *self.rows]
-        body = "\n".join(f"| {' | '.join(row)} |" for row in cells)
-        return f"## {self.title}\n\n{self.text + chr(10) + chr(10) if self.text else ''}{body}\n"
 
 
 def _cells(values: Results | dict[str, float], names: Iterable[str]) -> Row:

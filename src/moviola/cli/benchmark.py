@@ -1,4 +1,4 @@
-"""``moviola benchmark``: train and compare every model on one generated world."""
+"""``moviola benchmark``: every model on one generated world, every type of index at the paper's sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moviola.errors import InvalidValue
 
 benchmark = typer.Typer(
     name="benchmark",
-    help="Train and compare every model on one generated world.",
+    help="Compare every model on one generated world, and every type of index at the paper's sizes.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -22,7 +22,7 @@ app.add_typer(benchmark)
 
 @benchmark.callback()
 def _group() -> None:
-    """Train and compare every model on one generated world."""
+    """Compare every model on one generated world, and every type of index at the paper's sizes."""
 
 
 @benchmark.command("gridhouse")
@@ -61,3 +61,55 @@ def gridhouse_(
         emit_json({"report": str(path), "models": [job.name for job in jobs(chosen)]})
     else:
         console.print(f"the report is in {path}")
+
+
+@benchmark.command("scale")
+def scale_(
+    preset: Annotated[str, typer.Option(help="paper (hours, 25 GB), or small (seconds).")] = "paper",
+    sizes: Annotated[
+        str, typer.Option(help="Segments, 383828,860917 for instance; the preset's by default.")
+    ] = "",
+    types: Annotated[
+        str, typer.Option(help="Types of index, flat,reranked for instance; all by default.")
+    ] = "",
+    features: Annotated[
+        Path | None,
+        typer.Option(help="A folder of features whose segments are searched; made ones by default."),
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Vectors, indexes and results; kept between calls.")] = Path(
+        "benchmark-scale"
+    ),
+    out: Annotated[Path | None, typer.Option(help="The report's folder; WORK/report by default.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure anew what was measured, with the indexes that are there.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Every type of index at the paper's sizes beside exact search: times, recall, NDCG, memory, bytes.
+
+    Each size and type is a piece with a result of its own in WORK, so an interrupted comparison goes on where
+    it was. The report, Markdown, CSV and figures, has all that was measured in WORK.
+
+    Example: `moviola benchmark scale --sizes 383828 --types flat,reranked --work bench`
+
+    From Python: `moviola.benchmark.scale.run.run_scale` and
+    `moviola.benchmark.scale.report.write_scale_report`.
+    """
+    from moviola.benchmark.scale.plan import chosen
+    from moviola.benchmark.scale.report import write_scale_report
+    from moviola.benchmark.scale.run import ScaleBench, run_scale
+
+    numbers = [_size(word) for word in sizes.split(",") if word]
+    bench = ScaleBench(work, chosen(preset, numbers, [word for word in types.split(",") if word]), features)
+    run_scale(bench, again=again, tell=note)
+    path = write_scale_report(bench, out or work / "report")
+    if json:
+        emit_json({"report": str(path), "pieces": bench.results()})
+    else:
+        console.print(f"the report is in {path}")
+
+
+def _size(word: str) -> int:
+    if not word.strip().isdecimal():
+        raise InvalidValue(f"--sizes {word!r}: no number of segments; give numbers with commas between")
+    return int(word)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
+from moviola.index.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
@@ -17,9 +18,10 @@ from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
 
 __all__ = [
-    "AUTO", "BACKENDS", "DEPTH", "Exact", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index", "IndexStats",
-    "MilvusAddress", "MilvusIndex", "RerankedIndex", "TrainedIndex", "Trial", "backend_of", "backends_of",
-    "home_of", "load_index", "name_of", "save_index", "suited", "tune",
+    "AUTO", "BACKENDS", "DEPTH", "Exact", "FileRows", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index",
+    "IndexStats", "MilvusAddress", "MilvusIndex", "RerankedIndex", "Rows", "TrainedIndex", "Trial",
+    "backend_of", "backends_of", "home_of", "load_index", "name_of", "rows_in_file", "save_index", "suited",
+    "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]] = {

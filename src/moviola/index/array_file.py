@@ -7,6 +7,7 @@ header, JSON: data type, shape and offset in the file of each array.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.index.file_rows import Rows
 
 __all__ = ["MAGIC", "MappedArray", "map_arrays", "write_arrays"]
 
@@ -24,13 +26,13 @@ _PAGE = 4096
 _ROWS_AT_ONCE = 1 << 14
 
 
-def write_arrays(path: Path, arrays: Mapping[str, tuple[NDArray[Any], str]]) -> None:
-    """Write arrays (n, ...) with the data types in which they are to be stored."""
+def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
+    """Write arrays (n, ...), or rows in a file, with the data types in which they are to be stored."""
     header: dict[str, list[Any]] = {}
     offset = _PAGE
     for name, (array, dtype) in arrays.items():
         header[name] = [dtype, list(array.shape), offset]
-        size = array.size * np.dtype(dtype).itemsize
+        size = math.prod(array.shape) * np.dtype(dtype).itemsize
         offset += -(-size // _PAGE) * _PAGE
     text = json.dumps(header).encode()
     with path.open("wb") as file:

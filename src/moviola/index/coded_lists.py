@@ -11,26 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.index.contract import Ids
+from moviola.index.file_rows import Rows
 from moviola.index.mapped_lists import map_lists, packed_lists
-from moviola.index.threads import one_faiss_thread
+from moviola.index.products import all_products
 
-__all__ = ["CodedLists", "learnt_lists"]
+__all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
 
 _VECTORS_OF_LIST = 1500
-_SAMPLE_OF_LIST, _SAMPLE_OF_CODES = 128, 1 << 15
+_SAMPLE_OF_LIST, _SAMPLE_OF_CODES, _LARGEST_SAMPLE = 128, 1 << 15, 1 << 17
 _ROUNDS = 10
 # Axes are kept until they hold so much of the variance; the rest counts when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.985, 32
 _ROWS_AT_ONCE = 1 << 14
-# Fewer queries than this are searched on one thread: others only wait for each other.
-_FEW_QUERIES = 16
 
 
-def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
+def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
     The number of lists is the power of two that puts about 1,500 vectors into each, so that looking at as
-    many lists costs the same in a library of any size.
+    many lists costs the same in a library of any size. In memory there are at most twice the sample, of
+    131,072 vectors at most, in single precision, and the codes.
 
     Returns:
         the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
@@ -40,9 +40,10 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
 
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
     mean = _mean(vectors)
-    size = max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES)
-    sample = vectors[np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])]
-    sample = sample.astype(np.float32) - mean
+    size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])
+    sample = np.asarray(vectors[chosen], np.float32)
+    sample -= mean
     axes = _axes(sample)
     sample = np.asarray(sample @ axes, np.float32)
     means: Any = faiss.Kmeans(
@@ -60,7 +61,7 @@ def learnt_lists(vectors: NDArray[Any]) -> dict[str, tuple[NDArray[Any], str]]:
     return {"axes": (axes, "<f4"), **_arrays(index, means.centroids)}
 
 
-def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def _mean(vectors: Rows) -> NDArray[np.float32]:
     total = np.zeros(vectors.shape[1])
     for begin in range(0, len(vectors), _ROWS_AT_ONCE):
         total += vectors[begin : begin + _ROWS_AT_ONCE].sum(axis=0, dtype=np.float64)
@@ -114,38 +115,54 @@ def _index(centroids: NDArray[np.float32]) -> Any:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Lists in the order in which queries look at them, (q, lists): numbers, and scores of the middles."""
+    """Queries and the lists in the order in which they look at them.
 
+    Attributes:
+        queries: (q, kept) float32, on the axes of the codes.
+        lists: (q, n) int64, numbers of lists.
+        scores: (q, n) float32, how their middles score, falling.
+    """
+
+    queries: NDArray[np.float32]
     lists: Ids
     scores: NDArray[np.float32]
 
-    def of(self, query: int) -> Nearest:
-        """Those of one query."""
-        return Nearest(self.lists[query : query + 1], self.scores[query : query + 1])
+    def of(self, numbers: Ids) -> Nearest:
+        """Those of some queries (m,) by place."""
+        return Nearest(self.queries[numbers], self.lists[numbers], self.scores[numbers])
 
     def part(self, begin: int, end: int) -> Nearest:
         """Those that are looked at from one turn to another."""
         part = slice(begin, end)
-        return Nearest(np.ascontiguousarray(self.lists[:, part]), np.ascontiguousarray(self.scores[:, part]))
+        return Nearest(
+            self.queries,
+            np.ascontiguousarray(self.lists[:, part]),
+            np.ascontiguousarray(self.scores[:, part]),
+        )
+
+    def turns(self) -> Ids:
+        """(q, lists) int64, as which one each list, by its number, is looked at; of all lists."""
+        turns: Ids = np.argsort(self.lists, axis=1)
+        return turns
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Vectors (q, n) int64 by the scores of their codes (q, n) float32; -1 where there are no more."""
+    """Vectors (q, n) int64 by the scores of their codes (q, n) float32, falling; -1 where none is left."""
 
     rows: Ids
     scores: NDArray[np.float32]
 
-    def of(self, query: int) -> Candidates:
-        """Those of one query, (n,), that are there."""
-        there = self.rows[query] >= 0
-        return Candidates(self.rows[query][there], self.scores[query][there])
+    def of(self, numbers: Ids) -> Candidates:
+        """Those of some queries (m,) by place."""
+        return Candidates(self.rows[numbers], self.scores[numbers])
 
-    def merged(self, others: Candidates, count: int) -> Candidates:
-        """The best ``count`` of these and of others, (n,) each."""
-        rows, scores = np.append(self.rows, others.rows), np.append(self.scores, others.scores)
-        order = np.argsort(-scores, kind="stable")[:count]
-        return Candidates(rows[order], scores[order])
+    def merged(self, others: Candidates) -> Candidates:
+        """The best n of these and of others."""
+        rows = np.concatenate([self.rows, others.rows], axis=1)
+        scores = np.concatenate([self.scores, others.scores], axis=1)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.rows.shape[1]]
+        return Candidates(np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 class CodedLists:
@@ -161,7 +178,7 @@ class CodedLists:
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
         import faiss
 
-        self._axes, self._centroids = np.array(learnt["axes"]), np.array(learnt["centroids"])
+        self._axes, self._centroids = np.array(learnt["axes"].T, order="C"), np.array(learnt["centroids"])
         self._faiss = _index(self._centroids)
         faiss.copy_array_to_vector(np.array(learnt["codebook"]), self._faiss.pq.centroids)
         map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
@@ -175,37 +192,35 @@ class CodedLists:
         return int(self._faiss.code_size)
 
     def nearest(self, queries: NDArray[np.float32]) -> Nearest:
-        """All lists, those whose middles score best first."""
-        scores: NDArray[np.float32] = queries @ self._axes @ self._centroids.T
+        """All lists for queries (q, dim) float32, those whose middles score best first."""
+        turned = all_products(queries, self._axes)
+        scores = all_products(turned, self._centroids)
         order = np.argsort(-scores, axis=1, kind="stable")
-        return Nearest(order, np.take_along_axis(scores, order, axis=1))
+        return Nearest(turned, order, np.take_along_axis(scores, order, axis=1))
 
-    def search(
-        self, queries: NDArray[np.float32], lists: Nearest, count: int, allowed: NDArray[np.bool_] | None
-    ) -> Candidates:
+    def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
         """The best vectors of some lists by the scores of their codes.
 
         Args:
-            queries: (q, dim) float32.
-            lists: those to look at.
+            nearest: queries, and the lists that each looks at.
             count: how many vectors.
             allowed: (n,) bool, those that may be found; None: all.
 
         Returns:
-            (q, count), falling.
+            (q, count), the same for a query whoever else is asked for.
         """
         import faiss
 
+        queries = np.ascontiguousarray(nearest.queries)
         parameters = faiss.IVFSearchParameters()
-        parameters.nprobe = lists.lists.shape[1]
+        parameters.nprobe = nearest.lists.shape[1]
         if allowed is not None:
             parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
-        queries = np.ascontiguousarray(queries @ self._axes)
         scores = np.empty((len(queries), count), np.float32)
         found = np.empty((len(queries), count), np.int64)
-        arrays = (faiss.swig_ptr(array) for array in (lists.lists, lists.scores, scores, found))
-        with one_faiss_thread(len(queries) < _FEW_QUERIES):
-            self._faiss.search_preassigned_c(
-                len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
-            )
+        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, found))
+        self._faiss.search_preassigned_c(
+            len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
+        )
+        scores[found < 0] = -np.inf
         return Candidates(found, scores)

@@ -6,19 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.index.file_rows import Rows
 
-__all__ = ["Ids", "Index", "IndexStats", "first_line"]
+__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "first_line"]
 
 Ids = NDArray[np.int64]
 
 # How far from 1 the norm of a float32 vector may be that went through half precision on the way.
 _NORM_TOLERANCE = 5e-3
+ROWS_AT_ONCE = 1 << 14
+"""Vectors that are looked at together where there may be many."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +102,23 @@ class Index(ABC):
         self._add(ids, vectors)
         self._sorted, self.added = None, np.union1d(self.added, ids)
 
-    def build(self, ids: Ids, vectors: NDArray[np.floating[Any]]) -> None:
+    def build(self, ids: Ids, vectors: Rows) -> None:
         """Hold these vectors and no others, with all that is learnt of vectors learnt of them.
 
         Args:
-            ids, vectors: as of :meth:`add`; vectors may be half precision, too.
+            ids: (n,) int64, >= 0, each once.
+            vectors: (n, dim) float32 or float16, L2-normalised: an array, or rows in a file, of which a type
+                has no more in memory than it holds itself, a sample and a block. Ids must rise for that.
 
         Raises:
-            InvalidValue: as :meth:`add`.
+            InvalidValue: as :meth:`add`; nothing is changed then.
         """
+        ids = self._checked_all(ids, vectors)
         self.remove(self.ids())
-        self.add(ids, np.asarray(vectors, np.float32))
+        for begin in range(0, len(ids), ROWS_AT_ONCE):
+            part = slice(begin, begin + ROWS_AT_ONCE)
+            self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
+        self._sorted, self.added = None, np.union1d(self.added, ids)
         self.origin = ""
 
     def remove(self, ids: Ids) -> int:
@@ -178,6 +187,17 @@ class Index(ABC):
                 f"vector {wrong[0]} has length {norms[wrong[0]]:.4g}: normalise vectors to length 1 first"
             )
         return vectors
+
+    def _checked_all(self, ids: Ids, vectors: Rows) -> Ids:
+        """Ids of a whole index; raises :class:`InvalidValue` where those or the vectors cannot be taken."""
+        ids = np.asarray(ids, dtype=np.int64)
+        if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
+            raise InvalidValue(
+                f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
+            )
+        for begin in range(0, len(ids), ROWS_AT_ONCE):
+            self._checked(vectors[begin : begin + ROWS_AT_ONCE])
+        return ids
 
     @abstractmethod
     def ids(self) -> Ids:

@@ -1,29 +1,26 @@
-"""Vectors in half precision in a file, of which a search reads the rows that it compares.
-
-They are read, not mapped: where files are cached in large pages, the first look at a mapped file makes all of
-it count as memory of the process.
-"""
+"""Vectors in half precision in a file, of which a search reads the rows that it compares."""
 
 from __future__ import annotations
 
 import os
-import weakref
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.index.file_rows import FileRows
+from moviola.index.products import all_products, paired_products
 
 __all__ = ["HalfRows"]
 
-# Rows between two that are wanted which are read along rather than left out by another call.
-_GAP = 8
-_ROWS_AT_ONCE = 1 << 12
-_WIDENED_AT_ONCE = 128
+# So few rows stay in the processor's cache, and in memory that is used again, from reading to comparing.
+_ROWS_AT_ONCE = 1 << 7
+_KEPT_BITS = np.array(0x8FFFE000, np.uint32).view(np.int32)
+# By which queries are multiplied, since widened rows are smaller by as much.
+_SCALE = np.float32(2.0**112)
 
 
-class HalfRows:
+class HalfRows(FileRows):
     """Rows (n, dim) float16 of a file.
 
     Args:
@@ -33,55 +30,56 @@ class HalfRows:
     """
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, int]) -> None:
-        self._path, self._offset, self.shape = path, offset, shape
-        self._file = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
+        super().__init__(os.open(path, os.O_RDONLY), str(path), offset, shape, np.dtype(np.float16))
 
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Some rows (m,), rising, none twice, as (m, dim) float16.
+    def scores(
+        self, rows: NDArray[np.int64], numbers: NDArray[np.int64], queries: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Inner products (p,) float32 of rows with queries, pair by pair.
 
-        Raises:
-            SegmentIndexError: the file is shorter than it was.
+        What several queries want is read once, in the order in which it lies, and some hundred rows at a
+        time. Equal rows get equal products, wherever they lie and whoever else asks.
+
+        Args:
+            rows: (p,), in any order.
+            numbers: (p,), the query that each is compared with.
+            queries: (q, dim) float32.
         """
-        cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
-        first = rows[np.concatenate([[0], cuts])]
-        count = rows[np.concatenate([cuts - 1, [len(rows) - 1]])] - first + 1
-        begin = np.cumsum(count) - count
-        found: NDArray[np.float16] = np.empty((int(count.sum()), self.shape[1]), np.float16)
-        target, size = found.data.cast("B"), 2 * self.shape[1]
-        places = zip((begin * size).tolist(), (count * size).tolist(), (first * size).tolist(), strict=True)
-        for at, length, source in places:
-            if os.preadv(self._file, [target[at : at + length]], self._offset + source) != length:
-                raise SegmentIndexError(f"{self._path}: shorter than it was; rebuild the index")
-        runs = np.diff(np.concatenate([[0], cuts, [len(rows)]]))
-        wanted: NDArray[np.float16] = found[rows - np.repeat(first - begin, runs)]
-        return wanted
+        order = np.argsort(rows, kind="stable")
+        sorted_rows, sorted_numbers = rows[order], numbers[order]
+        new = np.diff(sorted_rows, prepend=-1) > 0
+        distinct, place = sorted_rows[new], np.cumsum(new) - 1
+        bounds = np.searchsorted(place, np.arange(0, len(distinct) + _ROWS_AT_ONCE, _ROWS_AT_ONCE)).tolist()
+        scaled, sorted_scores = queries * _SCALE, np.empty(len(rows), np.float32)
+        for (part, block), begin, end in zip(
+            self.blocks(distinct, _ROWS_AT_ONCE), bounds[:-1], bounds[1:], strict=False
+        ):
+            pairs = slice(begin, end)
+            sorted_scores[pairs] = paired_products(
+                scaled, sorted_numbers[pairs], _widened(block), place[pairs] - part.start
+            )
+        found = np.empty_like(sorted_scores)
+        found[order] = sorted_scores
+        return found
 
-    def scores(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Inner products (m,) float32 of some rows (m,), rising, none twice, with a query (dim,).
+    def all_scores(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Inner products (q, m) float32 of queries (q, dim) with each of some rows (m,), rising, none twice.
 
-        Equal rows get equal products, wherever they lie.
+        The same numbers as :meth:`scores`.
         """
-        parts = [
-            _products(self.read(rows[begin : begin + _ROWS_AT_ONCE]), query)
-            for begin in range(0, len(rows), _ROWS_AT_ONCE)
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, np.float32)
+        scaled, found = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
+        for part, block in self.blocks(rows, _ROWS_AT_ONCE):
+            found[:, part] = all_products(scaled, _widened(block))
+        return found
 
 
-def _products(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Inner products of rows (m, dim) with a query.
+def _widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Rows (m, dim) as float32, divided by :data:`_SCALE`.
 
     NumPy widens halves one by one. Their bits, moved to where float32 has them, are the same numbers times
-    2^-112, since the exponents count from elsewhere; so the query is multiplied by 2^112. Nothing is rounded.
+    2^-112, since the exponents count from elsewhere. Nothing is rounded.
     """
-    products = np.empty(len(rows), np.float32)
-    scaled = query * np.float32(2.0**112)
-    kept = np.array(0x8FFFE000, np.uint32).view(np.int32)
-    for begin in range(0, len(rows), _WIDENED_AT_ONCE):
-        wide = rows[begin : begin + _WIDENED_AT_ONCE].view(np.int16).astype(np.int32)
-        wide <<= 13
-        wide &= kept
-        # Row by row in one order, unlike the BLAS, whose sums depend on where in a matrix a row stands.
-        products[begin : begin + len(wide)] = np.einsum("nd,d->n", wide.view(np.float32), scaled)
-    return products
+    wide = rows.view(np.int16).astype(np.int32)
+    wide <<= 13
+    wide &= _KEPT_BITS
+    return wide.view(np.float32)

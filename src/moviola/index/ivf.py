@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.index.contract import Ids, IndexStats, first_line
+from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 from moviola.index.trained import TrainedIndex
 
@@ -97,12 +98,13 @@ class IVFIndex(TrainedIndex):
         ]
         return np.concatenate(own) if own else np.empty(0, np.int64)
 
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+    def _train(self, ids: Ids, vectors: Rows) -> None:
         lists = min(_LISTS, len(vectors) // _VECTORS_OF_LIST)
         main = self._empty(lists)
         main.cp.seed = 0
         main.cp.min_points_per_centroid = 1
-        main.train(np.asarray(vectors, np.float32))
+        # All vectors, as the paper; the lists hold them anyway.
+        main.train(np.asarray(vectors[:], np.float32))
         for begin in range(0, len(ids), _ROWS_AT_ONCE):
             part = slice(begin, begin + _ROWS_AT_ONCE)
             main.add_with_ids(np.asarray(vectors[part], np.float32), ids[part])

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import IndexServerError, InvalidValue, MissingDependency, SegmentIndexError
 from moviola.index.contract import Ids, IndexStats
+from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex
 from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress
@@ -272,7 +273,7 @@ class MilvusIndex(TrainedIndex):
     def _forget(self) -> None:
         self._collection, self._main = "", np.empty(0, np.int64)
 
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> NoReturn:
+    def _train(self, ids: Ids, vectors: Rows) -> NoReturn:
         raise AssertionError("nothing is learnt from vectors here")
 
     def _search_main(

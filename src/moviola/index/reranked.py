@@ -8,7 +8,8 @@ file.
 
 How far a search looks checks itself. If the second half of the candidates that were compared again, in the
 order of their codes, or of the lists, in the order of their middles, still gave more than one in 25 of the
-answers, there may be more behind them, and twice as many are looked at.
+answers, there may be more behind them, and twice as many are looked at. Codes of twice as many candidates are
+found at once, since a second scan costs more.
 
 A list is chosen by the inner product of its middle with the query, that is by the mean score of what it
 holds, though vectors are sorted into it by distance: nearest by distance to a query that lies far off would
@@ -20,9 +21,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +33,10 @@ from numpy.typing import NDArray
 from moviola.index.array_file import MAGIC, map_arrays, write_arrays
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
 from moviola.index.contract import Ids, IndexStats
+from moviola.index.file_rows import Rows, rows_in_file
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
+from moviola.index.threads import one_faiss_thread
 from moviola.index.trained import TrainedIndex
 
 __all__ = ["RerankedIndex"]
@@ -39,10 +44,15 @@ __all__ = ["RerankedIndex"]
 _ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
 # Candidates are as many as this at least, however few answers are wanted.
 _LEAST_CANDIDATES = 128
+_ROWS_AT_ONCE = 1 << 14
 # Of so many ids that are allowed, all are compared.
 _COMPARED = 8192
 # Of how many answers one may come from the second half of what was looked at.
 _LATE = 25
+# Numbers in a matrix of queries and what each of them looks at, about.
+_CELLS_AT_ONCE = 1 << 20
+# Fewer queries than this are searched on one thread: others only wait for each other.
+_FEW_QUERIES = 16
 
 
 class RerankedIndex(TrainedIndex):
@@ -52,11 +62,11 @@ class RerankedIndex(TrainedIndex):
     first for each answer that is wanted.
     """
 
-    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 512, 1024), "candidates": (3, 4, 5, 6, 8, 12)}
+    LADDERS: ClassVar = {"probes": (32, 64, 128, 256, 384, 768), "candidates": (3, 4, 5, 6, 8, 12)}
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.parameters = {"probes": 512, "candidates": 5}
+        self.parameters = {"probes": 384, "candidates": 5}
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
@@ -69,8 +79,10 @@ class RerankedIndex(TrainedIndex):
 
     def write(self, path: Path) -> None:
         """Learn anew from all vectors, where some came or went, and write the file."""
-        if self._main is not None and (len(self._recent) or len(self._gone)):
-            self.build(*self._everything(self._main))
+        main = self._main
+        if main is not None and (len(self._recent) or len(self._gone)):
+            with rows_in_file(self._everything(main), self.dim, np.float16) as (ids, vectors):
+                self.build(ids, vectors)
         if self._main is None:
             self._recent.write(path)
         else:
@@ -91,15 +103,17 @@ class RerankedIndex(TrainedIndex):
             index._recent = recent
         return index
 
-    def _everything(self, main: _Main) -> tuple[Ids, NDArray[np.float16]]:
-        """All ids, rising, and their vectors in half precision."""
-        kept = np.flatnonzero(~np.isin(main.ids, self._gone))
-        recent = self._recent.ids()
+    def _everything(self, main: _Main) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
+        """All ids, rising, and their vectors in half precision, block by block."""
+        kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
         ids = np.concatenate([main.ids[kept], recent])
-        halves = self._recent.vectors_of(recent).astype(np.float16)
-        vectors = np.concatenate([main.rows.read(kept), halves]) if len(kept) else halves
         order = np.argsort(ids)
-        return ids[order], vectors[order]
+        for begin in range(0, len(ids), _ROWS_AT_ONCE):
+            part = order[begin : begin + _ROWS_AT_ONCE]
+            vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
+            vectors[stored] = main.rows[kept[part[stored]]]
+            vectors[~stored] = self._recent.vectors_of(ids[part[~stored]])
+            yield ids[part], vectors
 
     def _main_count(self) -> int:
         return 0 if self._main is None else len(self._main.ids)
@@ -110,7 +124,7 @@ class RerankedIndex(TrainedIndex):
     def _forget(self) -> None:
         self._main = None
 
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+    def _train(self, ids: Ids, vectors: Rows) -> None:
         folder = Path(tempfile.mkdtemp(prefix="moviola-index-"))
         path = folder / "main"
         arrays = learnt_lists(vectors)
@@ -127,12 +141,13 @@ class RerankedIndex(TrainedIndex):
         assert main is not None
         rows = self._rows(main, only)
         count = len(main.ids) if rows is None else len(rows)
-        if count <= max(0 if rows is None else _COMPARED, 2 * depth):
-            everything = np.arange(len(main.ids)) if rows is None else rows
-            best = [main.best(everything, query, depth) for query in queries]
-        else:
-            best = self._looked_up(main, queries, depth, rows)
-        return np.stack([found.scores for found in best]), main.ids[np.stack([found.rows for found in best])]
+        with one_faiss_thread(len(queries) < _FEW_QUERIES):
+            if count <= max(0 if rows is None else _COMPARED, 2 * depth):
+                everything = np.arange(len(main.ids)) if rows is None else rows
+                best = main.best(everything, queries, depth)
+            else:
+                best = self._looked_up(main, queries, depth, rows)
+        return best.scores, main.ids[best.rows]
 
     def _rows(self, main: _Main, only: Ids | None) -> Ids | None:
         """Rows, rising, that may be found; None: all."""
@@ -142,9 +157,7 @@ class RerankedIndex(TrainedIndex):
             return None
         return np.flatnonzero(~np.isin(main.ids, self._gone))
 
-    def _looked_up(
-        self, main: _Main, queries: NDArray[np.float32], depth: int, rows: Ids | None
-    ) -> list[_Best]:
+    def _looked_up(self, main: _Main, queries: NDArray[np.float32], depth: int, rows: Ids | None) -> _Best:
         """The best of each query by codes, then by vectors; as deep as it takes."""
         allowed = None
         if rows is not None:
@@ -152,27 +165,24 @@ class RerankedIndex(TrainedIndex):
             allowed[rows] = True
         probes = min(self.parameters["probes"], len(main.lists))
         count = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
-        nearest = main.lists.nearest(queries)
-        first = main.lists.search(queries, nearest.part(0, probes), count, allowed)
-        looks = [
-            _Look(main, query[None], nearest.of(number), depth, allowed, probes, count)
-            for number, query in enumerate(queries)
-        ]
-        return [look.settled(first.of(number)) for number, look in enumerate(looks)]
+        return _Lookup(main, queries, depth, allowed).best(probes, count)
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best of some rows: scores (k,) float32, rows (k,)."""
+    """The best rows of each query: scores (q, k) float32, falling, and rows (q, k) int64."""
 
     scores: NDArray[np.float32]
     rows: Ids
 
     @classmethod
-    def of(cls, rows: Ids, scores: NDArray[np.float32], depth: int) -> _Best:
-        """Of rows that rise; of those with equal scores the first."""
-        places = np.argsort(-scores, kind="stable")[:depth]
-        return cls(scores[places], rows[places])
+    def empty(cls, queries: int, depth: int) -> _Best:
+        """Of so many queries, to be filled in."""
+        return cls(np.empty((queries, depth), np.float32), np.empty((queries, depth), np.int64))
+
+    def fill(self, numbers: Ids | slice, other: _Best) -> None:
+        """Take over what was found for some of the queries."""
+        self.scores[numbers], self.rows[numbers] = other.scores, other.rows
 
 
 @dataclass(eq=False)
@@ -212,81 +222,156 @@ class _Main:
             HalfRows(path, vectors.offset, (count, dim)),
         )
 
-    def best(self, rows: Ids, query: NDArray[np.float32], depth: int) -> _Best:
+    def best(self, rows: Ids, queries: NDArray[np.float32], depth: int) -> _Best:
         """The best of some rows, which rise; of equal ones those with the smaller id."""
-        return _Best.of(rows, self.rows.scores(rows, query), depth)
+        found = _Best.empty(len(queries), depth)
+        for part in _parts(len(queries), len(rows)):
+            scores = self.rows.all_scores(rows, queries[part])
+            places = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+            found.fill(part, _Best(np.take_along_axis(scores, places, axis=1), rows[places]))
+        return found
+
+
+def _parts(queries: int, width: int) -> Iterator[slice]:
+    """Queries in parts for which a matrix of so many columns takes no more than some ten megabytes."""
+    step = max(1, _CELLS_AT_ONCE // width)
+    return (slice(begin, begin + step) for begin in range(0, queries, step))
 
 
 @dataclass
 class _Look:
-    """One query's search, which looks at twice as much until it has seen enough.
+    """Queries that have looked equally far.
 
     Attributes:
-        probes, count: how many lists and candidates are looked at so far.
-        known, scores: rows that were compared, rising, and how they score.
+        numbers: (g,), which queries.
+        probes: how many lists were looked at.
+        candidates: (g, n), the best of them by their codes.
+        count: of these so many are compared, at most n.
+        rows: (g, m), rows that were compared; -1 where there is none.
+        scores: (g, m), how they score; -inf where there is none.
+    """
+
+    numbers: Ids
+    probes: int
+    candidates: Candidates
+    count: int
+    rows: Ids
+    scores: NDArray[np.float32]
+
+    def of(self, chosen: NDArray[np.bool_]) -> _Look:
+        """Some of the queries, (g,) bool."""
+        places = np.flatnonzero(chosen)
+        return replace(
+            self,
+            numbers=self.numbers[places],
+            candidates=self.candidates.of(places),
+            rows=self.rows[places],
+            scores=self.scores[places],
+        )
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """A search that looks at twice as much for those queries that have not seen enough.
+
+    All queries go the same way that one would go alone, and what those that have looked equally far want is
+    computed at once.
     """
 
     main: _Main
-    query: NDArray[np.float32]
-    nearest: Nearest
+    queries: NDArray[np.float32]
     depth: int
     allowed: NDArray[np.bool_] | None
-    probes: int
-    count: int
-    known: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    scores: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
-    def settled(self, candidates: Candidates) -> _Best:
-        """The answer, where these are the candidates that were found first."""
+    @cached_property
+    def _nearest(self) -> Nearest:
+        return self.main.lists.nearest(self.queries)
+
+    def best(self, probes: int, count: int) -> _Best:
+        """The answers, where so many lists and candidates are looked at first."""
+        best = _Best.empty(len(self.queries), self.depth)
+        for part in _parts(len(self.queries), 2 * count):
+            looks = [self._first(np.arange(len(self.queries))[part], probes, count)]
+            while looks:
+                looks += self._further(looks.pop(), best)
+        return best
+
+    def _first(self, numbers: Ids, probes: int, count: int) -> _Look:
+        nothing = np.empty((len(numbers), 0), np.int64)
+        candidates = self._search(numbers, 0, probes, 2 * count)
+        return _Look(numbers, probes, candidates, count, nothing, nothing.astype(np.float32))
+
+    def _further(self, look: _Look, best: _Best) -> list[_Look]:
+        """Compare the candidates, note what is best, and look further for those that have not seen enough."""
         lists = len(self.main.lists)
-        while True:
-            best = self._compared(candidates.rows)
-            few = len(best.rows) < self.depth
-            if len(candidates.rows) == self.count and self._late(
-                _places(best.rows, candidates.rows), self.count
-            ):
-                self.count *= 2
-                candidates = self._search(0, self.probes)
-            elif self.probes < lists and (few or self._late(self._turns(best.rows), self.probes)):
-                more = self._search(self.probes, min(2 * self.probes, lists))
-                candidates = candidates.merged(more, self.count)
-                self.probes = min(2 * self.probes, lists)
-            elif few:
-                # faiss leaves out what scores least of all.
-                return self._compared(self._everything())
-            else:
-                return best
+        found, places = self._compared(look)
+        best.fill(look.numbers, found)
+        few = np.isneginf(found.scores[:, -1])
+        full = look.candidates.rows[:, look.count - 1] >= 0
+        deeper = full & self._late(places, look.count)
+        turns = np.take_along_axis(
+            self._nearest.of(look.numbers).turns(), self.main.list_of[found.rows].astype(np.int64), axis=1
+        )
+        wider = ~deeper & (few | self._late(turns, look.probes)) & (look.probes < lists)
+        # faiss leaves out what scores least of all.
+        short = look.numbers[few & ~deeper & ~wider]
+        if len(short):
+            best.fill(short, self.main.best(self._everything(), self.queries[short], self.depth))
+        looks: list[_Look] = []
+        if deeper.any():
+            looks += self._deeper(look.of(deeper))
+        if wider.any():
+            looks.append(self._wider(look.of(wider), min(2 * look.probes, lists)))
+        return looks
 
-    def _search(self, begin: int, end: int) -> Candidates:
-        part = self.nearest.part(begin, end)
-        return self.main.lists.search(self.query, part, self.count, self.allowed).of(0)
+    def _compared(self, look: _Look) -> tuple[_Best, Ids]:
+        """The best of the candidates and of those before, and as which candidate each came.
 
-    def _compared(self, rows: Ids) -> _Best:
-        """The best of some candidates and of those before; what was not compared yet is now."""
-        fresh = np.setdiff1d(rows, self.known)
-        scores = self.main.rows.scores(fresh, self.query[0])
-        known = np.append(self.known, fresh)
-        order = np.argsort(known)
-        self.known, self.scores = known[order], np.append(self.scores, scores)[order]
-        return _Best.of(self.known, self.scores, self.depth)
+        What was not compared yet is now. Those that are no candidates stand behind all that are.
+        """
+        before, count = look.rows.shape[1], look.count
+        compared = look.candidates.rows[:, :count]
+        rows = np.concatenate([look.rows, compared], axis=1)
+        order = np.argsort(rows, axis=1, kind="stable")
+        rows = np.take_along_axis(rows, order, axis=1)
+        places = np.where(order < before, count, order - before)
+        scores = np.concatenate([look.scores, np.full(compared.shape, -np.inf, np.float32)], axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
+        # What was compared before and is a candidate again, stands there twice.
+        twice = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
+        places[:, :-1][twice] = places[:, 1:][twice]
+        rows[:, 1:][twice] = -1
+        fresh, at = np.nonzero((rows >= 0) & np.isneginf(scores))
+        scores[fresh, at] = self.main.rows.scores(rows[fresh, at], look.numbers[fresh], self.queries)
+        look.rows, look.scores = rows, scores
+        chosen = np.argsort(-scores, axis=1, kind="stable")[:, : self.depth]
+        rows, scores, places = (np.take_along_axis(of, chosen, axis=1) for of in (rows, scores, places))
+        return _Best(scores, rows), places
 
-    def _late(self, turns: NDArray[np.int64], looked_at: int) -> bool:
-        """Whether too many answers come from the second half of what was looked at."""
-        return bool(np.count_nonzero(turns >= looked_at / 2) * _LATE > self.depth)
+    def _late(self, turns: Ids, looked_at: int) -> NDArray[np.bool_]:
+        """Whether too many answers (g, depth) come from the second half of what was looked at."""
+        late: NDArray[np.bool_] = np.count_nonzero(turns >= looked_at / 2, axis=1) * _LATE > self.depth
+        return late
 
-    def _turns(self, rows: Ids) -> NDArray[np.int64]:
-        """As which one the list of each of some rows was looked at."""
-        turn = np.empty(len(self.main.lists), np.int64)
-        turn[self.nearest.lists[0]] = np.arange(len(turn))
-        return turn[self.main.list_of[rows]]
+    def _deeper(self, look: _Look) -> Iterator[_Look]:
+        """Twice as many candidates from the same lists."""
+        count = 2 * look.count
+        if count <= len(look.candidates.rows.T):
+            yield replace(look, count=count)
+            return
+        for part in _parts(len(look.numbers), 2 * count):
+            own = look.numbers[part]
+            candidates = self._search(own, 0, look.probes, 2 * count)
+            yield _Look(own, look.probes, candidates, count, look.rows[part], look.scores[part])
+
+    def _wider(self, look: _Look, probes: int) -> _Look:
+        """As many candidates from more lists."""
+        more = self._search(look.numbers, look.probes, probes, len(look.candidates.rows.T))
+        return replace(look, probes=probes, candidates=look.candidates.merged(more))
+
+    def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
+        return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self.allowed)
 
     def _everything(self) -> Ids:
         count = len(self.main.ids)
         return np.arange(count) if self.allowed is None else np.flatnonzero(self.allowed)
-
-
-def _places(rows: Ids, among: Ids) -> NDArray[np.int64]:
-    """Where among others each of some rows stands; those that do not, behind them."""
-    order = np.argsort(among)
-    at = np.minimum(np.searchsorted(among, rows, sorter=order), len(among) - 1)
-    return np.where(among[order[at]] == rows, order[at], len(among))

@@ -8,18 +8,18 @@ removed from the main part is kept out of every search at once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
-from moviola.index.contract import Ids, Index
+from moviola.index.contract import ROWS_AT_ONCE, Ids, Index
+from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
 
-_CHECKED_AT_ONCE = 1 << 14
+# Of so few queries faiss sums each product by itself; for 20 and more it takes the BLAS.
+_SUMMED_ALONE = 16
 
 
 class TrainedIndex(Index):
@@ -47,15 +47,9 @@ class TrainedIndex(Index):
             main = main[~np.isin(main, self._gone)]
         return np.concatenate([main, self._recent.ids()])
 
-    def build(self, ids: Ids, vectors: NDArray[np.floating[Any]]) -> None:
+    def build(self, ids: Ids, vectors: Rows) -> None:
         """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
-        ids = np.asarray(ids, dtype=np.int64)
-        if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
-            raise InvalidValue(
-                f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
-            )
-        for begin in range(0, len(vectors), _CHECKED_AT_ONCE):
-            self._checked(vectors[begin : begin + _CHECKED_AT_ONCE])
+        ids = self._checked_all(ids, vectors)
         self._sorted, self.origin = None, ""
         self._gone, self._recent = ids[:0], FlatIndex(self.dim)
         if len(ids) >= self.LEAST:
@@ -64,7 +58,9 @@ class TrainedIndex(Index):
             self._train(ids[order], vectors if in_order else vectors[order])
         else:
             self._forget()
-            self._recent.add(ids, np.asarray(vectors, np.float32))
+            for begin in range(0, len(ids), ROWS_AT_ONCE):
+                part = slice(begin, begin + ROWS_AT_ONCE)
+                self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 that were added after the main part was made, as they were given."""
@@ -81,7 +77,7 @@ class TrainedIndex(Index):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]:
-        scores, ids = self._recent.search(queries, depth, allowed=allowed)
+        scores, ids = self._search_recent(queries, depth, allowed)
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:
@@ -89,6 +85,16 @@ class TrainedIndex(Index):
             scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
         best = np.lexsort((ids, -scores), axis=1)[:, :depth]
         return np.take_along_axis(scores, best, axis=1), np.take_along_axis(ids, best, axis=1)
+
+    def _search_recent(
+        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
+    ) -> tuple[NDArray[np.float32], Ids]:
+        """What was added after the main part was made, scored the same to the bit in a batch of any size."""
+        parts = [
+            self._recent.search(queries[begin : begin + _SUMMED_ALONE], depth, allowed=allowed)
+            for begin in range(0, len(queries), _SUMMED_ALONE)
+        ]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     @abstractmethod
     def _main_count(self) -> int:
@@ -99,7 +105,7 @@ class TrainedIndex(Index):
         """Ids (n,) int64 of the main part, those among them that are gone too."""
 
     @abstractmethod
-    def _train(self, ids: Ids, vectors: NDArray[Any]) -> None:
+    def _train(self, ids: Ids, vectors: Rows) -> None:
         """Make the main part of vectors (n, dim), float32 or float16, under rising ids."""
 
     @abstractmethod

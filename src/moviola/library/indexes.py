@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from moviola.index import (
     home_of,
     load_index,
     name_of,
+    rows_in_file,
     save_index,
     suited,
     tune,
@@ -38,6 +39,7 @@ INDEXES = ("segments", "pictures", "cues")
 their meaning. Those for pictures have both features in one row, so that pictures and words can be summed.
 """
 
+_PIECES_AT_ONCE = 1 << 13
 _CUES = "mean of normalised frames"  # so called in libraries from the beginning, though nothing is averaged
 
 
@@ -108,10 +110,11 @@ def current_index(
     gone = present - videos.keys()
     if gone:
         index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], list(gone))])
-    ids, vectors = _pieces(store, name, videos, sorted(videos.keys() - present))
-    if len(ids):
+    new = False
+    for ids, vectors in _pieces(store, name, videos, sorted(videos.keys() - present)):
         index.add(ids, vectors)
-    return index, bool(gone) or len(ids) > 0
+        new = True
+    return index, bool(gone) or new
 
 
 def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
@@ -122,22 +125,26 @@ def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
 
 
 def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> Index:
-    ids, vectors = _pieces(store, name, videos, sorted(videos))
-    if len(ids):
-        index.build(ids, vectors)
+    with rows_in_file(_pieces(store, name, videos, sorted(videos)), index.dim, np.float32) as (ids, vectors):
+        if len(ids):
+            index.build(ids, vectors)
     return index
 
 
 def _pieces(
     store: LibraryStore, name: str, videos: Mapping[int, VideoRow], rows: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Ids and vectors of what some videos have in an index."""
-    own = [(row, piece_vectors(store, name, videos[row])) for row in rows]
-    own = [(row, vectors) for row, vectors in own if len(vectors)]
-    if not own:
-        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
-    ids = np.concatenate([pack_ids(row, len(vectors)) for row, vectors in own])
-    return ids, np.concatenate([vectors for _, vectors in own])
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Ids and vectors of what some videos have in an index, some thousand at a time."""
+    ids: list[NDArray[np.int64]] = []
+    pieces: list[NDArray[np.float32]] = []
+    for row in rows:
+        vectors = piece_vectors(store, name, videos[row])
+        if len(vectors):
+            ids.append(pack_ids(row, len(vectors)))
+            pieces.append(vectors)
+        if pieces and (row == rows[-1] or sum(map(len, pieces)) >= _PIECES_AT_ONCE):
+            yield np.concatenate(ids), np.concatenate(pieces)
+            ids, pieces = [], []
 
 
 def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:

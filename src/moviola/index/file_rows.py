@@ -1,0 +1,166 @@
+"""Vectors in a file that are read block by block, so that no more of them is in memory than is looked at.
+
+They are read, not mapped: where files are cached in large pages, the first look at a mapped file makes all of
+it count as memory of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from moviola.errors import SegmentIndexError
+
+__all__ = ["FileRows", "Rows", "rows_in_file"]
+
+# Rows between two that are wanted which are read along rather than left out by another call.
+_GAP = 8
+_ROWS_AT_ONCE = 1 << 9
+
+
+class Rows(Protocol):
+    """Vectors (n, dim) float32 or float16 that are looked at part by part: an array, or rows in a file."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """n and dim."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Some rows as an array: a slice of step 1, or those with some numbers (m,)."""
+
+
+class FileRows:
+    """Rows (n, dim) of a file.
+
+    Args:
+        file: its number; it is closed with the rows.
+        name: what errors call it.
+        offset: where in it the first row begins, in bytes.
+        shape: n and dim.
+        dtype: of the numbers.
+    """
+
+    def __init__(
+        self, file: int, name: str, offset: int, shape: tuple[int, int], dtype: np.dtype[Any]
+    ) -> None:
+        self._file, self._name, self._offset = file, name, offset
+        self.shape, self.dtype = shape, dtype
+        weakref.finalize(self, os.close, file)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
+        """Some rows, (m, dim): a slice of step 1, or those with some numbers (m,), none twice.
+
+        Raises:
+            SegmentIndexError: the file is shorter than it was.
+        """
+        if isinstance(rows, slice):
+            begin, end, _ = rows.indices(len(self))
+            found = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
+            if len(found):
+                self._fill(found, [(0, found.nbytes, begin * found[0].nbytes)])
+            return found
+        if (np.diff(rows) > 0).all():
+            return self.read(rows)
+        order = np.argsort(rows)
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        found[order] = self.read(rows[order])
+        return found
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Some rows (m,), rising, none twice, as (m, dim).
+
+        Raises:
+            SegmentIndexError: the file is shorter than it was.
+        """
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        for part, block in self.blocks(rows, _ROWS_AT_ONCE):
+            found[part] = block
+        return found
+
+    def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Some rows (m,), rising, none twice, ``size`` at a time: which of them, and those rows (size, dim).
+
+        A block is overwritten by the next one.
+
+        Raises:
+            SegmentIndexError: the file is shorter than it was.
+        """
+        if not len(rows):
+            return
+        # Runs of rows that are read in one call; none reaches into another block.
+        cut = np.diff(rows, prepend=-1 - _GAP) > _GAP
+        cut[::size] = True
+        begins = np.flatnonzero(cut)
+        ends = np.append(begins[1:], len(rows))
+        counts = rows[ends - 1] - rows[begins] + 1
+        opens = np.searchsorted(begins, np.arange(0, len(rows), size))
+        before = np.cumsum(counts) - counts
+        before -= np.repeat(before[opens], np.diff(np.append(opens, len(begins))))
+        # Where each row comes to lie among all that are read for its block.
+        places = rows - np.repeat(rows[begins] - before, ends - begins)
+        longest = int((before + counts).max())
+        target: NDArray[Any] = np.empty((longest, self.shape[1]), self.dtype)
+        block: NDArray[Any] = np.empty((min(size, len(rows)), self.shape[1]), self.dtype)
+        width = self.dtype.itemsize * self.shape[1]
+        runs = list(
+            zip(
+                (before * width).tolist(),
+                (counts * width).tolist(),
+                (rows[begins] * width).tolist(),
+                strict=True,
+            )
+        )
+        bounds = [*opens.tolist(), len(begins)]
+        for number, begin in enumerate(range(0, len(rows), size)):
+            part = slice(begin, min(begin + size, len(rows)))
+            self._fill(target, runs[bounds[number] : bounds[number + 1]])
+            own = block[: part.stop - begin]
+            np.take(target, places[part], axis=0, out=own, mode="clip")
+            yield part, own
+
+    def _fill(self, target: NDArray[Any], runs: Iterable[tuple[int, int, int]]) -> None:
+        """Read runs, each by its place in the target, its length and its place in the rows, all in bytes."""
+        data = target.reshape(-1).view(np.uint8).data
+        for at, length, source in runs:
+            done = os.preadv(self._file, [data[at : at + length]], self._offset + source)
+            # Linux reads at most 2 GiB in one call.
+            while 0 < done < length:
+                more = os.preadv(self._file, [data[at + done : at + length]], self._offset + source + done)
+                done = done + more if more else 0
+            if not done:
+                raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
+
+
+@contextmanager
+def rows_in_file(
+    parts: Iterable[tuple[NDArray[np.int64], NDArray[np.floating[Any]]]], dim: int, dtype: DTypeLike
+) -> Iterator[tuple[NDArray[np.int64], FileRows]]:
+    """Ids (n,) and vectors (n, dim) that come in parts, the vectors in a temporary file (in ``TMPDIR``).
+
+    Only one part is in memory at a time. The file has no name, so nothing is left of it, come what may.
+    """
+    ids = [np.empty(0, np.int64)]
+    with tempfile.TemporaryFile(prefix="moviola-vectors-") as file:
+        for own, vectors in parts:
+            ids.append(own)
+            file.write(np.ascontiguousarray(vectors, dtype).data)
+        file.flush()
+        every = np.concatenate(ids)
+        yield (
+            every,
+            FileRows(
+                os.dup(file.fileno()), "vectors in a temporary file", 0, (len(every), dim), np.dtype(dtype)
+            ),
+        )

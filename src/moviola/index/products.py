@@ -1,0 +1,42 @@
+"""Inner products that come out the same to the bit however many are asked for at once.
+
+Each is summed by itself, in one order. Those of the BLAS depend on where in a matrix a row stands, on how
+many rows there are and on the number of threads, so a query would find other neighbours among many than
+alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["all_products", "paired_products"]
+
+
+def paired_products(
+    left: NDArray[np.float32],
+    left_rows: NDArray[np.int64],
+    right: NDArray[np.float32],
+    right_rows: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Inner products (p,) float32 of some rows of one matrix (n, dim) with some of another (m, dim).
+
+    Args:
+        left, right: the matrices, their numbers without gaps.
+        left_rows, right_rows: (p,) int64, which row of each.
+    """
+    # faiss's annotations do not name this function.
+    from faiss import pairwise_indexed_inner_product, swig_ptr  # type: ignore[attr-defined]
+
+    products = np.empty(len(left_rows), np.float32)
+    arrays = (left, left_rows, right, right_rows, products)
+    pairwise_indexed_inner_product(left.shape[1], len(products), *(swig_ptr(array) for array in arrays))
+    return products
+
+
+def all_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Inner products (n, m) float32 of each row of one matrix (n, dim) with each of another (m, dim)."""
+    rows = np.repeat(np.arange(len(left)), len(right))
+    return paired_products(left, rows, right, np.tile(np.arange(len(right)), len(left))).reshape(
+        len(left), len(right)
+    )
