@@ -106,7 +106,7 @@ def killed(library: Path, films: Path, folder: Path) -> dict[str, Any]:
             (doomed,) = [node for node in started if node.node_id == node_id]
             nodes.remove_node(doomed, allow_graceful=False)
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         told = index(library, films, address, lambda name: name == "always" and given_up.set())
         killer.join()

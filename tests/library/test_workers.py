@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
-from moviola.library import IngestReport, reading
+from moviola.library import IngestReport, reading, workers
 from moviola.library.encoding import VideoEncoder
 from moviola.library.ingest import Refused
 from moviola.library.reading import Readers, ReadingRun, VideoReader
@@ -314,3 +315,30 @@ def test_a_node_with_another_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Seer, "revision", "2")
     with pytest.raises(EncoderMismatch, match=r"reader seer: revision 2 here, 1 on the library's machine"):
         pickle.loads(elsewhere)
+
+
+class Head:
+    """A head of a cluster that does not take the first so many clients."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def __init__(self, refused: int) -> None:
+        self.refused = refused
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *_: object, **__: object) -> None:
+        self.refused -= 1
+        if self.refused >= 0:
+            raise ConnectionAbortedError("Initialization failure from server:\nlog")
+
+    def nodes(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(("refused", "message"), [(2, "no node is left"), (3, "Initialization failure")])
+def test_a_head_is_asked_again(refused: int, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_import_ray", lambda **_: Head(refused))
+    with pytest.raises(WorkersError, match=message):
+        list(Workers("ray://head:10001").map(len, []))

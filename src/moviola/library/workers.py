@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
@@ -272,7 +273,13 @@ class Workers:
         logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it lists arguments
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it timed out, which it raises, too
-            self._ray.init(address, log_to_driver=False)
+            for knocks in count(1):
+                try:
+                    self._ray.init(address, log_to_driver=False)
+                    return
+                except ConnectionAbortedError:  # the process that the head forks for a client may die at once
+                    if knocks == ATTEMPTS:
+                        raise
 
     def _task(self, **options: Any) -> Any:
         return self._ray.remote(**options)(_call)
