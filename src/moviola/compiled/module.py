@@ -36,6 +36,8 @@ log = logging.getLogger("moviola.compiled")
 LEAST_COSINE: dict[Precision, float] = {"int8": 0.999, "fp32": 0.999999}
 """Between what the graph and what torch give for the rows of the first call; a graph below it is refused."""
 
+_REFUSED = "refused.toml"
+
 _LAYOUT = 1
 """Goes up when graphs are made otherwise than before."""
 
@@ -123,38 +125,44 @@ class Compiled:
 
     @property
     def _refused(self) -> bool:
-        return (self.path / "refused.toml").is_file()
+        return (self.path / _REFUSED).is_file()
 
     def _opened(self) -> Graph:
         return open_graph(self.path, self.source.precision, self.source.threads)
 
     def _make(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Make the graph, check it on the first inputs, keep it or refuse it; the outputs for these."""
+        """Make the graph, check it on the first inputs, keep it or refuse it; the outputs for these.
+
+        What is checked is read from the file: the runtime simplifies a graph that comes from there otherwise
+        than one that was just converted, and the first process should compute what all others do.
+        """
         source = self.source
         module = source.build()
         by_torch = _by_torch(module)
         wanted = by_torch(inputs)
         model = convert(module, source.examples, source.shapes, source.precision)
-        graph = Graph(model, source.precision, source.threads)
-        found = graph(inputs)
-        cosine = least_cosine(found, wanted)
-        accepted = cosine >= LEAST_COSINE[source.precision]
+        try:
+            with draft_folder_of(self.path) as draft:
+                save_graph(model, draft)
+                graph = open_graph(draft, source.precision, source.threads)
+                cosine = least_cosine(graph(inputs), wanted)
+                accepted = cosine >= LEAST_COSINE[source.precision]
+                if not accepted:
+                    write_toml(draft / _REFUSED, {"cosine": cosine})
+        except InvalidValue as error:
+            log.warning("%s: its compiled graph cannot be kept, so torch computes it; %s", source.name, error)
+            self._run = by_torch
+            return wanted
         if not accepted:
             log.warning(
                 "%s: compiled for this CPU, its results have a cosine of %.6f with those of torch, below %s; "
                 "torch computes it",
                 source.name, cosine, LEAST_COSINE[source.precision],
             )  # fmt: skip
-        try:
-            with draft_folder_of(self.path) as draft:
-                if accepted:
-                    save_graph(model, draft)
-                else:
-                    write_toml(draft / "refused.toml", {"cosine": cosine})
-        except InvalidValue as error:
-            log.warning("%s: its compiled graph is made anew by every process; %s", source.name, error)
-        self._run = graph if accepted else by_torch
-        return found if accepted else wanted
+            self._run = by_torch
+            return wanted
+        self._run = graph
+        return graph(inputs)
 
 
 def _by_torch(module: nn.Module) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
