@@ -1,22 +1,21 @@
-"""How long a query's text takes, with all BLAS threads and with one, alone and beside a busy process.
+"""How long a query's text takes with all BLAS threads, with one, and compiled; alone and beside other work.
 
-    python benchmarks/text_threads.py [--encoder random] [--texts 40] [--busy 1]
+    python benchmarks/text_threads.py [--encoder random] [--texts 40] [--busy 2]
 
-The text tower by itself takes one thread (``moviola.encoders.threads``); for comparison its products get all
-threads again here. Both take turns, text by text, so that a machine whose speed changes meets both alike; the
-last column is the median relative to one thread in the same company. ``random`` is a CLIP of the size of
-ViT-B/32's text tower with random weights; times do not depend on their values.
+The text tower by itself takes one thread (``moviola.threads``); for comparison its products get all threads
+again here. A process that keeps asking has the tower compiled, on one thread too. All take turns, text by
+text, so that a machine whose speed changes meets all alike; the last column is the median relative to one
+thread in the same company. ``random`` is a CLIP ViT-B/32 with random weights; times do not depend on their
+values.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -26,8 +25,12 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_info
 
-from moviola.benchmark.scale.text_tower import random_text_tower
-from moviola.encoders import FrameTextEncoder, load_encoder, threads
+from moviola import threads
+from moviola.encoders import FrameTextEncoder, load_encoder
+from runtimes import graphs_of_its_own, random_vit
+
+Ways = dict[str, tuple[FrameTextEncoder, Callable[[], AbstractContextManager[None]]]]
+"""Encoders, and surroundings in which each is asked, by name."""
 
 TEXT = "a person in a red coat opens the door and picks up the key"
 
@@ -36,27 +39,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--encoder", default="random", help="random, demo, a folder or a hub id")
     parser.add_argument("--texts", type=int, default=40)
-    parser.add_argument("--busy", type=int, default=1, help="processes beside which it is measured")
+    parser.add_argument("--busy", type=int, default=2, help="processes beside which it is measured")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        name = str(random_text_tower(Path(scratch), 512)) if options.encoder == "random" else options.encoder
-        encoder = load_encoder(name)
-        encoder.encode_text([TEXT])
-        alone = measured(encoder, options.texts)
+    with graphs_of_its_own() as scratch:
+        name = random_vit(scratch / "vit") if options.encoder == "random" else options.encoder
+        plain, resident = load_encoder(name), load_encoder(name, resident=True)
+        ways: Ways = {
+            "one thread": (plain, nullcontext),
+            "all threads": (plain, every_thread),
+            "compiled": (resident, nullcontext),
+        }
+        for encoder, _ in ways.values():
+            encoder.encode_text([TEXT])
+        alone = measured(ways, options.texts)
         with busy(options.busy):
-            beside = measured(encoder, options.texts)
+            beside = measured(ways, options.texts)
     report({"alone": alone, f"beside {options.busy} busy": beside})
 
 
-def measured(encoder: FrameTextEncoder, count: int) -> dict[str, list[float]]:
-    """Seconds of each text with one thread and with all, in turns."""
-    seconds: dict[str, list[float]] = {"one thread": [], "all threads": []}
+def measured(ways: Ways, count: int) -> dict[str, list[float]]:
+    """Seconds of each text with each encoder in its surroundings, in turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(count):
-        for name, times in seconds.items():
-            with every_thread() if name == "all threads" else nullcontext():
+        for name, (encoder, surroundings) in ways.items():
+            with surroundings():
                 started = time.perf_counter()
                 encoder.encode_text([f"{TEXT} {number}"])
-                times.append(time.perf_counter() - started)
+                seconds[name].append(time.perf_counter() - started)
     return seconds
 
 
@@ -103,7 +112,7 @@ def report(cases: dict[str, dict[str, list[float]]]) -> None:
     for company, found in cases.items():
         for name, seconds in found.items():
             table.add_row(
-                company, name if name == "one thread" else f"all threads ({max(blas, default=1)})",
+                company, name if name != "all threads" else f"all threads ({max(blas, default=1)})",
                 f"{1000 * median(seconds):.0f}", f"{1000 * np.quantile(seconds, 0.9):.0f}",
                 f"{median(seconds) / median(found['one thread']):.2f}",
             )  # fmt: skip

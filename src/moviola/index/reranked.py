@@ -36,8 +36,8 @@ from moviola.index.contract import Ids, IndexStats
 from moviola.index.file_rows import Rows, rows_in_file
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
-from moviola.index.threads import one_faiss_thread
 from moviola.index.trained import TrainedIndex
+from moviola.threads import one_faiss_thread
 
 __all__ = ["RerankedIndex"]
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders.threads import compute_threads
 from moviola.errors import MediaError, printable
 from moviola.library.ahead import side_by_side
 from moviola.library.catalogue import ShotRow
@@ -33,6 +32,7 @@ from moviola.media import (
     shrunk,
     sidecars,
 )
+from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
