@@ -108,7 +108,7 @@ def random_clip(folder: Path) -> str:
     config = json.loads((folder / "config.json").read_text())
     text = config["text_config"]
     text |= {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 8}
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps({**config, "projection_dim": 512}))
     draw = np.random.default_rng(0)
 
     def weights(*shape: int) -> NDArray[np.float32]:

@@ -105,6 +105,9 @@ def search(
     all_: Annotated[
         bool, typer.Option("--all", help="Show the least bad moments where nothing matches.")
     ] = False,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Say how long each stage took; with --json in the document.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Moments that answer a text, a moment, a picture, best first.
@@ -124,6 +127,7 @@ def search(
     from moviola.export import format_of
     from moviola.search import Filter, Library
     from moviola.search.last_answer import keep_answer, moment_row
+    from moviola.timing import milliseconds, recorded
 
     asked = _query(text, like or [], image or [], weight, then or [], gap, not_ or [])
     if (asked is None) == (queries is None):
@@ -146,23 +150,29 @@ def search(
         ),
     }  # fmt: skip
     if queries is not None and run is not None:
-        made = _answer_file(library, queries, run, limits)
+        with recorded() as seconds:
+            made = _answer_file(library, queries, run, limits)
         if json:
-            emit_json({"queries": len(made.query_ids), "moments": len(made), "run": str(run)})
+            told = {"queries": len(made.query_ids), "moments": len(made), "run": str(run)}
+            emit_json({**told, "timings": milliseconds(seconds)} if timings else told)
         else:
             console.print(f"{run}: {len(made)} moments for {len(made.query_ids)} queries")
+            _tell(seconds, timings)
         return
     assert asked is not None
-    with Library(library, read_only=True) as lib:
+    with recorded() as seconds, Library(library, read_only=True) as lib:
         moments = lib.search(asked, **limits)
         sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
     if moments.confident is False and not (all_ or json):
         moments.clear()
         console.print("no confident match; --all shows the least bad moments")
     elif json:
-        emit_json([{**moment_row(moment, sources), "confident": moments.confident} for moment in moments])
+        rows = [{**moment_row(moment, sources), "confident": moments.confident} for moment in moments]
+        emit_json({"moments": rows, "timings": milliseconds(seconds)} if timings else rows)
     else:
         _print_moments(moments, sources)
+    if not json:
+        _tell(seconds, timings)
     try:
         keep_answer(library, moments, sources)
     except InvalidValue as error:
@@ -184,6 +194,12 @@ def _query(
             raise typer.BadParameter("--then and --not join something to look for: a text, --like or --image")
         return None
     return compose(text, alike, weight=weight, then=then, gap=gap, excluded=excluded)
+
+
+def _tell(seconds: Mapping[str, float], wanted: bool) -> None:
+    """How long each stage took, where that is wanted."""
+    if wanted:
+        note(", ".join(f"{name} {1000 * value:.1f} ms" for name, value in seconds.items()))
 
 
 def _export(

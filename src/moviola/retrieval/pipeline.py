@@ -21,6 +21,7 @@ from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import suppress
+from moviola.timing import stage
 
 __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 
@@ -122,10 +123,13 @@ class Retrieval:
             within: where; None is everywhere.
             segments: how many instead of :attr:`segments`.
         """
-        allowed = None if within is None else self._ids_of(within)
-        scores, ids = self.index.search(self.vectors(queries), segments or self.segments, allowed=allowed)
-        keys, position = unpack_ids(ids)
-        return Hits(np.searchsorted(self.features.keys, keys), position, scores)
+        with stage("text"):
+            vectors = self.vectors(queries)
+        with stage("retrieval"):
+            allowed = None if within is None else self._ids_of(within)
+            scores, ids = self.index.search(vectors, segments or self.segments, allowed=allowed)
+            keys, position = unpack_ids(ids)
+            return Hits(np.searchsorted(self.features.keys, keys), position, scores)
 
     def proposals(
         self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
@@ -135,9 +139,10 @@ class Retrieval:
 
     def merged(self, hits: Hits) -> Proposals:
         """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
-        found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
-        longest = None if self.refiner is None else self.refiner.longest_shot
-        return found if longest is None else cut_at_shots(found, self.features, longest)
+        with stage("proposals"):
+            found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+            longest = None if self.refiner is None else self.refiner.longest_shot
+            return found if longest is None else cut_at_shots(found, self.features, longest)
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""
@@ -211,7 +216,14 @@ class Retrieval:
         if not len(proposals.video):
             nothing = np.empty(0)
             return proposals.video, nothing, nothing, nothing, nothing
-        refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
+        with stage("refinement"):
+            refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
+        with stage("calibration"):
+            return self._calibrated(queries, query, proposals, refined, scored)
+
+    def _calibrated(
+        self, queries: QueryFeatures, query: int, proposals: Proposals, refined: Refined, scored: bool
+    ) -> tuple[NDArray[Any], ...]:
         match = np.asarray(refined.score, dtype=np.float64)
         keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
         keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]

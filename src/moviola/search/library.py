@@ -28,6 +28,7 @@ from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.queries import SearchQuery, as_query
 from moviola.search.searcher import EVERYTHING, Evidence, Searcher
+from moviola.timing import stage
 from moviola.types import Query, Video
 
 if TYPE_CHECKING:
@@ -65,16 +66,17 @@ class Library:
         device: str = "auto",
         precision: str = "auto",
     ) -> None:
-        self.store = LibraryStore(
-            folder,
-            encoder=encoder,
-            sentence_encoder=sentence_encoder,
-            segment_seconds=segment_seconds,
-            frame_rate=frame_rate,
-            read_only=read_only,
-            device=device,
-            precision=precision,
-        )
+        with stage("opening"):
+            self.store = LibraryStore(
+                folder,
+                encoder=encoder,
+                sentence_encoder=sentence_encoder,
+                segment_seconds=segment_seconds,
+                frame_rate=frame_rate,
+                read_only=read_only,
+                device=device,
+                precision=precision,
+            )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
 
     def close(self) -> None:
@@ -220,8 +222,8 @@ class Library:
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1], and whether they are an answer at all. Of
-            equal ones the one with the larger matching score comes first, then the earlier video id and
+            Moments with ranks from 1 and falling scores in [0, 1], whether they are an answer at all, and how
+            long each stage took. Of equal ones the one with the larger matching score comes first, then the earlier video id and
             start. How queries that are no texts are scored stands in :mod:`moviola.search.finder`.
 
         Raises:
