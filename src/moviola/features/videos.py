@@ -52,7 +52,7 @@ class StoredRows:
     """Rows in shards: the extent of each video, and which columns of it count."""
 
     shards: FeatureShards
-    extents: tuple[Extent, ...]
+    extents: Sequence[Extent]
     columns: slice = field(default_factory=lambda: slice(None))
 
     @property
@@ -75,17 +75,17 @@ class ComputedRows:
 
     Attributes:
         dim: numbers in a row.
-        keys: what ``make`` is called with for each video.
+        keys: what ``make`` is called with for each video, (V,) int64 or as numbers.
         make: the function.
     """
 
     dim: int
-    keys: tuple[int, ...]
+    keys: Sequence[int] | Integers
     make: Callable[[int], NDArray[np.float16]]
 
     def read(self, video: int) -> NDArray[np.float16]:
         """(n, dim) float16."""
-        return self.make(self.keys[video])
+        return self.make(int(self.keys[video]))
 
     def select(self, videos: Sequence[int]) -> ComputedRows:
         """The same of some of the videos, in the order given."""
@@ -111,7 +111,7 @@ class VideoFeatures:
             first 0; empty where they are not known. None where they are known of no video.
     """
 
-    video_ids: tuple[str, ...]
+    video_ids: Sequence[str]
     durations: NDArray[np.float64]
     clip_seconds: float
     counts: Integers
@@ -133,6 +133,11 @@ class VideoFeatures:
     def row_of(self) -> dict[str, int]:
         """Place of each video by its id."""
         return {video: row for row, video in enumerate(self.video_ids)}
+
+    def place_of(self, key: int) -> int | None:
+        """Place of the video with a number of :attr:`keys`; None without one."""
+        place = int(np.searchsorted(self.keys, key))
+        return place if place < len(self.keys) and self.keys[place] == key else None
 
     def read(self, video: int, first: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(n, d) float32, the features of clips ``first`` to ``stop`` of a video."""

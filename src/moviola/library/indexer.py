@@ -337,8 +337,7 @@ class Indexer:
         publish_indexes(store)
         publish_unrelated(store)
         publish_names(store)
-        videos = store.searchable()
-        features = store.features_of([videos[row] for row in sorted(videos)])
+        features = store.features_of(store.searchable())
         store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))
         if store.settings.refiner:
             for place in range(len(features)):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.features import Integers
 from moviola.index import (
     AUTO,
     BACKENDS,
@@ -23,11 +24,12 @@ from moviola.index import (
 )
 from moviola.library.catalogue import VideoRow
 from moviola.library.store import LibraryStore
+from moviola.library.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 __all__ = [
-    "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes",
+    "INDEXES", "current_index", "index_recipe", "piece_counts", "piece_vectors", "publish_indexes",
     "tune_index",
 ]  # fmt: skip
 
@@ -50,13 +52,13 @@ def index_recipe(store: LibraryStore, name: str) -> str:
     return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
 
 
-def piece_count(store: LibraryStore, name: str, video: VideoRow) -> int:
-    """How many vectors of a video an index holds."""
-    if name == "pictures" and not store.settings.picture_dim:
-        return 0
-    if name in ("segments", "pictures"):
-        return -(-video.frames.count // store.settings.frames_per_segment) if video.frames else 0
-    return video.cues.count if video.cues else 0
+def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers:
+    """(V,) int64, how many vectors of each video an index holds."""
+    if name == "cues":
+        return videos.cues[:, 2]
+    there = 0 if name == "pictures" and not store.settings.picture_dim else 1
+    counts: Integers = -(-videos.frames[:, 2] // store.settings.frames_per_segment) * there
+    return counts
 
 
 def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np.float32]:
@@ -65,7 +67,7 @@ def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np
         return store.cue_vectors(video)
     if video.frames is None:
         return np.empty((0, _dim(store, name)), np.float32)
-    clips = store.features_of([video], pictures=name == "pictures").read(0)
+    clips = store.features_of(VideoTable.of([video]), pictures=name == "pictures").read(0)
     stage1 = MeanPooling() if name == "pictures" else store.models.stage1
     return stage1.segments(clips, store.settings.frames_per_segment)
 
@@ -80,10 +82,8 @@ def _dim(store: LibraryStore, name: str) -> int:
     return settings.encoder_dim
 
 
-def current_index(
-    store: LibraryStore, name: str, videos: Mapping[int, VideoRow]
-) -> tuple[Index | None, bool]:
-    """An index of exactly these videos (by row number), and whether the one on disk differs from it.
+def current_index(store: LibraryStore, name: str, videos: VideoTable) -> tuple[Index | None, bool]:
+    """An index of exactly these videos, and whether the one on disk differs from it.
 
     None where the library has no encoder for it.
     """
@@ -91,18 +91,19 @@ def current_index(
     if not dim:
         return None, False
     index = _published(store, name)
-    kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
+    counts = piece_counts(store, name, videos)
+    kind = _kind(store, int(counts.sum()), index)
     if index is None or backend_of(index) != kind:
         return _built(store, name, videos, BACKENDS[kind](dim)), True
     rows = unpack_ids(index.sorted_ids())[0]
-    present = set(rows[np.flatnonzero(np.diff(rows, prepend=-1))].tolist())
-    gone = present - videos.keys()
-    if gone:
-        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], list(gone))])
-    ids, vectors = _pieces(store, name, videos, sorted(videos.keys() - present))
+    present = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    gone = np.setdiff1d(present, videos.rows)
+    if len(gone):
+        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], gone)])
+    ids, vectors = _pieces(store, name, videos, np.setdiff1d(videos.rows[counts > 0], present).tolist())
     if len(ids):
         index.add(ids, vectors)
-    return index, bool(gone) or len(ids) > 0
+    return index, len(gone) + len(ids) > 0
 
 
 def _kind(store: LibraryStore, count: int, present: Index | None) -> str:

@@ -51,8 +51,7 @@ class LibrarySource:
     @cached_property
     def _all(self) -> VideoFeatures:
         # Models come and go during training; what they make of videos is not for the library to keep.
-        videos = self._store.searchable()
-        features = self._store.features_of([videos[row] for row in sorted(videos)]).with_fresh_cache()
+        features = self._store.features_of(self._store.searchable()).with_fresh_cache()
         return features if self._store.has_said() else features.without_subtitles()
 
     @property

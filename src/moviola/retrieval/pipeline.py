@@ -161,17 +161,10 @@ class Retrieval:
         return np.concatenate([self.stage1.segments(own, length) for own in clips])
 
     def _ids_of(self, within: Scope) -> Integers:
-        ids = self.index.ids()
-        if not len(within.videos):
-            return ids[:0]
-        keys, position = unpack_ids(ids)
-        place = np.full(len(self.features), -1)
-        place[within.videos] = np.arange(len(within.videos))
-        own = place[np.searchsorted(self.features.keys, keys)]
+        own, position = _all_segments(self.features, self.segment_clips, within.videos)
         seconds = self.segment_clips * self.features.clip_seconds
         inside = (position * seconds < within.end[own]) & ((position + 1) * seconds > within.start[own])
-        chosen: Integers = ids[(own >= 0) & inside]
-        return chosen
+        return segment_ids(self.features.keys[within.videos[own[inside]]], position[inside])
 
     # -- stage 3 -------------------------------------------------------------------------------------------
 
@@ -335,11 +328,16 @@ class Retrieval:
         """Random segments of some videos as proposals."""
         generator = np.random.default_rng(0)
         videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
-        counts = segment_counts(self.features, self.segment_clips)[videos]
-        video = np.repeat(videos, counts)
-        position = np.concatenate([np.arange(count) for count in counts.tolist()])
-        keep = generator.permutation(len(video))[:_BACKGROUND_WINDOWS]
-        video, position = video[keep], position[keep]
+        own, position = _all_segments(self.features, self.segment_clips, videos)
+        keep = generator.permutation(len(own))[:_BACKGROUND_WINDOWS]
+        video, position = videos[own[keep]], position[keep]
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
         zeros = np.zeros(len(keep))
         return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
+
+
+def _all_segments(features: VideoFeatures, segment_clips: int, videos: Integers) -> tuple[Integers, Integers]:
+    """All segments of the videos at some places (n,): place among these, and position in the video."""
+    counts = segment_counts(features, segment_clips)[videos]
+    own = np.repeat(np.arange(len(videos)), counts)
+    return own, np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)

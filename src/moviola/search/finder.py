@@ -107,6 +107,8 @@ class Finder:
 
     def there(self, found: Iterable[Found]) -> list[Found]:
         """Candidates that lie where the filter wants them in their videos."""
+        if self.filter.where == (None, None):
+            return list(found)
         videos = self.view.videos
         return [one for one in found if self.filter.is_there(one.span, videos[one.row].duration)]
 
@@ -287,7 +289,7 @@ class Finder:
             return self.store.encoders.picture(term.path)
         features = self.view.picture_features
         video = self.store.catalogue.video(term.video_id)
-        place = features.row_of.get(video.video_id)
+        place = features.place_of(video.row)
         if place is None or term.time >= video.duration:
             raise _no_frame(term, video.duration, place is not None)
         clip = min(int(term.time / features.clip_seconds), int(features.counts[place]) - 1)

@@ -108,7 +108,6 @@ class Searcher:
                     named = {self._store.catalogue.video(video).row for video in videos}
                     rows = named if rows is None else rows & named
                 finder = self._finder(view, by, refine, filter)
-            names = {row: video.video_id for row, video in view.videos.items()}
             plain = self._texts(finder, [query.text for query in asked if isinstance(query, Text)], rows)
             for query in asked:
                 found, judged = (
@@ -116,6 +115,7 @@ class Searcher:
                 )
                 found = self._deepened(finder, query, rows, found, top_k)
                 with stage("fusion"):
+                    names = {row: view.videos[row].video_id for row in {one.row for one in found}}
                     moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
                 answers.append(SearchResult(moments, confident=judged.confident, lead=judged.lead))
                 if progress:
