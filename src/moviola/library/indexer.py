@@ -111,6 +111,7 @@ class Indexer:
             videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
             self._drop(videos)
             publish_indexes(self._store)
+            publish_names(self._store, encode=False)
         return [video.video_id for video in videos]
 
     def _drop(self, videos: Iterable[VideoRow]) -> None:
