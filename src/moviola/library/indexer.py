@@ -339,7 +339,8 @@ class Indexer:
         publish_unrelated(store)
         publish_names(store)
         features = store.features_of(store.searchable())
-        store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))
-        if store.settings.refiner:
-            for place in range(len(features)):
+        keys = features.keys.tolist()
+        kept = store.cache.keep_only(store.settings.refiner_revision, set(keys))
+        for place, key in enumerate(keys):
+            if store.settings.refiner and key not in kept:
                 store.models.refiner.prepare(features, place)
