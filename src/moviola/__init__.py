@@ -6,15 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from moviola.errors import MoviolaError
+from moviola.threads import sleep_while_waiting
 from moviola.types import Moment, Query, Span, Video
 
 if TYPE_CHECKING:
     from moviola.search import Library
 
-# Decoding and encoding run side by side. OpenMP threads that spin while they wait starve the decoder: on
-# two busy cores 22 frames a second were encoded, and 380 with waiting threads asleep. torch reads this when
-# it is imported.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Before NumPy, torch and faiss are loaded: that is when they read it.
+sleep_while_waiting(os.environ)
 
 __all__ = ["Library", "Moment", "MoviolaError", "Query", "Span", "Video"]
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.encoders.threads import one_blas_thread
 from moviola.encoders.weights import Weights
+from moviola.threads import one_blas_thread
 
 __all__ = [
     "ACTIVATIONS",

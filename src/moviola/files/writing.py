@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
 
-__all__ = ["atomic_write", "draft_of", "write_csv", "write_json", "write_text"]
+__all__ = ["atomic_write", "draft_folder_of", "draft_of", "write_csv", "write_json", "write_text"]
 
 
 @contextmanager
@@ -42,6 +43,38 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
             draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def draft_folder_of(path: Path) -> Iterator[Path]:
+    """A folder beside ``path`` to fill with files.
+
+    When the block ends, its files are flushed and it takes the name ``path``, unless another process was
+    faster, whose folder stays; when the block raises, the draft is removed. Missing parent folders are made.
+
+    Raises:
+        InvalidValue: the place cannot be written, or the disk is full; path, reason and remedy are named.
+    """
+    draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
+    with _explained(path):
+        draft.mkdir(parents=True)
+    try:
+        yield draft
+        with _explained(path):
+            for file in draft.iterdir():
+                _flush(file)
+            if not path.is_dir():
+                _rename_folder(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _rename_folder(draft: Path, path: Path) -> None:
+    try:
+        draft.rename(path)
+    except OSError:
+        if not path.is_dir():  # else another process was faster, this moment
+            raise
 
 
 @contextmanager

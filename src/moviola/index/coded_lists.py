@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.index.contract import Ids
 from moviola.index.mapped_lists import map_lists, packed_lists
-from moviola.index.threads import one_faiss_thread
+from moviola.threads import one_faiss_thread
 
 __all__ = ["CodedLists", "learnt_lists"]
 

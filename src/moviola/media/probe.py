@@ -15,6 +15,7 @@ from av.video.stream import VideoStream
 from moviola.errors import UnreadableMedia
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.picture import Orientation, displayed_size, pixel_aspect
+from moviola.threads import DECODING
 
 __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
 
@@ -132,7 +133,7 @@ def probe(path: Path) -> MediaInfo:
 
 
 def _first_picture(container: av.container.InputContainer, stream: VideoStream, path: Path) -> VideoFrame:
-    stream.thread_count = 1
+    stream.thread_count = DECODING
     try:
         for packet in container.demux(stream):
             try:

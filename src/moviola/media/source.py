@@ -12,6 +12,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.media.container import DAMAGE, promised_duration
+from moviola.threads import DECODING
 
 __all__ = ["Source"]
 
@@ -70,8 +71,7 @@ class Source:
         self.lost = 0
         self.end: int | None = None
         self.broken_at: int | None = None
-        # Threads inside a decoder cost a tenth more CPU time; the encoder or another video has use for it.
-        stream.thread_count = 1
+        stream.thread_count = DECODING
         self._codec = stream.codec_context
         self._offset = 0
         self._last: int | None = None

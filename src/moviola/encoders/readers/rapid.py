@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from moviola.encoders.readers.contract import TextLine
 from moviola.encoders.readers.strokes import has_strokes
-from moviola.encoders.threads import compute_threads
 from moviola.errors import InvalidValue
+from moviola.threads import compute_threads
 from moviola.types import Box
 
 __all__ = ["RapidOcrReader"]

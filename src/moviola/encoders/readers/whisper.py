@@ -13,8 +13,8 @@ from typing import Any
 from moviola.devices import available_device, require_device_name
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
 from moviola.encoders.readers.contract import Utterance, Voiced
-from moviola.encoders.threads import compute_threads
 from moviola.errors import InvalidValue
+from moviola.threads import compute_threads
 from moviola.types import Word
 
 __all__ = ["WhisperReader", "is_whisper"]

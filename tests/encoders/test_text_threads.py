@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from moviola.encoders import load_encoder, load_sentence_encoder, threads, towers
-from moviola.encoders.threads import one_blas_thread
+from moviola import threads
+from moviola.encoders import load_encoder, load_sentence_encoder, towers
+from moviola.threads import one_blas_thread
 
 
 def blas_threads() -> set[int]:

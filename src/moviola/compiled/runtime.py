@@ -1,0 +1,162 @@
+"""The runtime, OpenVINO: from a torch module to a graph, a file, a callable. It is imported here only."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["Array", "Graph", "Precision", "convert", "open_graph", "runtime_and_cpu", "save_graph"]
+
+Array = NDArray[Any]
+
+Precision = Literal["fp32", "int8"]
+"""``"int8"``: weights of linear layers in 8 bits, and what they are multiplied with too where the CPU is
+faster so; all else in 32."""
+
+_STEM = "graph"
+_GROUP = 64
+"""Inputs of a linear layer that share a scale when quantised: an outlier spoils only its own group."""
+
+
+@cache
+def _openvino() -> Any:
+    """The module; without its telemetry, which tells an analytics service of every import and conversion."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
+@cache
+def _core() -> Any:
+    return _openvino().Core()
+
+
+def runtime_and_cpu() -> tuple[str, ...]:
+    """What the check of a graph depends on: version of the runtime, name and abilities of the CPU."""
+    abilities = _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return (_openvino().get_version(), _core().get_property("CPU", "FULL_DEVICE_NAME"), *sorted(abilities))
+
+
+def convert(
+    module: nn.Module,
+    examples: Sequence[Array],
+    shapes: Sequence[tuple[int | None, ...]],
+    precision: Precision,
+) -> Any:
+    """The graph of a torch module in inference mode on the CPU.
+
+    Args:
+        module: takes tensors, gives a tensor or a tuple of them. What Python decides on the way is fixed as
+            it is for the examples.
+        examples: one array per input.
+        shapes: of the inputs; None: any length.
+        precision: of its linear layers.
+    """
+    import torch
+
+    openvino = _openvino()
+    inputs = [openvino.PartialShape([-1 if side is None else side for side in shape]) for shape in shapes]
+    with torch.inference_mode(), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # of the tracer, about what depends on the examples; the check answers them
+        graph = openvino.convert_model(
+            module, example_input=tuple(torch.from_numpy(example) for example in examples), input=inputs
+        )
+    if precision == "int8":
+        _quantise_weights(graph)
+    return graph
+
+
+def _quantise_weights(graph: Any) -> None:
+    """Replace the weights of linear layers by whole numbers from -127 to 127 and a scale per output.
+
+    The runtime multiplies in 8 bits where it finds this form.
+    """
+    from openvino import Type, opset13
+
+    for node in graph.get_ordered_ops():
+        weights = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
+        if weights is None or weights.get_type_name() != "Constant" or len(weights.shape) != 2:
+            continue
+        if weights.get_element_type() != Type.f32:
+            continue
+        settings = node.get_attributes()
+        by_output = weights.data if settings["transpose_b"] else weights.data.T
+        largest = np.abs(by_output).max(axis=1, keepdims=True)
+        scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+        whole = np.rint(by_output / scales).astype(np.int8)
+        widened = opset13.multiply(opset13.convert(opset13.constant(whole), "f32"), opset13.constant(scales))
+        product = opset13.matmul(node.input_value(0), widened, settings["transpose_a"], True)
+        for reader in node.output(0).get_target_inputs():
+            reader.replace_source_output(product.output(0))
+    graph.validate_nodes_and_infer_types()
+
+
+def save_graph(graph: Any, folder: Path) -> None:
+    """Write a graph into a folder that is there, in full precision."""
+    _openvino().save_model(graph, folder / f"{_STEM}.xml", compress_to_fp16=False)
+
+
+def open_graph(folder: Path, precision: Precision, threads: int) -> Graph:
+    """The graph that :func:`save_graph` wrote, its weights mapped from the file.
+
+    Raises:
+        DataError: the folder holds none that can be read.
+    """
+    try:
+        return Graph(_core().read_model(folder / f"{_STEM}.xml", folder / f"{_STEM}.bin"), precision, threads)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{folder}: no graph that can be read ({reason}); delete this folder") from error
+
+
+class Graph:
+    """A compiled graph. Safe for threads: they take turns.
+
+    Args:
+        model: of :func:`convert`, or read from a file.
+        precision: as it was converted.
+        threads: that compute; they sleep between calls, and no core is theirs alone.
+    """
+
+    def __init__(self, model: Any, precision: Precision, threads: int) -> None:
+        self._lock = threading.Lock()
+        self._compiled = _core().compile_model(
+            model,
+            "CPU",
+            {
+                "PERFORMANCE_HINT": "LATENCY",
+                "NUM_STREAMS": 1,
+                "INFERENCE_NUM_THREADS": threads,
+                "ENABLE_CPU_PINNING": False,
+                # The default is bfloat16 where the CPU has it.
+                "INFERENCE_PRECISION_HINT": "f32",
+                "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP if precision == "int8" else 0,
+            },
+        )
+
+    @property
+    def threads(self) -> int:
+        """Threads that compute."""
+        return int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
+
+    def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The outputs for one array per input, of the types that the examples had."""
+        with self._lock:
+            outputs = self._compiled([np.ascontiguousarray(array) for array in inputs])
+            return tuple(np.array(outputs[place]) for place in range(len(self._compiled.outputs)))

@@ -1,0 +1,132 @@
+"""How many threads every pool may use: set here, and nowhere else.
+
+A search or an indexing passes through libraries that each bring a pool of threads: OpenBLAS (NumPy), OpenMP
+(torch, faiss), TBB (the compiled runtime), ONNX Runtime and CTranslate2 (readers of text and speech), FFmpeg
+(the decoder). Each would take all cores by itself, and most wait by spinning, which starves who computes.
+
+Two rules. No pool has more threads than there are cores, and what is small takes one: a chain of small matrix
+products is somewhat faster on all cores as long as nothing else runs, and many times slower beside other work
+(``benchmarks/text_threads.py``). And who waits sleeps: :func:`sleep_while_waiting`.
+
+``OMP_NUM_THREADS`` bounds all pools, as torch has it; else it is the cores that this process may use.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+__all__ = [
+    "DECODING",
+    "ONE",
+    "available_cores",
+    "compute_threads",
+    "one_blas_thread",
+    "one_faiss_thread",
+    "reading_threads",
+    "sleep_while_waiting",
+]
+
+ONE = 1
+"""Threads for what is small: a text, a query's segments."""
+
+DECODING = 1
+"""Threads of a decoder, which runs ahead of the encoder; more cost CPU time that the encoder has use for."""
+
+_SLEEPING = {
+    # OpenMP's threads spin between loops, otherwise. Decoding and encoding run side by side: on two busy
+    # cores 22 frames a second were encoded, and 380 with waiting threads asleep.
+    "OMP_WAIT_POLICY": "PASSIVE",
+    # OpenBLAS's threads spin for 2^26 ticks after a product, otherwise; 2^4 is the least it takes.
+    "OPENBLAS_THREAD_TIMEOUT": "4",
+}
+
+
+def sleep_while_waiting(environment: MutableMapping[str, str]) -> None:
+    """Let threads that wait sleep; what was set stays. The libraries read it when they are loaded."""
+    for name, value in _SLEEPING.items():
+        environment.setdefault(name, value)
+
+
+def available_cores() -> int:
+    """Cores that this process may use: fewer than the machine has where it is bound to some (``taskset``)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def compute_threads() -> int:
+    """Threads for what takes all there is: frames, many texts; at least 1, at most one per core."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    asked = int(wanted) if wanted.isdecimal() else 0
+    return min(asked, available_cores()) or available_cores()
+
+
+def reading_threads() -> int:
+    """Threads for reading text in pictures: half, since the rest decodes meanwhile."""
+    return max(1, compute_threads() // 2)
+
+
+class _Limit:
+    """Lowers the BLAS to one thread from the first entry to the last exit.
+
+    The number is one of the whole process, so it is put back when the last one is done, whichever threads of
+    the program these belong to.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._applied: Any = None
+
+    @cached_property
+    def _blas(self) -> Any:
+        """The BLAS libraries of this process; to find them takes a hundred times as long as to set them."""
+        from threadpoolctl import ThreadpoolController
+
+        return ThreadpoolController().select(user_api="blas")
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._applied = self._blas.limit(limits=ONE)
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._applied.restore_original_limits()
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """While inside, NumPy's matrix products use one thread; usable as a decorator, too."""
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()
+
+
+@contextmanager
+def one_faiss_thread(wanted: bool) -> Iterator[None]:
+    """While inside, and where it is wanted, what this thread asks of faiss is computed by this thread alone.
+
+    The number belongs to the thread that sets it, so searches in other threads are not concerned.
+    """
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(ONE if wanted else before)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

@@ -1,0 +1,217 @@
+"""Modules run compiled as by torch: in any shape, from the file, on any number of threads; or not at all."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from moviola.compiled import Compiled, Source, module
+from moviola.compiled.module import least_cosine
+from moviola.compiled.runtime import Array
+from moviola.errors import DataError
+
+WIDTH = 64
+
+
+class Encoder(nn.Module):
+    """A transformer's layer, with what such modules do: a mask, two outputs, lengths that are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(100, WIDTH)
+        self.place = nn.Embedding(32, WIDTH)
+        self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.out = nn.Linear(WIDTH, 10)
+
+    def forward(self, ids: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.embed(ids) + self.place(torch.arange(ids.shape[1]))
+        logits = self.query(x) @ self.key(x).transpose(1, 2) / WIDTH**0.5
+        shares = logits.masked_fill(~present[:, None], -1e9).softmax(-1)
+        states = x + shares @ self.value(x)
+        return self.out(states), states.mean(1)
+
+
+def build() -> nn.Module:
+    torch.manual_seed(0)
+    return Encoder().eval()
+
+
+def inputs(rows: int, length: int) -> tuple[Array, Array]:
+    draw = np.random.default_rng(rows * 100 + length)
+    present = np.arange(length) < draw.integers(1, length + 1, (rows, 1))
+    return draw.integers(0, 100, (rows, length)), present
+
+
+def source(revision: str = "1", threads: int = 1, build: Callable[[], nn.Module] = build) -> Source:
+    return Source("an encoder", revision, build, inputs(2, 3), [(None, None), (None, None)], threads)
+
+
+def quantised(threads: int = 1, build: Callable[[], nn.Module] = build) -> Source:
+    return Source("an encoder", "1", build, inputs(2, 3), [(None, None), (None, None)], threads, "int8")
+
+
+def by_torch(*arrays: Array) -> list[Array]:
+    with torch.inference_mode():
+        return [output.numpy() for output in build()(*map(torch.from_numpy, arrays))]
+
+
+def test_any_shape_gives_what_torch_gives(tmp_path: Path) -> None:
+    compiled = Compiled(tmp_path, source())
+    for shape in ((3, 4), (1, 1), (5, 17), (1, 30)):
+        for ours, theirs in zip(compiled(*inputs(*shape)), by_torch(*inputs(*shape)), strict=True):
+            assert ours.dtype == theirs.dtype == np.float32
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_eight_bits_are_near(tmp_path: Path) -> None:
+    compiled = Compiled(tmp_path, quantised())
+    for shape in ((3, 4), (1, 1), (5, 17)):
+        found, wanted = compiled(*inputs(*shape)), by_torch(*inputs(*shape))
+        assert least_cosine(found, wanted) > 0.999
+        assert not np.array_equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("make", [source, quantised])
+def test_results_depend_on_neither_threads_nor_company(make: Callable[..., Source], tmp_path: Path) -> None:
+    one, three = Compiled(tmp_path, make(threads=1)), Compiled(tmp_path, make(threads=3))
+    ids, present = inputs(7, 9)
+    together = one(ids, present)
+    alone = [three(ids[place : place + 1], present[place : place + 1]) for place in range(7)]
+    for output, rows in zip(together, zip(*alone, strict=True), strict=True):
+        assert np.array_equal(output, np.concatenate(rows))
+
+
+def test_outputs_stay_when_the_graph_runs_again(tmp_path: Path) -> None:
+    compiled = Compiled(tmp_path, source())
+    first = compiled(*inputs(2, 5))
+    kept = [output.copy() for output in first]
+    compiled(*inputs(2, 6))
+    assert all(np.array_equal(output, before) for output, before in zip(first, kept, strict=True))
+
+
+def test_the_second_process_needs_no_torch(tmp_path: Path) -> None:
+    compiled = Compiled(tmp_path, source())
+    assert not compiled.ready
+    (expected, _) = compiled(*inputs(4, 5))
+    assert compiled.ready
+    np.save(tmp_path / "expected.npy", expected)
+    np.savez(tmp_path / "inputs.npz", *inputs(4, 5))
+    script = """
+import sys
+from pathlib import Path
+import numpy as np
+from moviola.compiled import Compiled, Source
+
+def build():
+    raise AssertionError("the graph is there")
+
+folder = Path(sys.argv[1])
+arrays = list(np.load(folder / "inputs.npz").values())
+shapes = [(None, None), (None, None)]
+compiled = Compiled(folder, Source("an encoder", "1", build, arrays, shapes, 1))
+assert compiled.ready
+assert np.array_equal(compiled(*arrays)[0], np.load(folder / "expected.npy"))
+assert "torch" not in sys.modules
+assert not any(name.startswith("openvino_telemetry") and sys.modules[name] for name in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+
+
+def test_other_weights_are_another_graph(tmp_path: Path) -> None:
+    first, second = Compiled(tmp_path, source("1")), Compiled(tmp_path, source("2"))
+    first(*inputs(2, 4))
+    assert first.ready
+    assert not second.ready
+    assert first.path.name.startswith("an-encoder-")
+
+
+class Lucky(Encoder):
+    """Whose result the tracer fixes: Python decides by a value."""
+
+    def forward(self, ids: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+        states, mean = super().forward(ids, present)
+        return (states, mean) if int(ids.sum()) == int(inputs(2, 3)[0].sum()) else (-states, mean)
+
+
+def test_a_graph_that_is_wrong_is_refused_and_torch_computes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    built: list[nn.Module] = []
+
+    def lucky() -> nn.Module:
+        torch.manual_seed(0)
+        built.append(Lucky().eval())
+        return built[-1]
+
+    compiled = Compiled(tmp_path, source(build=lucky))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            found = compiled(*inputs(3, 4))
+            np.testing.assert_array_equal(found[0], -by_torch(*inputs(3, 4))[0])
+    (record,) = caplog.records
+    assert "an encoder" in record.getMessage()
+    assert "cosine of -1.000000" in record.getMessage()
+    assert not compiled.ready
+    assert len(built) == 1
+    again = Compiled(tmp_path, source(build=lucky))
+    np.testing.assert_array_equal(again(*inputs(3, 4))[0], found[0])
+    assert len(built) == 2
+    assert len(caplog.records) == 1
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    compiled = Compiled(tmp_path / "file" / "cache", source())
+    found = compiled(*inputs(3, 4))
+    np.testing.assert_allclose(found[0], by_torch(*inputs(3, 4))[0], rtol=1e-4, atol=1e-5)
+    assert [record.getMessage().startswith("an encoder: ") for record in caplog.records] == [True]
+
+
+def test_nothing_is_left_of_a_graph_that_was_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(graph: object, folder: Path) -> None:
+        (folder / "graph.xml").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "save_graph", stop)
+    compiled = Compiled(tmp_path, source())
+    with pytest.raises(KeyboardInterrupt):
+        compiled(*inputs(3, 4))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_graph_is_named(tmp_path: Path) -> None:
+    compiled = Compiled(tmp_path, source())
+    compiled(*inputs(3, 4))
+    (compiled.path / "graph.xml").write_text("<net")
+    with pytest.raises(DataError, match=rf"{compiled.path.name}: no graph .*; delete this folder"):
+        Compiled(tmp_path, source())(*inputs(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "cosine"),
+    [
+        ([[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]], 1.0),
+        ([[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [1.0, 0.0]], 0.0),
+        ([[0.0, 0.0]], [[0.0, 0.0]], 1.0),
+        ([[0.0, 0.0]], [[0.0, 1.0]], -1.0),
+        ([[np.nan, 0.0]], [[1.0, 0.0]], -1.0),
+        ([[1.0, 0.0]], [[1.0, 0.0, 0.0]], -1.0),
+        ([[3.0], [4.0]], [[4.0], [3.0]], 0.96),
+        ([3.0, 4.0], [4.0, 3.0], 0.96),
+        (np.zeros((0, 4)), np.zeros((0, 4)), 1.0),
+    ],
+)
+def test_the_least_cosine(found: Array, wanted: Array, cosine: float) -> None:
+    assert least_cosine([np.array(found)], [np.array(wanted)]) == pytest.approx(cosine)
