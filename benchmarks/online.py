@@ -16,20 +16,11 @@ itself (``--timings``).
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from moviola import Library
 from moviola.features.shards import halves
@@ -41,9 +32,48 @@ from moviola.models.pretrained import build, save_pretrained
 from text_threads import busy, random_clip
 
 DIM, CLIPS, PER_SEGMENT, HIDDEN = 512, 76, 4, 256
-WORDS = """apple bridge candle desert engine forest garden harbour island jacket kitchen ladder market needle
-ocean piano queen river shadow temple umbrella valley window yellow anchor basket castle dancer eagle feather
-guitar hammer iron jungle kettle lemon mirror nurse orchid palace""".split()
+WORDS = [
+    "apple",
+    "bridge",
+    "candle",
+    "desert",
+    "engine",
+    "forest",
+    "garden",
+    "harbour",
+    "island",
+    "jacket",
+    "kitchen",
+    "ladder",
+    "market",
+    "needle",
+    "ocean",
+    "piano",
+    "queen",
+    "river",
+    "shadow",
+    "temple",
+    "umbrella",
+    "valley",
+    "window",
+    "yellow",
+    "anchor",
+    "basket",
+    "castle",
+    "dancer",
+    "eagle",
+    "feather",
+    "guitar",
+    "hammer",
+    "iron",
+    "jungle",
+    "kettle",
+    "lemon",
+    "mirror",
+    "nurse",
+    "orchid",
+    "palace",
+]
 TEXTS = (
     "a person in a red coat opens the door",
     "somebody plays the piano near a window",

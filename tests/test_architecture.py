@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": BASE | {"temporal"},
     "index": BASE | {"threads"},
     "retrieval": BASE | {"features", "models", "index", "temporal", "timing", "threads", "compiled"},
-    "library": BASE | {"media", "encoders", "features", "index", "retrieval", "models"},
+    "library": BASE | {"media", "encoders", "features", "index", "retrieval", "models", "compiled"},
     "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "timing"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},

@@ -1,4 +1,4 @@
-"""The table of videos beside the catalogue: it says the same, and is passed over where it is not of its state."""
+"""The table of videos beside the catalogue says the same, and is passed over where it is of another state."""
 
 from __future__ import annotations
 

@@ -335,6 +335,7 @@ class Indexer:
     def _publish(self) -> None:
         """Bring up to date what follows from videos and models: indexes, and what the cache holds."""
         store = self._store
+        store.models.make_graphs()
         publish_indexes(store)
         publish_unrelated(store)
         publish_names(store)

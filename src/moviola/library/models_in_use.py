@@ -18,12 +18,14 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
 from moviola.retrieval import (
     Calibration,
+    CompiledStage1,
     CurveRefiner,
     MeanPooling,
     Refiner,
@@ -32,9 +34,10 @@ from moviola.retrieval import (
     load_refiner,
     load_stage1,
 )
+from moviola.retrieval.compiled_models import CompiledModel, Graphs
 
 if TYPE_CHECKING:
-    from moviola.models.pretrained import Description
+    from moviola.models.description import Description
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -88,7 +91,8 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
-    from moviola.models.pretrained import from_pretrained, read_description, require_finite
+    from moviola.models.description import read_description
+    from moviola.models.pretrained import from_pretrained, require_finite
 
     about = read_description(source)
     if about.architecture not in ROLES[role]:
@@ -175,7 +179,7 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     Raises:
         LibraryError: the copy is not what was to be copied.
     """
-    from moviola.models.pretrained import revision_of
+    from moviola.models.description import revision_of
 
     revision = revision_of(source)
     short = revision[:8]
@@ -212,7 +216,7 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     Raises:
         LibraryError: it is missing, or not what ``moviola.toml`` names.
     """
-    from moviola.models.pretrained import revision_of
+    from moviola.models.description import revision_of
 
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
@@ -242,10 +246,14 @@ class ModelsInUse:
         library: its folder.
         settings: of the library; name the models.
         encoders: of the library; without a visual one no model is in use.
+        read_only: make graphs that are lacking in the user's cache, not in the library's.
     """
 
-    def __init__(self, library: Path, settings: Settings, encoders: LibraryEncoders) -> None:
+    def __init__(
+        self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool
+    ) -> None:
         self._library, self._settings, self._encoders = library, settings, encoders
+        self._graphs = Graphs(library / "cache" / "compiled", cache_folder() if read_only else None)
         self._lock = RLock()
         self._stage1: Stage1 | None = None
         self._refiner: Refiner | None = None
@@ -284,12 +292,24 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.stage1:
             return MeanPooling()
-        folder = require_intact(self._library, "stage1", self._settings)
-        return load_stage1(folder, self._settings.stage1_revision, encoder.device)
+        folder, revision = (
+            require_intact(self._library, "stage1", self._settings),
+            self._settings.stage1_revision,
+        )
+        if encoder.device == "cpu":
+            return CompiledStage1(folder, revision, self._graphs)
+        return load_stage1(folder, revision, encoder.device)
 
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
             return self.untrained_refiner
         folder = require_intact(self._library, "refiner", self._settings)
-        return load_refiner(folder, self._settings.refiner_revision, encoder.device)
+        return load_refiner(folder, self._settings.refiner_revision, encoder.device, graphs=self._graphs)
+
+    def make_graphs(self) -> None:
+        """Have what the models in use are compiled to on disk, so that no search needs torch; and no other."""
+        self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
+        for model in (self.stage1, getattr(self.refiner, "model", None)):
+            if isinstance(model, CompiledModel):
+                model.make()

@@ -91,7 +91,7 @@ class LibraryStore:
         if exists:
             self.settings.require_same(self.folder, chosen)
             self.encoders.require_same(encoder, sentence_encoder)
-        self.models = ModelsInUse(self.folder, self.settings, self.encoders)
+        self.models = ModelsInUse(self.folder, self.settings, self.encoders, read_only=read_only)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
@@ -138,7 +138,7 @@ class LibraryStore:
         with self._lock:
             if settings != self.settings:
                 self.settings = settings
-                self.models = ModelsInUse(self.folder, settings, self.encoders)
+                self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
     def refresh(self) -> None:
         """Go on with the models that another process has put in use since; videos need no such call."""

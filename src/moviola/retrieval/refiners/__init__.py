@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from moviola.errors import InvalidValue
+from moviola.models.description import read_description
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
 from moviola.retrieval.refiners.curve import CurveRefiner
 from moviola.retrieval.refiners.shots import ShotRefiner
 
+if TYPE_CHECKING:
+    from moviola.retrieval.compiled_models import Graphs
+
 __all__ = [
+    "COMPILED",
     "CONTEXT",
     "REFINERS",
     "SAME_MOMENT",
@@ -31,11 +36,11 @@ __all__ = [
 ]
 
 REFINERS: dict[str, tuple[str, str]] = {
-    "reel": ("moviola.retrieval.refiners.reel", "ReelRefiner"),
+    "reel": ("moviola.retrieval.refiners.reel_model", "reel_refiner"),
     "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
     "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
 }
-"""Module and class of what runs a trained refiner, by the model's architecture."""
+"""Module and function of what runs a trained refiner by torch, by the model's architecture."""
 
 
 def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
@@ -58,21 +63,27 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     return made(model, revision, **options)
 
 
-def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
+COMPILED: dict[str, tuple[str, str]] = {"reel": ("moviola.retrieval.compiled_models", "compiled_reel")}
+"""Likewise what runs one on the CPU from compiled graphs, without torch."""
+
+
+def load_refiner(
+    folder: Path, revision: str, device: str = "cpu", *, graphs: Graphs | None = None, **options: Any
+) -> Refiner:
     """The refiner in a model's folder, with the context that it was trained with and its calibration.
 
     Args:
         folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
         revision: changes with the model's weights and settings.
         device: where to run it.
+        graphs: where compiled graphs are kept, by which it is run if its architecture is in :data:`COMPILED`
+            and the device is the CPU; None: by torch.
         options: as of :func:`refiner_of`, instead of what the folder says.
 
     Raises:
         NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
     """
-    from moviola.models.pretrained import from_pretrained, read_description
-
     about = read_description(folder)
     if about.architecture not in REFINERS:
         raise InvalidValue(
@@ -83,5 +94,11 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
         "context": float(sampling.get("context", CONTEXT)),
         "calibration": Calibration.of(about.extra, folder),
     }
-    model = from_pretrained(folder, device)
-    return refiner_of(about.architecture, cast("Any", model), revision, **{**said, **options})
+    options = {**said, **options}
+    if graphs is not None and device == "cpu" and about.architecture in COMPILED:
+        module, name = COMPILED[about.architecture]
+        compiled: Callable[..., Refiner] = getattr(import_module(module), name)
+        return compiled(folder, revision, graphs, **options)
+    from moviola.models.pretrained import from_pretrained
+
+    return refiner_of(about.architecture, cast("Any", from_pretrained(folder, device)), revision, **options)

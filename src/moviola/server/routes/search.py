@@ -49,10 +49,14 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
         query=service.uploads.named(str(query)),
         confident=found.confident,
         moments=moments,
-        timings=milliseconds({
-            **found.timings,
-            "waiting": began - arrived, "search": ended - began, "total": perf_counter() - arrived,
-        }),
+        timings=milliseconds(
+            {
+                **found.timings,
+                "waiting": began - arrived,
+                "search": ended - began,
+                "total": perf_counter() - arrived,
+            }
+        ),
     )
 
 
