@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
+from moviola.models.description import Description, read_description, revision_of
 from moviola.retrieval import (
     Calibration,
     CompiledStage1,
@@ -35,9 +36,7 @@ from moviola.retrieval import (
     load_stage1,
 )
 from moviola.retrieval.compiled_models import CompiledModel, Graphs
-
-if TYPE_CHECKING:
-    from moviola.models.description import Description
+from moviola.retrieval.refiners import load_compiled_refiner
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -91,7 +90,6 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
-    from moviola.models.description import read_description
     from moviola.models.pretrained import from_pretrained, require_finite
 
     about = read_description(source)
@@ -179,8 +177,6 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     Raises:
         LibraryError: the copy is not what was to be copied.
     """
-    from moviola.models.description import revision_of
-
     revision = revision_of(source)
     short = revision[:8]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", source.resolve().name).strip(".-").removesuffix(f"-{short}")
@@ -216,8 +212,6 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     Raises:
         LibraryError: it is missing, or not what ``moviola.toml`` names.
     """
-    from moviola.models.description import revision_of
-
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
         "open the library again if another process has just changed its models, else "
@@ -292,11 +286,8 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.stage1:
             return MeanPooling()
-        folder, revision = (
-            require_intact(self._library, "stage1", self._settings),
-            self._settings.stage1_revision,
-        )
-        if encoder.device == "cpu":
+        folder, revision = self._intact("stage1")
+        if self._compiles:
             return CompiledStage1(folder, revision, self._graphs)
         return load_stage1(folder, revision, encoder.device)
 
@@ -304,11 +295,25 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
             return self.untrained_refiner
-        folder = require_intact(self._library, "refiner", self._settings)
-        return load_refiner(folder, self._settings.refiner_revision, encoder.device, graphs=self._graphs)
+        folder, revision = self._intact("refiner")
+        compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
+        return compiled or load_refiner(folder, revision, encoder.device)
+
+    @property
+    def _compiles(self) -> bool:
+        """Whether to run what can be compiled so: on the CPU, where no other device was named.
+
+        These nets are small, and to look for a GPU means to import torch.
+        """
+        return self._encoders.device in ("auto", "cpu")
+
+    def _intact(self, role: str) -> tuple[Path, str]:
+        """Folder and revision of the model in use."""
+        folder = require_intact(self._library, role, self._settings)
+        return folder, str(getattr(self._settings, f"{role}_revision"))
 
     def make_graphs(self) -> None:
-        """Have what the models in use are compiled to on disk, so that no search needs torch; and no other."""
+        """Have the graphs of the models in use on disk, so that no search needs torch, and no others."""
         self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
         for model in (self.stage1, getattr(self.refiner, "model", None)):
             if isinstance(model, CompiledModel):

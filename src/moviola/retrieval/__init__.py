@@ -22,7 +22,8 @@ from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner, load_
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
 
 __all__ = [
-    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits", "MeanPooling", "Moments",
-    "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1", "Unrelated",
-    "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index", "unrelated_queries",
+    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits", "MeanPooling",
+    "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1",
+    "Unrelated", "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
+    "unrelated_queries",
 ]  # fmt: skip

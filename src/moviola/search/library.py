@@ -224,7 +224,8 @@ class Library:
         Returns:
             Moments with ranks from 1 and falling scores in [0, 1], whether they are an answer at all, and how
             long each stage took. Of equal ones the one with the larger matching score comes first, then the
-            earlier video id and start. How queries that are no texts are scored stands in :mod:`moviola.search.finder`.
+            earlier video id and start. How queries that are no texts are scored stands in
+            :mod:`moviola.search.finder`.
 
         Raises:
             InvalidValue: an empty text, a number outside its range, or a time after the end of a video.

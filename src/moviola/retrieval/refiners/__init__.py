@@ -31,6 +31,7 @@ __all__ = [
     "Refined",
     "Refiner",
     "ShotRefiner",
+    "load_compiled_refiner",
     "load_refiner",
     "refiner_of",
 ]
@@ -67,38 +68,50 @@ COMPILED: dict[str, tuple[str, str]] = {"reel": ("moviola.retrieval.compiled_mod
 """Likewise what runs one on the CPU from compiled graphs, without torch."""
 
 
-def load_refiner(
-    folder: Path, revision: str, device: str = "cpu", *, graphs: Graphs | None = None, **options: Any
-) -> Refiner:
+def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
     """The refiner in a model's folder, with the context that it was trained with and its calibration.
 
     Args:
         folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
         revision: changes with the model's weights and settings.
         device: where to run it.
-        graphs: where compiled graphs are kept, by which it is run if its architecture is in :data:`COMPILED`
-            and the device is the CPU; None: by torch.
         options: as of :func:`refiner_of`, instead of what the folder says.
 
     Raises:
         NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
     """
+    from moviola.models.pretrained import from_pretrained
+
+    architecture, said = _described(folder)
+    model = from_pretrained(folder, device)
+    return refiner_of(architecture, cast("Any", model), revision, **{**said, **options})
+
+
+def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
+    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled.
+
+    Args:
+        folder, revision: as of :func:`load_refiner`; errors likewise.
+        graphs: where they are.
+    """
+    architecture, said = _described(folder)
+    if architecture not in COMPILED:
+        return None
+    module, name = COMPILED[architecture]
+    made: Callable[..., Refiner] = getattr(import_module(module), name)
+    return made(folder, revision, graphs, **said)
+
+
+def _described(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The architecture of a refiner, and the options that its folder says."""
     about = read_description(folder)
     if about.architecture not in REFINERS:
         raise InvalidValue(
             f"{folder}: architecture {about.architecture!r} is no refiner; give {', '.join(REFINERS)}"
         )
     sampling = (about.extra.get("settings") or {}).get("sampling") or {}
-    said = {
-        "context": float(sampling.get("context", CONTEXT)),
-        "calibration": Calibration.of(about.extra, folder),
-    }
-    options = {**said, **options}
-    if graphs is not None and device == "cpu" and about.architecture in COMPILED:
-        module, name = COMPILED[about.architecture]
-        compiled: Callable[..., Refiner] = getattr(import_module(module), name)
-        return compiled(folder, revision, graphs, **options)
-    from moviola.models.pretrained import from_pretrained
-
-    return refiner_of(about.architecture, cast("Any", from_pretrained(folder, device)), revision, **options)
+    calibration = Calibration.of(about.extra, folder)
+    return about.architecture, {
+        "context": float(sampling.get("context", CONTEXT)), "calibration": calibration,
+    }  # fmt: skip
