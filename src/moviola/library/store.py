@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache as remembered
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -195,11 +194,8 @@ class LibraryStore:
             subtitles=subtitles if self.settings.sentence_dim else None,
             keys=rows,
             cache=self.cache,
-            shots=remembered(self._shot_starts),
+            shots=_ShotStarts(self.catalogue),
         )
-
-    def _shot_starts(self, row: int) -> NDArray[np.float64]:
-        return np.array([shot.start for shot in self.catalogue.shots(row)], dtype=np.float64)
 
     def has_said(self) -> bool:
         """Whether there are cues of what is said: subtitles or recognised speech."""
@@ -231,6 +227,22 @@ class LibraryStore:
             total[during] += vector
             spoken[during] += 1
         return halves(total / np.maximum(spoken, 1), f"{video.video_id}: subtitles")
+
+
+class _ShotStarts:
+    """Seconds at which the shots of videos begin, read of each once; safe for threads."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._known: dict[int, NDArray[np.float64]] = {}
+
+    def __call__(self, rows: Sequence[int]) -> list[NDArray[np.float64]]:
+        if missing := {row for row in rows if row not in self._known}:
+            found = self._catalogue.shots_of(missing)
+            self._known |= {
+                row: np.array([shot.start for shot in found.get(row, ())], np.float64) for row in missing
+            }
+        return [self._known[row] for row in rows]
 
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:

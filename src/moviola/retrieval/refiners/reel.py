@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import QueryFeatures, VideoFeatures, clips_by_video
 from moviola.models.clip_windows import ClipWindows
 from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 
@@ -118,12 +118,6 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
 
         Also the place (n,) among them of each of n clips ``clip`` of the videos ``video``.
         """
-        most = int(clip.max()) + 1
-        wanted, place = np.unique(video * most + clip, return_inverse=True)
-        videos, begin = np.unique(wanted // most, return_index=True)
-        rows = np.split(wanted % most, begin[1:])
-        encodings = [
-            self._encoding(features, one)[own] for one, own in zip(videos.tolist(), rows, strict=True)
-        ]
-        clips = np.concatenate(encodings).astype(np.float32)
-        return np.einsum("rh,nrh->nr", asked, clips), place
+        parts, place = clips_by_video(video, clip)
+        encodings = [self._encoding(features, one)[clips] for one, clips in parts]
+        return np.einsum("rh,nrh->nr", asked, np.concatenate(encodings).astype(np.float32)), place
