@@ -124,7 +124,6 @@ def search(
 
     From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
-    from moviola.export import format_of
     from moviola.search import Filter, Library
     from moviola.search.last_answer import keep_answer, moment_row
     from moviola.timing import milliseconds, recorded
@@ -140,8 +139,7 @@ def search(
         raise typer.BadParameter(
             "--clips, --sheet and --export are of the answer to one text, not to a query file"
         )
-    wanted = [*([(clips, "clips")] if clips else []), *([(sheet, "sheet")] if sheet else [])]
-    wanted += [(out, format_of(out).name) for out in export or []]
+    wanted = _wanted(clips, sheet, export or [])
     limits: dict[str, Any] = {
         "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
         "refine": not coarse,
@@ -177,7 +175,7 @@ def search(
         keep_answer(library, moments, sources)
     except InvalidValue as error:
         note(f"not kept for `moviola open` and `cut`: {error}")
-    if moments:
+    if moments and wanted:
         _export(moments, sources, str(asked), wanted)
 
 
@@ -194,6 +192,16 @@ def _query(
             raise typer.BadParameter("--then and --not join something to look for: a text, --like or --image")
         return None
     return compose(text, alike, weight=weight, then=then, gap=gap, excluded=excluded)
+
+
+def _wanted(clips: Path | None, sheet: Path | None, export: list[Path]) -> list[tuple[Path, str]]:
+    """Places and formats of the files to write; what writes them is imported where there are some."""
+    wanted = [(out, name) for out, name in ((clips, "clips"), (sheet, "sheet")) if out]
+    if export:
+        from moviola.export import format_of
+
+        wanted += [(out, format_of(out).name) for out in export]
+    return wanted
 
 
 def _tell(seconds: Mapping[str, float], wanted: bool) -> None:
@@ -255,7 +263,7 @@ def _words(moment: Moment) -> str:
 
 def _times(moment: Moment) -> str:
     """Start and end, of each step below each other where there are some."""
-    from moviola.export import clock
+    from moviola.types import clock
 
     return "\n".join(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 

@@ -20,8 +20,6 @@ from moviola.errors import MediaError
 from moviola.features import Extent
 from moviola.library.catalogue import Reading, VideoRow
 from moviola.library.report import IngestReport
-from moviola.library.spoken import read_speech
-from moviola.library.written import read_text
 from moviola.types import Cue, CueKind, Span
 
 if TYPE_CHECKING:
@@ -147,7 +145,11 @@ class ReadingRun:
         """What a reader finds in a video, and the language that it hears."""
         path = Path(video.path)
         if kind == "speech":
+            from moviola.library.spoken import read_speech
+
             return read_speech(path, video.duration, cast(SpeechReader, reader), on_seconds)
+        from moviola.library.written import read_text
+
         return read_text(path, _shots(self.store, video), cast(TextReader, reader), on_seconds), ""
 
 

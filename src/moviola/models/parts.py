@@ -43,7 +43,7 @@ class Query(nn.Module):
         self.model = model
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """See :meth:`moviola.models.reel.Reel.encode_query`."""
+        """(1, n, d) and (1, n) to (1, 3, h) of length 1."""
         return self.model.encode_query(tokens, mask)
 
 
@@ -55,5 +55,5 @@ class BestSpans(nn.Module):
         self.model = model
 
     def forward(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See :meth:`moviola.models.reel.Reel.best_spans`."""
+        """Score (N,), first and last clip (N,)."""
         return self.model.best_spans(similarity, mask)
