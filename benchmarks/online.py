@@ -8,19 +8,31 @@ encoder with a text tower of the size of CLIP ViT-B/32's and random weights; a s
 identity, so that mean-pooled segments are its own; Reel with random weights, whose encodings lie ready. Times
 depend on none of these values.
 
-Queries are asked warm, alone and in turns beside ``--busy`` processes that multiply matrices without a pause,
-and from the command line, each time by a new process. Medians; of warm queries by stage as the program times
-itself (``--timings``).
+Queries are asked warm, and from the command line, each time by a new process; then the same beside
+``--busy`` processes that multiply matrices without a pause. Medians, by stage as the program times itself
+(``--timings``).
+Processor time stands beside: it is what a quiet machine would take, whoever else computes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
 
 from moviola import Library
 from moviola.features.shards import halves
@@ -29,51 +41,20 @@ from moviola.library import LibraryStore, Settings, VideoRow
 from moviola.library.indexes import current_index, index_recipe
 from moviola.library.models_in_use import copy_into
 from moviola.models.pretrained import build, save_pretrained
+from moviola.timing import STAGES, milliseconds
 from text_threads import busy, random_clip
+
+Timings = list[dict[str, float]]
+"""Milliseconds by stage, of each query."""
 
 DIM, CLIPS, PER_SEGMENT, HIDDEN = 512, 76, 4, 256
 WORDS = [
-    "apple",
-    "bridge",
-    "candle",
-    "desert",
-    "engine",
-    "forest",
-    "garden",
-    "harbour",
-    "island",
-    "jacket",
-    "kitchen",
-    "ladder",
-    "market",
-    "needle",
-    "ocean",
-    "piano",
-    "queen",
-    "river",
-    "shadow",
-    "temple",
-    "umbrella",
-    "valley",
-    "window",
-    "yellow",
-    "anchor",
-    "basket",
-    "castle",
-    "dancer",
-    "eagle",
-    "feather",
-    "guitar",
-    "hammer",
-    "iron",
-    "jungle",
-    "kettle",
-    "lemon",
-    "mirror",
-    "nurse",
-    "orchid",
-    "palace",
-]
+    "apple", "bridge", "candle", "desert", "engine", "forest", "garden", "harbour", "island",
+    "jacket", "kitchen", "ladder", "market", "needle", "ocean", "piano", "queen", "river", "shadow",
+    "temple", "umbrella", "valley", "window", "yellow", "anchor", "basket", "castle", "dancer",
+    "eagle", "feather", "guitar", "hammer", "iron", "jungle", "kettle", "lemon", "mirror", "nurse",
+    "orchid", "palace",
+]  # fmt: skip
 TEXTS = (
     "a person in a red coat opens the door",
     "somebody plays the piano near a window",
@@ -88,15 +69,63 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=20_200)
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--cold", type=int, default=5)
-    parser.add_argument("--busy", type=int, default=os.cpu_count())
+    parser.add_argument("--busy", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     if not (options.library / "moviola.toml").is_file():
         make_library(options.library, options.videos)
-    report("warm", warm(options.library, options.queries))
-    report("command line", cold(options.library, options.cold))
+    found = {"warm": warm(options.library, options.queries), "cold": cold(options.library, options.cold)}
     with busy(options.busy):
-        report(f"warm beside {options.busy} busy", warm(options.library, options.queries))
-        report(f"command line beside {options.busy} busy", cold(options.library, options.cold))
+        found[f"warm, {options.busy} busy"] = warm(options.library, options.queries)
+        found[f"cold, {options.busy} busy"] = cold(options.library, options.cold)
+    report(found)
+
+
+# -- what is measured ----------------------------------------------------------------------------------------
+
+
+def warm(folder: Path, queries: int) -> Timings:
+    """Milliseconds of each query by stage, in one process that has answered one before."""
+    rows: Timings = []
+    with Library(folder, read_only=True) as library:
+        library.search("a first query")
+        for number in range(queries):
+            before = time.process_time()
+            found = library.search(f"{TEXTS[number % len(TEXTS)]} {number}")
+            processor = time.process_time() - before
+            rows.append(milliseconds({**found.timings, "processor": processor}))
+    return rows
+
+
+def cold(folder: Path, times: int) -> Timings:
+    """The same of new processes; ``"total"`` is from the start of the process to its end."""
+    rows: Timings = []
+    for number in range(times):
+        command = [
+            sys.executable,
+            "-m",
+            "moviola",
+            "search",
+            f"{TEXTS[0]} {number}",
+            "--library",
+            str(folder),
+        ]
+        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        command += ["--library", str(folder), "--json", "--timings"]
+        out = subprocess.run(command, check=True, capture_output=True, text=True)
+        total, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        timings: dict[str, float] = json.loads(out.stdout)["timings"]
+        rows.append({**timings, **milliseconds({"total": total, "processor": processor})})
+    return rows
+
+
+def report(found: Mapping[str, Timings]) -> None:
+    """Print the table."""
+    table = Table("ms", *found)
+    for name in (*STAGES, "total", "processor"):
+        values = [median(row.get(name, 0.0) for row in rows) for rows in found.values()]
+        table.add_row(name, *(f"{value:.1f}" for value in values))
+    Console(width=110).print(table)
 
 
 # -- the library ---------------------------------------------------------------------------------------------
@@ -161,7 +190,12 @@ def put_models_in_use(store: LibraryStore) -> None:
     drawn = halves(rows / np.linalg.norm(rows, axis=-1, keepdims=True), "encodings")
     for row in store.searchable():
         begin = int(draw.integers(CLIPS))
-        store.cache.get(chosen.refiner_revision, row, CLIPS, lambda at=begin: drawn[at : at + CLIPS])  # type: ignore[misc]
+        store.cache.get(chosen.refiner_revision, row, CLIPS, partial(stretch, drawn, begin))
+
+
+def stretch(rows: NDArray[np.float16], begin: int) -> NDArray[np.float16]:
+    """As many of some rows as a video has clips."""
+    return rows[begin : begin + CLIPS]
 
 
 def put_indexes(store: LibraryStore) -> None:
