@@ -93,7 +93,7 @@ class Compiled:
         """Folder of this graph: other weights, another runtime, CPU or shape, another folder."""
         source = self.source
         facts = (_LAYOUT, source.revision, source.precision, tuple(source.shapes), runtime_and_cpu())
-        name = "".join(sign if sign.isalnum() else "-" for sign in source.name)
+        name = "".join(sign if sign.isalnum() else "-" for sign in source.name.rsplit("/", 1)[-1])
         return self._folder / f"{name}-{hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()}"
 
     @property
@@ -191,7 +191,7 @@ def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 
 def cache_folder() -> Path:
-    """Where graphs of models are kept that belong to no library: ``MOVIOLA_COMPILED``, or the user's cache."""
+    """Where graphs of models are kept that belong to no library: ``MOVIOLA_COMPILED`` or the user's cache."""
     if named := os.environ.get("MOVIOLA_COMPILED"):
         return Path(named)
     from platformdirs import user_cache_path

@@ -3,8 +3,8 @@
 A handful of texts goes through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query
 of a process takes a third of a second less than with the compiled tower, further ones take three times as
 long (``benchmarks/runtimes.py``). So a process that keeps asking goes over to the compiled tower, if there is
-one on this machine: it is made when many texts are encoded for the first time. Where torch computes (a GPU, or
-a half precision), many texts go through torch. All ways give the same to rounding (2e-5).
+one on this machine: it is made when many texts are encoded for the first time. Where torch computes (a GPU,
+or half precision), many texts go through torch. All ways give the same to rounding (2e-5).
 """
 
 from __future__ import annotations
