@@ -40,10 +40,8 @@ Encode = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 COLD = """
 import sys, time
 started = time.perf_counter()
-from moviola.encoders import load_encoder, texts
-texts.PATIENCE = {"NumPy": 9, "compiled": 0, "torch": 9}[sys.argv[1]]
-few = load_encoder(sys.argv[2], precision="bf16" if sys.argv[1] == "torch" else "auto")
-few.encode_text(["a person opens the door"] * (17 if sys.argv[1] == "torch" else 1))
+from moviola.encoders import load_encoder
+load_encoder(sys.argv[2], resident=sys.argv[1] == "compiled").encode_text(["a person opens the door"])
 print(time.perf_counter() - started, time.process_time())
 """
 
@@ -175,7 +173,7 @@ def report_starts(folder: str, starts: int) -> None:
     table = Table("first text by", "s", "processor s", "of NumPy's")
     least: dict[str, NDArray[np.float64]] = {}
     for _ in range(starts):
-        for name in ("NumPy", "compiled", "torch"):
+        for name in ("NumPy", "compiled"):
             command = [sys.executable, "-c", COLD, name, folder]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = np.array(done.stdout.split(), dtype=float)

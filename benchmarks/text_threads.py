@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from statistics import median
 from typing import Any
@@ -26,8 +26,11 @@ from rich.table import Table
 from threadpoolctl import threadpool_info
 
 from moviola import threads
-from moviola.encoders import FrameTextEncoder, load_encoder, texts
+from moviola.encoders import FrameTextEncoder, load_encoder
 from runtimes import graphs_of_its_own, random_vit
+
+Ways = dict[str, tuple[FrameTextEncoder, Callable[[], AbstractContextManager[None]]]]
+"""Encoders, and surroundings in which each is asked, by name."""
 
 TEXT = "a person in a red coat opens the door and picks up the key"
 
@@ -40,31 +43,30 @@ def main() -> None:
     options = parser.parse_args()
     with graphs_of_its_own() as scratch:
         name = random_vit(scratch / "vit") if options.encoder == "random" else options.encoder
-        encoder = load_encoder(name)
-        encoder.encode_text([TEXT] * 17)  # makes the graph
-        with patch.object(texts, "PATIENCE", 0):
-            alone = measured(encoder, options.texts)
-            with busy(options.busy):
-                beside = measured(encoder, options.texts)
+        plain, resident = load_encoder(name), load_encoder(name, resident=True)
+        ways: Ways = {
+            "one thread": (plain, nullcontext),
+            "all threads": (plain, every_thread),
+            "compiled": (resident, nullcontext),
+        }
+        for encoder, _ in ways.values():
+            encoder.encode_text([TEXT])
+        alone = measured(ways, options.texts)
+        with busy(options.busy):
+            beside = measured(ways, options.texts)
     report({"alone": alone, f"beside {options.busy} busy": beside})
 
 
-def measured(encoder: FrameTextEncoder, count: int) -> dict[str, list[float]]:
-    """Seconds of each text with one thread, with all, and compiled, in turns."""
-    ways = {"one thread": by_numpy, "all threads": every_thread, "compiled": nullcontext}
+def measured(ways: Ways, count: int) -> dict[str, list[float]]:
+    """Seconds of each text with each encoder in its surroundings, in turns."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(count):
-        for name, times in seconds.items():
-            with ways[name]():
+        for name, (encoder, surroundings) in ways.items():
+            with surroundings():
                 started = time.perf_counter()
                 encoder.encode_text([f"{TEXT} {number}"])
-                times.append(time.perf_counter() - started)
+                seconds[name].append(time.perf_counter() - started)
     return seconds
-
-
-def by_numpy() -> AbstractContextManager[Any]:
-    """The compiled tower is not taken."""
-    return patch.object(texts, "PATIENCE", 1 << 30)
 
 
 @contextmanager
@@ -72,7 +74,6 @@ def every_thread() -> Iterator[None]:
     """The text towers leave the BLAS as it is."""
     limit = threads._LIMIT
     with ExitStack() as stack:
-        stack.enter_context(by_numpy())
         for method in ("enter", "leave"):
             stack.enter_context(patch.object(limit, method, lambda: None))
         yield

@@ -28,11 +28,14 @@ class DeviceChoice:
     auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
     frames may take 8 bits for their own part (:attr:`is_free`).
 
+    Attributes:
+        is_resident: whether this process is going to encode text after text, and may take longer to begin.
+
     Raises:
         InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.
     """
 
-    def __init__(self, device: str, precision: str, batch_size: int | None) -> None:
+    def __init__(self, device: str, precision: str, batch_size: int | None, resident: bool = False) -> None:
         if precision not in {"auto", *PRECISIONS}:
             raise InvalidValue(f"precision {precision!r}: choose auto, {', '.join(PRECISIONS)}")
         require_device_name(device)
@@ -41,6 +44,7 @@ class DeviceChoice:
         self._device = device
         self._precision = precision
         self._batch_size = batch_size
+        self.is_resident = resident
 
     @property
     def is_compiled(self) -> bool:

@@ -192,7 +192,12 @@ class SentenceEncoder:
 
 
 def load_sentence_encoder(
-    name: str = MINILM, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+    name: str = MINILM,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    batch_size: int | None = None,
+    resident: bool = False,
 ) -> SentenceEncoder:
     """Open a sentence encoder; weights are read when first needed.
 
@@ -202,12 +207,13 @@ def load_sentence_encoder(
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: texts at once; by default what suits the device.
+        resident: as of :func:`moviola.encoders.load_encoder`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
         InvalidValue: a module that moviola does not implement, or an option outside its range.
     """
-    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size))
+    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size, resident))
 
 
 def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:

@@ -2,9 +2,10 @@
 
 A handful of texts goes through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query
 of a process takes a third of a second less than with the compiled tower, further ones take three times as
-long (``benchmarks/runtimes.py``). So a process that keeps asking goes over to the compiled tower, if there is
-one on this machine: it is made when many texts are encoded for the first time. Where torch computes (a GPU,
-or half precision), many texts go through torch. All ways give the same to rounding (2e-5).
+long (``benchmarks/runtimes.py``). So a process that says that it is resident takes the compiled tower from
+the first text on, as is done for many texts at once. Where torch computes (a GPU, or half precision), many
+texts go through torch. All ways give the same to rounding (2e-5), and an encoder never goes from one to the
+other for few texts.
 """
 
 from __future__ import annotations
@@ -23,14 +24,11 @@ from moviola.threads import ONE, compute_threads
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["PATIENCE", "TextTower"]
+__all__ = ["TextTower"]
 
 Floats = NDArray[np.float32]
 Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
 """(token ids (b, n), which of them are real (b, n)) -> states (b, n, d)."""
-
-PATIENCE = 3
-"""So many times NumPy encodes a few texts, before the compiled tower, if it is there, is opened for them."""
 
 
 class TextTower:
@@ -53,7 +51,6 @@ class TextTower:
     ) -> None:
         self._choice = choice
         self._by_numpy, self._build, self._source = by_numpy, build, source
-        self._asked = 0
 
     def states(
         self, rows: list[list[int]]
@@ -67,14 +64,15 @@ class TextTower:
             The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
         """
         few = len(rows) <= FEW_TEXTS and self._by_numpy is not None
+        encode = self._few if few else self._many
         for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
-            yield chosen, ids, present, (self._few() if few else self._many)(ids, present)
+            yield chosen, ids, present, encode(ids, present)
 
+    @cached_property
     def _few(self) -> Tower:
+        if self._choice.is_resident and self._choice.is_compiled:
+            return _tower(Compiled(cache_folder(), self._source(ONE)))
         assert self._by_numpy is not None
-        self._asked += 1
-        if self._asked > PATIENCE and self._compiled_for_few.ready:
-            return _tower(self._compiled_for_few)
         return self._by_numpy
 
     @cached_property
@@ -85,10 +83,6 @@ class TextTower:
 
         module, inputs = self._build(), len(self._source(ONE).shapes)
         return lambda ids, present: run(module, self._choice.device, *(ids, present)[:inputs])[0]
-
-    @cached_property
-    def _compiled_for_few(self) -> Compiled:
-        return Compiled(cache_folder(), self._source(ONE))
 
 
 def _tower(compiled: Compiled) -> Tower:

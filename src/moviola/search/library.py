@@ -42,7 +42,8 @@ class Library:
     Args:
         folder: the library; made by the first writer when an encoder is given and nothing is there.
         options: as of :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
-            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``.
+            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``,
+            ``resident``.
 
     Attributes:
         store: what is on disk.
@@ -64,6 +65,7 @@ class Library:
         read_only: bool = False,
         device: str = "auto",
         precision: str = "auto",
+        resident: bool = False,
     ) -> None:
         self.store = LibraryStore(
             folder,
@@ -74,6 +76,7 @@ class Library:
             read_only=read_only,
             device=device,
             precision=precision,
+            resident=resident,
         )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
 
