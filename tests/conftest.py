@@ -5,8 +5,11 @@ Property tests are derandomised: one that fails once fails always. ``make fuzz``
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,10 @@ from hypothesis import settings
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Compiled graphs of this run's own, so that none was made by other code than this.
+GRAPHS = tempfile.mkdtemp(prefix="moviola-compiled-")
+os.environ["MOVIOLA_COMPILED"] = GRAPHS
+atexit.register(shutil.rmtree, GRAPHS, ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
     "judging": BASE | {"search", "library", "datasets", "measures", "export"},
-    "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "timing"},
+    "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "threads", "timing"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}

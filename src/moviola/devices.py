@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from moviola.errors import InvalidValue
 
-__all__ = ["available_device", "require_device_name"]
+__all__ = ["available_device", "may_have_gpu", "require_device_name"]
 
 
 def require_device_name(name: str) -> None:
@@ -13,15 +16,25 @@ def require_device_name(name: str) -> None:
         raise InvalidValue(f"device {name!r}: choose auto, cpu, cuda, cuda:N or mps")
 
 
+def may_have_gpu() -> bool:
+    """Whether it is worth asking torch for a GPU: importing it to hear of none takes seconds."""
+    if not sys.platform.startswith("linux"):
+        return True
+    # NVIDIA's driver, the same within Windows, AMD's.
+    return any(Path("/dev", node).exists() for node in ("nvidiactl", "dxg", "kfd"))
+
+
 def available_device(name: str) -> str:
     """``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; ``"auto"`` gives cuda before mps before cpu.
 
     Raises:
         InvalidValue: no such device, or none on this machine.
     """
+    require_device_name(name)
+    if name == "cpu" or (name == "auto" and not may_have_gpu()):
+        return "cpu"
     import torch
 
-    require_device_name(name)
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return next(kind for kind, usable in there.items() if usable)

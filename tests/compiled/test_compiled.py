@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from moviola.compiled import Compiled, Source, module
 from moviola.compiled.module import least_cosine
-from moviola.compiled.runtime import Array
+from moviola.compiled.runtime import Array, Graph, convert
 from moviola.errors import DataError
 
 WIDTH = 64
@@ -77,6 +77,16 @@ def test_eight_bits_are_near(tmp_path: Path) -> None:
         found, wanted = compiled(*inputs(*shape)), by_torch(*inputs(*shape))
         assert least_cosine(found, wanted) > 0.999
         assert not np.array_equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_graph_has_the_threads_that_were_asked_for_and_holds_no_core(count: int) -> None:
+    arrays = inputs(2, 3)
+    graph = Graph(convert(build(), arrays, [(None, None)] * 2, "fp32"), "fp32", count)
+    settings = {name: graph.setting(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
+    assert settings == {"INFERENCE_NUM_THREADS": count, "NUM_STREAMS": 1}
+    assert graph.setting("ENABLE_CPU_PINNING") is False
+    assert graph.setting("INFERENCE_PRECISION_HINT").to_string() == "f32"
 
 
 @pytest.mark.parametrize("make", [source, quantised])

@@ -40,7 +40,7 @@ def bpe_vocabulary(special: list[str], suffix: str, alphabet: list[str]) -> tupl
 
 
 def clip_checkpoint(
-    folder: Path, *, legacy: bool = False, act: str = "quick_gelu", dtype: Any = None
+    folder: Path, *, legacy: bool = False, act: str = "quick_gelu", dtype: Any = None, width: int = 24
 ) -> Path:
     """A CLIP; ``legacy`` puts the end token last and says 2 in the configuration, as OpenAI's do."""
     from tokenizers import pre_tokenizers
@@ -65,10 +65,10 @@ def clip_checkpoint(
         "eos_token_id": 2 if legacy else vocab["<|endoftext|>"],
     }
     vision = {
-        "hidden_size": 24,
+        "hidden_size": width,
         "intermediate_size": 40,
         "num_hidden_layers": 2,
-        "num_attention_heads": 3,
+        "num_attention_heads": width // 8,
         "image_size": 32,
         "patch_size": 8,
     }

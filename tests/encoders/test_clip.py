@@ -12,6 +12,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from moviola.compiled.module import least_cosine
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.tokens import siglip_tokenizer
@@ -161,6 +162,21 @@ def test_weights_of_a_type_that_is_not_read_are_named(make_clip: Callable[..., P
     save_file(state | {name: state[name].to(torch.float8_e4m3fn)}, folder / "model.safetensors")
     with pytest.raises(DataError, match=rf"hold no '{name}' of type F64, F32, F16, BF16"):
         load_encoder(str(folder)).encode_text(["a"])
+
+
+def test_wide_towers_are_quantised_unless_a_precision_is_named(make_clip: Callable[..., Path]) -> None:
+    """On the CPU, for frames; features stay near those in full precision."""
+    folder = make_clip(width=512)
+    images = random_frames(3, FrameSize(32, 32, "stretch"))
+    eight, full = load_encoder(str(folder)), load_encoder(str(folder), precision="fp32")
+    assert (eight.device, eight.precision, full.precision) == ("cpu", "int8", "fp32")
+    small, exact = eight.encode_frames(images), full.encode_frames(images)
+    assert least_cosine([small], [exact]) > 0.999
+    assert not np.array_equal(small, exact)
+    np.testing.assert_allclose(exact, reference_frames(folder, images), atol=2e-5)
+    np.testing.assert_array_equal(eight.encode_frames(images[1:2]), small[1:2])
+    np.testing.assert_array_equal(eight.encode_text(TEXTS), full.encode_text(TEXTS))
+    assert eight.revision == full.revision
 
 
 def test_pickled_weights_are_read(make_clip: Callable[..., Path]) -> None:

@@ -68,7 +68,7 @@ def test_what_a_library_records_is_stable(name: str, encoder: FrameTextEncoder) 
 
 
 def test_many_texts_give_the_same_features_as_few(encoder: FrameTextEncoder) -> None:
-    """Few texts go through the NumPy tower, many through torch: nobody may see a difference."""
+    """Few texts go through the NumPy tower, many are compiled: nobody may see a difference."""
     few = encoder.encode_text(TEXTS)
     many = encoder.encode_text(TEXTS * FEW_TEXTS)
     np.testing.assert_allclose(
@@ -86,10 +86,19 @@ def test_the_last_token_is_the_text(encoder: FrameTextEncoder) -> None:
 
 
 def test_tokens_of_many_texts_are_those_of_few(encoder: FrameTextEncoder) -> None:
-    """Few go through NumPy, many through transformers."""
+    """Few go through NumPy, many are compiled."""
     few = encoder.encode_tokens(TEXTS)
     for own, other in zip(few * FEW_TEXTS, encoder.encode_tokens(TEXTS * FEW_TEXTS), strict=True):
         np.testing.assert_allclose(own, other, atol=3e-5)
+
+
+def test_a_resident_process_gets_the_same(name: str, encoder: FrameTextEncoder) -> None:
+    resident = load_encoder(name, device="cpu", resident=True)
+    np.testing.assert_allclose(resident.encode_text(TEXTS), encoder.encode_text(TEXTS), atol=2e-5)
+    for text in TEXTS:
+        alone = resident.encode_text([text])
+        np.testing.assert_array_equal(resident.encode_tokens([text])[0][-1], alone[0])
+        np.testing.assert_array_equal(resident.encode_text([text]), alone)
 
 
 def test_batches_do_not_change_features(name: str, encoder: FrameTextEncoder) -> None:

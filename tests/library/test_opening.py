@@ -32,6 +32,20 @@ def test_another_encoder_is_refused_with_both_named(library: Library) -> None:
         Library(library.folder, encoder="none")
 
 
+def test_the_precision_it_was_begun_with_is_recorded_and_binds_nobody(tmp_path: Path) -> None:
+    with Library(tmp_path / "own", encoder="demo", sentence_encoder="none") as own:
+        assert own.settings.encoder_precision == "fp32"
+    with Library(tmp_path / "half", encoder="demo", sentence_encoder="none", precision="bf16") as half:
+        assert half.settings.encoder_precision == "bf16"
+    with Library(tmp_path / "half", precision="fp32") as opened:
+        assert opened.store.encoders.visual is not None
+        assert opened.settings.encoder_precision == "bf16"
+    settings = tmp_path / "own" / "moviola.toml"
+    settings.write_text(settings.read_text().replace('encoder_precision = "fp32"\n', ""))
+    with Library(tmp_path / "own", read_only=True) as older:
+        assert older.settings.encoder_precision == ""
+
+
 def test_another_segment_length_is_refused_with_both_named(library: Library) -> None:
     with pytest.raises(EncoderMismatch, match=r"segment seconds 4\.0, opened with 8\.0"):
         Library(library.folder, segment_seconds=8)

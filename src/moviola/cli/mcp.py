@@ -43,7 +43,7 @@ def mcp(
     except ModuleNotFoundError as error:
         raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
 
-    with Library(library, read_only=True) as lib:
+    with Library(library, read_only=True, resident=True) as lib:
         if json:
             emit_json(_entry(library, clips))
             return

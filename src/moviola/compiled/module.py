@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,19 +78,22 @@ class Compiled:
         folder: where graphs are kept, each in a folder of its own under ``name``; made when it is missing. It
             may be deleted at any time.
         source: what to run.
+
+    Attributes:
+        source: as given.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
-        self._folder, self._source = folder, source
+        self._folder, self.source = folder, source
         self._lock = RLock()
         self._run: Callable[[Sequence[Array]], tuple[Array, ...]] | None = None
 
     @property
     def path(self) -> Path:
         """Folder of this graph: other weights, another runtime, CPU or shape, another folder."""
-        source = self._source
+        source = self.source
         facts = (_LAYOUT, source.revision, source.precision, tuple(source.shapes), runtime_and_cpu())
-        name = "".join(sign if sign.isalnum() else "-" for sign in source.name)
+        name = "".join(sign if sign.isalnum() else "-" for sign in source.name.rsplit("/", 1)[-1])
         return self._folder / f"{name}-{hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()}"
 
     @property
@@ -114,7 +118,7 @@ class Compiled:
             if self._run is None:
                 if not self.path.is_dir():
                     return self._make(inputs)
-                self._run = _by_torch(self._source.build()) if self._refused else self._opened()
+                self._run = _by_torch(self.source.build()) if self._refused else self._opened()
         return self._run(inputs)
 
     @property
@@ -122,11 +126,11 @@ class Compiled:
         return (self.path / "refused.toml").is_file()
 
     def _opened(self) -> Graph:
-        return open_graph(self.path, self._source.precision, self._source.threads)
+        return open_graph(self.path, self.source.precision, self.source.threads)
 
     def _make(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Make the graph, check it on the first inputs, keep it or refuse it; the outputs for these."""
-        source = self._source
+        source = self.source
         module = source.build()
         by_torch = _by_torch(module)
         wanted = by_torch(inputs)
@@ -149,8 +153,12 @@ class Compiled:
                     write_toml(draft / "refused.toml", {"cosine": cosine})
         except InvalidValue as error:
             log.warning("%s: its compiled graph is made anew by every process; %s", source.name, error)
-        self._run = graph if accepted else by_torch
-        return found if accepted else wanted
+        if not accepted:
+            self._run = by_torch
+            return wanted
+        # As later processes have it: a graph that was read may differ from this one in the last digits.
+        self._run = self._opened() if self.path.is_dir() else graph
+        return self._run(inputs)
 
 
 def _by_torch(module: nn.Module) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
@@ -187,7 +195,9 @@ def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 
 def cache_folder() -> Path:
-    """Where graphs of models are kept that belong to no library: in the user's cache."""
+    """Where graphs of models are kept that belong to no library: ``MOVIOLA_COMPILED`` or the user's cache."""
+    if named := os.environ.get("MOVIOLA_COMPILED"):
+        return Path(named)
     from platformdirs import user_cache_path
 
     return user_cache_path("moviola") / "compiled"

@@ -150,10 +150,9 @@ class Graph:
             },
         )
 
-    @property
-    def threads(self) -> int:
-        """Threads that compute."""
-        return int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
+    def setting(self, name: str) -> Any:
+        """What the runtime says that a setting of its own is, such as ``"INFERENCE_NUM_THREADS"``."""
+        return self._compiled.get_property(name)
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs for one array per input, of the types that the examples had."""

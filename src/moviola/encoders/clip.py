@@ -9,17 +9,19 @@ are only normalised. transformers' image processors are not used: they need torc
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.contract import check_frames
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches, check_texts, load_pretrained
+from moviola.encoders.devices import DeviceChoice, check_texts, load_pretrained
+from moviola.encoders.texts import TextTower
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (
     ACTIVATIONS,
@@ -32,7 +34,11 @@ from moviola.encoders.towers import (
 )
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
+from moviola.threads import compute_threads
 from moviola.types import FrameSize
+
+if TYPE_CHECKING:
+    from torch import nn
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
 
@@ -109,6 +115,9 @@ FAMILIES: dict[str, Family] = {
 }
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
+_WIDE = 512
+"""Units of a layer from which on 8 bits are faster than 32."""
+
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
@@ -159,8 +168,14 @@ class ClipEncoder:
 
     @property
     def precision(self) -> str:
-        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are float32 all the same."""
-        return self._choice.precision
+        """In which precision frames are encoded: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``.
+
+        Features are float32 all the same. 8 bits are for layers that are wide enough to gain by it, and only
+        where nobody named a precision.
+        """
+        wide = (self._config.get("vision_config") or {}).get("hidden_size", 768) >= _WIDE
+        free = self._choice.is_free and self._choice.is_compiled
+        return "int8" if free and wide else self._choice.precision
 
     @cached_property
     def dim(self) -> int:
@@ -189,7 +204,7 @@ class ClipEncoder:
         features = np.empty((len(images), self.dim), dtype=np.float32)
         step = self._choice.batch_size
         for start in range(0, len(images), step):
-            features[start : start + step] = self._frames_by_torch(images[start : start + step])
+            features[start : start + step] = self._encode_frames(images[start : start + step])
         return features
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -206,12 +221,8 @@ class ClipEncoder:
         """
         rows = self._token_ids(texts)
         features = np.empty((len(rows), self.dim), dtype=np.float32)
-        if self._few(rows):
-            for chosen, ids, _ in batches(rows, FEW_TEXTS):
-                features[chosen] = self._tokens_by_numpy(ids)[np.arange(len(ids)), self._ends(ids)]
-        else:
-            for chosen, ids, _ in batches(rows, self._choice.batch_size):
-                features[chosen] = self._texts_by_torch(ids)
+        for chosen, states, ends in self._states(rows):
+            features[chosen] = states[np.arange(len(states)), ends]
         return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
@@ -231,11 +242,9 @@ class ClipEncoder:
             InvalidValue: not a list of strings.
         """
         rows = self._token_ids(texts)
-        few = self._few(rows)
-        encode = self._tokens_by_numpy if few else self._tokens_by_torch
         features: dict[int, NDArray[np.float32]] = {}
-        for chosen, ids, _ in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
-            for place, own, end in zip(chosen, encode(ids), self._ends(ids), strict=True):
+        for chosen, states, ends in self._states(rows):
+            for place, own, end in zip(chosen, states, ends, strict=True):
                 features[place] = own[: end + 1].copy()
         return [features[place] for place in range(len(rows))]
 
@@ -243,12 +252,12 @@ class ClipEncoder:
         texts = check_texts(texts)
         return self._tokenize(texts) if texts else []
 
-    def _few(self, rows: list[list[int]]) -> bool:
-        """Whether these texts are encoded without torch."""
-        return len(rows) <= FEW_TEXTS and self._tower_weights is not None
-
-    def _ends(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._family.ends(self._text_config, ids)
+    def _states(
+        self, rows: list[list[int]]
+    ) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.int64]]]:
+        """The places of b texts, states (b, n, d) of their tokens, and which of these are the texts' (b,)."""
+        for chosen, ids, _, states in self._text_tower.states(rows):
+            yield chosen, states, self._family.ends(self._text_config, ids)
 
     @cached_property
     def _tokenize(self) -> Tokenize:
@@ -258,13 +267,60 @@ class ClipEncoder:
     def _weights(self) -> Weights | None:
         return Weights.of(self._checkpoint.folder)
 
-    @property
-    def _tower_weights(self) -> Weights | None:
-        """The weights if the NumPy tower can compute this checkpoint, else None."""
-        return self._weights if self._text_config["hidden_act"] in ACTIVATIONS else None
+    @cached_property
+    def _encode_frames(self) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
+        """(n, height, width, 3) to (n, dim)."""
+        if self._choice.is_compiled:
+            compiled = Compiled(cache_folder(), self._frames_source())
+            return lambda images: compiled(images)[0]
+        from moviola.encoders.modules import run
+
+        module = self._frames_module().to(self.device)
+        return lambda images: run(module, self.device, images)[0]
+
+    def _frames_module(self) -> nn.Module:
+        from moviola.encoders.modules import ClipFrames
+
+        return ClipFrames(self._load_model(), *self._scale_and_shift)
+
+    def _frames_source(self) -> Source:
+        size = self.frame_size
+        return Source(
+            name=f"{self.id} frames",
+            revision=self.revision,
+            build=self._frames_module,
+            examples=[np.zeros((2, size.height, size.width, 3), np.uint8)],
+            shapes=[(None, size.height, size.width, 3)],
+            threads=compute_threads(),
+            precision="int8" if self.precision == "int8" else "fp32",
+        )
 
     @cached_property
-    def _model(self) -> Any:
+    def _text_tower(self) -> TextTower:
+        known = self._weights is not None and self._text_config["hidden_act"] in ACTIVATIONS
+        by_numpy = self._tokens_by_numpy if known else None
+        return TextTower(self._choice, by_numpy, self._tokens_module, self._tokens_source)
+
+    def _tokens_by_numpy(self, ids: NDArray[np.int64], _: NDArray[np.bool_]) -> NDArray[np.float32]:
+        assert self._weights is not None
+        return self._family.tower(self._weights, self._text_config, ids)
+
+    def _tokens_module(self) -> nn.Module:
+        from moviola.encoders.modules import ClipTokens
+
+        return ClipTokens(self._load_model(), self._family.projection)
+
+    def _tokens_source(self, threads: int) -> Source:
+        return Source(
+            name=f"{self.id} texts",
+            revision=self.revision,
+            build=self._tokens_module,
+            examples=[np.ones((2, 3), np.int64)],
+            shapes=[(None, None)],
+            threads=threads,
+        )
+
+    def _load_model(self) -> Any:
         try:
             module = importlib.import_module(self._family.module)
         except ImportError as error:
@@ -283,37 +339,6 @@ class ClipEncoder:
             mean, std = np.zeros(3), np.ones(3)
         factor = given["rescale_factor"] if given.get("do_rescale", True) else 1.0
         return (factor / std).astype(np.float32), (-mean / std).astype(np.float32)
-
-    def _frames_by_torch(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        import torch
-
-        model, device = self._model, self.device
-        with torch.inference_mode():
-            scale, shift = (
-                torch.from_numpy(part).to(device).view(1, 3, 1, 1) for part in self._scale_and_shift
-            )
-            pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device).permute(0, 3, 1, 2)
-            normalised = (pixels.float() * scale + shift).to(self._choice.dtype)
-            return _to_numpy(model.get_image_features(pixel_values=normalised))
-
-    def _texts_by_torch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        import torch
-
-        with torch.inference_mode():
-            # No attention mask: CLIP is causal up to the token that is read, SigLIP attends to its padding.
-            return _to_numpy(self._model.get_text_features(input_ids=torch.from_numpy(ids).to(self.device)))
-
-    def _tokens_by_numpy(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        assert self._weights is not None
-        return self._family.tower(self._weights, self._text_config, ids)
-
-    def _tokens_by_torch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        import torch
-
-        with torch.inference_mode():
-            states = self._model.text_model(input_ids=torch.from_numpy(ids).to(self.device)).last_hidden_state
-            projected: torch.Tensor = self._model.get_submodule(self._family.projection)(states)
-            return _to_numpy(projected)
 
 
 def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
@@ -370,9 +395,3 @@ def family_of(checkpoint: Checkpoint) -> Family:
             f"it knows {', '.join(FAMILIES)}"
         )
     return FAMILIES[kind]
-
-
-def _to_numpy(output: Any) -> NDArray[np.float32]:
-    features = getattr(output, "pooler_output", output)
-    array: NDArray[np.float32] = features.float().cpu().numpy()
-    return array

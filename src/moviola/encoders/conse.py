@@ -25,16 +25,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.checkpoints import fingerprint
 from moviola.encoders.contract import check_frames
 from moviola.encoders.devices import DeviceChoice
 from moviola.encoders.sentences import MINILM, open_sentence_encoder, packaged_folder
 from moviola.encoders.weights import Weights
 from moviola.errors import MissingDependency
+from moviola.threads import compute_threads
 from moviola.types import FrameSize
 
 if TYPE_CHECKING:
-    from moviola.encoders.efficientnet import EfficientNetLite
+    from torch import nn
 
 __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORKS", "ConseEncoder", "Fact", "Network", "weights_of"]
 
@@ -251,25 +253,35 @@ class ConseEncoder:
     def _centred(self, sentences: Floats) -> Floats:
         return _unit(sentences - self._vectors.array("mean"))
 
-    def _seen(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        """The layer before the classes (n, 1280), and the probabilities of the classes (n, 1000)."""
-        import torch
-
-        with torch.inference_mode():
-            values = torch.from_numpy(np.ascontiguousarray(images)).to(self.device).permute(0, 3, 1, 2)
-            pixels = ((values.float() - 127) / 128).to(self._choice.dtype)
-            pooled = self._network.pooled(pixels)
-            probabilities = torch.softmax(self._network.fc(pooled).float() / TEMPERATURE, 1)
-            return pooled.float().cpu().numpy(), probabilities.cpu().numpy()
-
     @cached_property
-    def _network(self) -> EfficientNetLite:
+    def _seen(self) -> Callable[[NDArray[np.uint8]], tuple[Floats, ...]]:
+        """From frames to the layer before the classes (n, 1280), and the classes' probabilities (n, 1000)."""
+        if self._choice.is_compiled:
+            return Compiled(cache_folder(), self._source())
+        from moviola.encoders.modules import run
+
+        module = self._build().to(self.device, self._choice.dtype)
+        return lambda images: run(module, self.device, images)
+
+    def _build(self) -> nn.Module:
         from moviola.encoders.efficientnet import read_weights
+        from moviola.encoders.modules import ClassifiedFrames
 
         assert self._weights_folder is not None
-        facts = self._network_facts
         (path,) = self._weights_folder.glob("*.pth")
-        return read_weights(path, facts.width, facts.depth).to(self.device, self._choice.dtype)
+        network = read_weights(path, self._network_facts.width, self._network_facts.depth)
+        return ClassifiedFrames(network, TEMPERATURE)
+
+    def _source(self) -> Source:
+        height, width = self.frame_size.height, self.frame_size.width
+        return Source(
+            name=f"{self.id} frames",
+            revision=self.revision,
+            build=self._build,
+            examples=[np.zeros((2, height, width, 3), np.uint8)],
+            shapes=[(None, height, width, 3)],
+            threads=compute_threads(),
+        )
 
 
 def weights_of(name: str) -> Path | None:

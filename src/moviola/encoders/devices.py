@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FEW_TEXTS", "DeviceChoice", "batches", "check_texts", "load_pretrained"]
 
 FEW_TEXTS = 16
-"""Up to this many texts are encoded by the NumPy towers; more are worth loading torch."""
+"""Up to this many texts are encoded by the NumPy towers."""
 
 PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
@@ -25,13 +25,17 @@ PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 class DeviceChoice:
     """A device and a precision, either named or ``"auto"``; resolved when asked for, which needs torch.
 
-    auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU.
+    auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
+    frames may take 8 bits for their own part (:attr:`is_free`).
+
+    Attributes:
+        is_resident: whether this process is going to encode text after text, and may take longer to begin.
 
     Raises:
         InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.
     """
 
-    def __init__(self, device: str, precision: str, batch_size: int | None) -> None:
+    def __init__(self, device: str, precision: str, batch_size: int | None, resident: bool = False) -> None:
         if precision not in {"auto", *PRECISIONS}:
             raise InvalidValue(f"precision {precision!r}: choose auto, {', '.join(PRECISIONS)}")
         require_device_name(device)
@@ -40,6 +44,12 @@ class DeviceChoice:
         self._device = device
         self._precision = precision
         self._batch_size = batch_size
+        self.is_resident = resident
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiled runtime computes: on the CPU in fp32."""
+        return self.device == "cpu" and self.precision == "fp32"
 
     @property
     def device(self) -> str:
@@ -50,12 +60,19 @@ class DeviceChoice:
     @property
     def precision(self) -> str:
         """``"fp32"``, ``"fp16"`` or ``"bf16"``."""
+        if self._precision != "auto":
+            return self._precision
+        if self.device == "cpu":
+            return "fp32"
         import torch
 
-        if self._precision == "auto":
-            bf16 = self.device.startswith("cuda") and torch.cuda.is_bf16_supported()
-            self._precision = "fp32" if self.device == "cpu" else "bf16" if bf16 else "fp16"
-        return self._precision
+        bf16 = self.device.startswith("cuda") and torch.cuda.is_bf16_supported()
+        return "bf16" if bf16 else "fp16"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody named a precision."""
+        return self._precision == "auto"
 
     @property
     def dtype(self) -> torch.dtype:

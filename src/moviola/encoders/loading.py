@@ -27,7 +27,12 @@ BETTER = "google/siglip2-base-patch16-224"
 
 
 def load_encoder(
-    name: str, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+    name: str,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    batch_size: int | None = None,
+    resident: bool = False,
 ) -> FrameTextEncoder:
     """Open an encoder of frames and texts; weights are read when first needed.
 
@@ -35,8 +40,11 @@ def load_encoder(
         name: one of :data:`BUILTIN`; a folder with a CLIP, SigLIP or SigLIP 2 checkpoint; or a hub id that
             was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
-        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        precision: ``"auto"`` (half on a GPU; on the CPU fp32, and 8 bits for frames where layers are wide),
+            ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: frames or texts at once; by default what suits the device.
+        resident: this process encodes text after text, so that the compiled tower is worth opening (half a
+            second, and a third of the time a text); see :mod:`moviola.encoders.texts`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -44,7 +52,7 @@ def load_encoder(
         InvalidValue: a checkpoint of another kind, or an option outside its range.
         DataError: the checkpoint's files contradict each other or cannot be read.
     """
-    return BUILTIN.get(name, open_clip)(name, DeviceChoice(device, precision, batch_size))
+    return BUILTIN.get(name, open_clip)(name, DeviceChoice(device, precision, batch_size, resident))
 
 
 @dataclass(frozen=True, slots=True)

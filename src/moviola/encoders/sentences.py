@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.compiled import Source
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches, check_texts, load_pretrained
+from moviola.encoders.devices import DeviceChoice, check_texts, load_pretrained
+from moviola.encoders.texts import TextTower
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue, MissingDependency
+
+if TYPE_CHECKING:
+    from torch import nn
 
 __all__ = [
     "MINILM",
@@ -113,7 +118,7 @@ class SentenceEncoder:
         """
         texts = check_texts(texts)
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        for chosen, states, present in self._states(texts):
+        for chosen, _, present, states in self._tower.states(self._token_ids(texts)):
             vectors[chosen] = self._chain(states, present)
         return vectors
 
@@ -131,23 +136,23 @@ class SentenceEncoder:
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
-        for chosen, states, present in self._states(texts):
+        for chosen, _, present, states in self._tower.states(self._token_ids(texts)):
             vectors = self._chain(states, present)
             for place, own, real, vector in zip(chosen, states, present, vectors, strict=True):
                 tokens[place] = np.concatenate([own[real], vector[None]])
         return [tokens[place] for place in range(len(texts))]
 
-    def _states(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.bool_]]]:
-        """The places of b texts, the states (b, n, d) of their tokens, and which of these are real (b, n)."""
-        rows = self._tokenize(texts) if texts else []
-        few = len(rows) <= FEW_TEXTS and self._tower_weights is not None
-        encode = self._by_numpy if few else self._by_torch
-        for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
-            yield chosen, encode(ids, present), present
-
     @cached_property
     def _tokenize(self) -> Tokenize:
         return plain_tokenizer(self._checkpoint, self._longest)
+
+    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+        return self._tokenize(texts) if texts else []
+
+    @cached_property
+    def _tower(self) -> TextTower:
+        by_numpy = self._by_numpy if self._tower_weights is not None else None
+        return TextTower(self._choice, by_numpy, self._build, self._source)
 
     @cached_property
     def _tower_weights(self) -> Weights | None:
@@ -159,34 +164,40 @@ class SentenceEncoder:
         )
         return Weights.of(self._checkpoint.folder, prefix="bert.") if plain else None
 
-    @cached_property
-    def _model(self) -> Any:
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+        assert self._tower_weights is not None
+        return bert_states(self._tower_weights, self._config, ids, present)
+
+    def _source(self, threads: int) -> Source:
+        return Source(
+            name=f"{self.id} texts",
+            revision=self.revision,
+            build=self._build,
+            examples=[np.ones((2, 3), np.int64), np.array([[True, True, False], [True, True, True]])],
+            shapes=[(None, None), (None, None)],
+            threads=threads,
+        )
+
+    def _build(self) -> nn.Module:
         try:
             from transformers import AutoModel
         except ImportError as error:
             raise MissingDependency(
                 f"{self.id}: encoding many texts needs the package transformers; pip install 'moviola[clip]'"
             ) from error
-        return load_pretrained(AutoModel.from_pretrained, self._checkpoint.folder, self._choice)
+        from moviola.encoders.modules import SentenceStates
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
-        assert self._tower_weights is not None
-        return bert_states(self._tower_weights, self._config, ids, present)
-
-    def _by_torch(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
-        import torch
-
-        with torch.inference_mode():
-            output = self._model(
-                input_ids=torch.from_numpy(ids).to(self.device),
-                attention_mask=torch.from_numpy(present).to(self.device).long(),
-            )
-            states: NDArray[np.float32] = output.last_hidden_state.float().cpu().numpy()
-            return states
+        model = load_pretrained(AutoModel.from_pretrained, self._checkpoint.folder, self._choice)
+        return SentenceStates(model)
 
 
 def load_sentence_encoder(
-    name: str = MINILM, *, device: str = "auto", precision: str = "auto", batch_size: int | None = None
+    name: str = MINILM,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    batch_size: int | None = None,
+    resident: bool = False,
 ) -> SentenceEncoder:
     """Open a sentence encoder; weights are read when first needed.
 
@@ -196,12 +207,13 @@ def load_sentence_encoder(
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: texts at once; by default what suits the device.
+        resident: as of :func:`moviola.encoders.load_encoder`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
         InvalidValue: a module that moviola does not implement, or an option outside its range.
     """
-    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size))
+    return open_sentence_encoder(name, DeviceChoice(device, precision, batch_size, resident))
 
 
 def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:

@@ -26,15 +26,15 @@ class LibraryEncoders:
     Args:
         folder: of the library, for messages.
         settings: of the library; name the encoders.
-        device, precision: handed to the encoders.
+        device, precision, resident: handed to the encoders.
 
     Attributes:
         device: as given.
     """
 
-    def __init__(self, folder: Path, settings: Settings, device: str, precision: str) -> None:
+    def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
         self._folder, self._settings = folder, settings
-        self.device, self._precision = device, precision
+        self.device, self._precision, self._resident = device, precision, resident
         self._lock = RLock()
         self._visual: FrameTextEncoder | None = None
         self._sentences: SentenceEncoder | None = None
@@ -104,7 +104,7 @@ class LibraryEncoders:
     def _load_visual(self, name: str) -> FrameTextEncoder:
         from moviola.encoders import load_encoder, picture_dim
 
-        encoder = load_encoder(name, device=self.device, precision=self._precision)
+        encoder = load_encoder(name, device=self.device, precision=self._precision, resident=self._resident)
         self._settings.require_same(self._folder, _visual_facts(encoder))
         if self._settings.picture_dim:  # 0 in what was built before; it stays so
             self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
@@ -113,7 +113,7 @@ class LibraryEncoders:
     def _load_sentences(self, name: str) -> SentenceEncoder:
         from moviola.encoders import load_sentence_encoder
 
-        encoder = load_sentence_encoder(name, device=self.device)
+        encoder = load_sentence_encoder(name, device=self.device, resident=self._resident)
         self._settings.require_same(self._folder, _sentence_facts(encoder))
         return encoder
 
@@ -145,6 +145,7 @@ def settings_of_new_library(
     if encoder != NONE:
         visual = load_encoder(encoder, device=device, precision=precision)
         values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
+        values["encoder_precision"] = visual.precision
     name = sentence_encoder or (MINILM if packaged_folder() else NONE)
     if name != NONE:
         values |= _sentence_facts(load_sentence_encoder(name, device=device))

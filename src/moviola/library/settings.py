@@ -24,6 +24,10 @@ _MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
 class Settings(BaseModel):
     """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off.
 
+    ``encoder_precision`` says in which precision features of frames were made at first, for people: it may
+    differ from machine to machine, since all precisions of an encoder give the same to a cosine of .999
+    (:data:`moviola.compiled.module.LEAST_COSINE`); empty in what was built before it was recorded.
+
     ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
     encoder has no others, or the library was built before they were kept.
 
@@ -39,6 +43,7 @@ class Settings(BaseModel):
     encoder: str = ""
     encoder_revision: str = ""
     encoder_dim: int = Field(default=0, ge=0)
+    encoder_precision: str = ""
     picture_dim: int = Field(default=0, ge=0)
     sentence_encoder: str = ""
     sentence_revision: str = ""

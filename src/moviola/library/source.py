@@ -122,7 +122,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     place, text_row = features.row_of, {text: row for row, text in enumerate(different)}
     convert(
         Computed(
-            features.video_ids,
+            tuple(features.video_ids),
             lambda key: features.visual.read(place[key]).astype(np.float32),
         ),
         out / "visual",
@@ -133,7 +133,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     )
     if (subtitles := features.subtitles) is not None:
         convert(
-            Computed(features.video_ids, lambda key: subtitles.read(place[key]).astype(np.float32)),
+            Computed(tuple(features.video_ids), lambda key: subtitles.read(place[key]).astype(np.float32)),
             out / "subtitles",
         )
     durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))

@@ -45,6 +45,9 @@ class LibraryStore:
         frame_rate: frames a second that are encoded, 1 by default; likewise.
         read_only: never write, not even an index; works on a read-only file system.
         device, precision: handed to the encoders.
+        resident: for a process that searches again and again: the first search takes half a second longer,
+            and where the encoder's text tower was never compiled on this machine some ten; all others take
+            less.
 
     Attributes:
         settings: what the library was built with, and the models in use.
@@ -71,6 +74,7 @@ class LibraryStore:
         read_only: bool = False,
         device: str = "auto",
         precision: str = "auto",
+        resident: bool = False,
     ) -> None:
         self.folder, self.read_only = Path(folder), read_only
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
@@ -86,7 +90,7 @@ class LibraryStore:
             )
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         self.settings = Settings.read(self.folder)
-        self.encoders = LibraryEncoders(self.folder, self.settings, device, precision)
+        self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
         if exists:
             self.settings.require_same(self.folder, chosen)
             self.encoders.require_same(encoder, sentence_encoder)

@@ -106,7 +106,7 @@ def span_band(
 
 def sliding(curve: Tensor, width: int) -> Tensor:
     """All stretches of a curve (..., n): (..., n - width + 1, width), a view where gradients may flow."""
-    if not torch.jit.is_tracing():
+    if not torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return curve.unfold(-1, width, 1)
     # Compiled graphs know no strided views of this kind.
     first = torch.arange(curve.shape[-1] - width + 1, device=curve.device)

@@ -200,14 +200,16 @@ class CompiledReel(CompiledModel):
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
-        return self._clips(*streams)[0][0]
+        found: Floats = self._clips(*streams)[0][0]
+        return found
 
     def encode_query(self, tokens: Floats) -> Floats:
         """(3, h) of a query's tokens, which are padded to as many as Reel takes."""
         padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
         padded[0, : len(tokens)] = tokens
         mask = np.arange(self.max_tokens)[None] < len(tokens)
-        return self._query(padded, mask.astype(np.float32))[0][0]
+        found: Floats = self._query(padded, mask.astype(np.float32))[0][0]
+        return found
 
     def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
@@ -220,8 +222,8 @@ class CompiledReel(CompiledModel):
     def make(self) -> None:
         """Make the graphs that are not there."""
         draw, sizes = np.random.default_rng(0), self._sizes
-        visual, *subtitles = (draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes)
-        clips = self.encode_clips(visual, *(subtitles or [None]))
+        streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
+        clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
         tokens = draw.normal(size=(_SOME, self._setting("query_size", int))).astype(np.float32)
         dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
         self.best_spans(dots, np.ones((1, _SOME), np.float32))

@@ -43,7 +43,8 @@ class Library:
     Args:
         folder: the library; made by the first writer when an encoder is given and nothing is there.
         options: as of :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
-            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``.
+            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``,
+            ``resident``.
 
     Attributes:
         store: what is on disk.
@@ -65,6 +66,7 @@ class Library:
         read_only: bool = False,
         device: str = "auto",
         precision: str = "auto",
+        resident: bool = False,
     ) -> None:
         with stage("opening"):
             self.store = LibraryStore(
@@ -76,6 +78,7 @@ class Library:
                 read_only=read_only,
                 device=device,
                 precision=precision,
+                resident=resident,
             )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
 

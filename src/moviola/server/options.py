@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from os import cpu_count
 from pathlib import Path
 
 from moviola.errors import InvalidValue
+from moviola.threads import available_cores
 
 __all__ = ["Limits", "Options", "is_loopback"]
 
@@ -63,7 +63,7 @@ class Options:
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     judge: Path | None = None
-    threads: int = field(default_factory=lambda: cpu_count() or 1)
+    threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class Service:
     @classmethod
     def of(cls, folder: str | os.PathLike[str], options: Options) -> Self:
         """Open a library."""
-        library = Library(folder, read_only=True)
+        library = Library(folder, read_only=True, resident=True)
         task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_folder(library.folder)
         return cls(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moviola.encoders.readers.contract import TextLine
 from moviola.encoders.readers.strokes import has_strokes
 from moviola.errors import InvalidValue
-from moviola.threads import compute_threads
+from moviola.threads import reading_threads
 from moviola.types import Box
 
 __all__ = ["RapidOcrReader"]
@@ -51,8 +51,10 @@ class RapidOcrReader:
     @cached_property
     def _engine(self) -> Any:
         from rapidocr import RapidOCR
+        from rapidocr.inference_engine.onnxruntime import main as sessions
 
-        threads = max(1, compute_threads() // 2)  # the rest decodes meanwhile
+        # Its settings know threads, and not that those that wait should sleep.
+        sessions.SessionOptions = _sleeping_options
         return RapidOCR(
             params={
                 "Global.log_level": "error",
@@ -60,7 +62,7 @@ class RapidOcrReader:
                 "Global.text_score": _SURE,
                 "Det.limit_type": "max",
                 "Det.limit_side_len": _FINDS_AT,
-                "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+                "EngineConfig.onnxruntime.intra_op_num_threads": reading_threads(),
                 "EngineConfig.onnxruntime.inter_op_num_threads": 1,
             }
         )
@@ -85,6 +87,15 @@ class RapidOcrReader:
             if sum(sign.isalnum() for sign in text) >= _SIGNS
         ]
         return sorted(lines, key=lambda line: (line.box.top, line.box.left))
+
+
+def _sleeping_options() -> Any:
+    """Options of ONNX Runtime whose threads sleep while they wait."""
+    from onnxruntime import SessionOptions
+
+    options = SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
 
 
 def _box(corners: NDArray[np.floating[Any]]) -> Box:

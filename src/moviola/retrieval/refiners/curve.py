@@ -127,13 +127,9 @@ def _smoothed_curves(
     """(N, L) smoothed similarities of clips ``begin`` to ``stop`` (N,); behind them the last one again."""
     counts = stop - begin
     place = np.minimum(np.arange(int(counts.max())), counts[:, None] - 1)
-    curves = clip_cosines(
-        vector,
-        features,
-        np.broadcast_to(video[:, None], place.shape).ravel(),
-        (begin[:, None] + place).ravel(),
-    ).reshape(place.shape)
-    around = np.pad(curves, ((0, 0), (1, 1)), mode="edge")
+    where = np.broadcast_to(video[:, None], place.shape)
+    curves = clip_cosines(vector, features, where.ravel(), (begin[:, None] + place).ravel())
+    around = np.pad(curves.reshape(place.shape), ((0, 0), (1, 1)), mode="edge")
     smooth: NDArray[np.float32] = 0.25 * around[:, :-2] + 0.5 * around[:, 1:-1] + 0.25 * around[:, 2:]
     return smooth
 

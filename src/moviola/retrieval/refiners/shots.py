@@ -96,4 +96,5 @@ class ShotRefiner(UntrainedRefiner):
         rising = similar[np.lexsort((similar, shot))]
         best = np.arange(len(shot)) >= (begin + np.maximum(counts - self.best, 0))[shot]
         totals = np.bincount(shot[best], rising[best], minlength=len(video))
-        return totals / np.minimum(counts, self.best)
+        means: NDArray[np.float64] = totals / np.minimum(counts, self.best)
+        return means

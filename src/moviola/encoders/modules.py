@@ -1,0 +1,86 @@
+"""The networks as torch modules whose inputs are what NumPy holds: what is compiled, and what a GPU runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+__all__ = ["ClassifiedFrames", "ClipFrames", "ClipTokens", "SentenceStates", "run"]
+
+
+class ClipFrames(nn.Module):
+    """Features (n, d) of frames (n, h, w, 3) uint8.
+
+    Args:
+        model: a CLIP or SigLIP of transformers.
+        scale, shift: (3,) float32, which normalise a pixel's channels.
+    """
+
+    def __init__(self, model: Any, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> None:
+        super().__init__()
+        self.model = model
+        self.scale: Tensor
+        self.shift: Tensor
+        self.register_buffer("scale", torch.from_numpy(scale).view(1, 3, 1, 1))
+        self.register_buffer("shift", torch.from_numpy(shift).view(1, 3, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Frames to features, in the model's precision."""
+        pixels = images.permute(0, 3, 1, 2).float() * self.scale + self.shift
+        output = self.model.get_image_features(pixel_values=pixels.to(self.model.dtype))
+        features: Tensor = getattr(output, "pooler_output", output)
+        return features
+
+
+class ClipTokens(nn.Module):
+    """States (b, n, d) of token ids (b, n) in the common space; ``projection`` is a layer of the model's."""
+
+    def __init__(self, model: Any, projection: str) -> None:
+        super().__init__()
+        self.text_model = model.text_model
+        self.projection = model.get_submodule(projection)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids to states. No mask: CLIP is causal up to the token that is read, SigLIP reads its padding."""
+        states: Tensor = self.projection(self.text_model(input_ids=ids).last_hidden_state)
+        return states
+
+
+class SentenceStates(nn.Module):
+    """Last states (b, n, d) of token ids (b, n), of which some are real (b, n)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, present: Tensor) -> Tensor:
+        """Ids to states."""
+        states: Tensor = self.model(input_ids=ids, attention_mask=present.long()).last_hidden_state
+        return states
+
+
+class ClassifiedFrames(nn.Module):
+    """Of frames (n, h, w, 3) uint8 the layer before the classes (n, 1280), and these as probabilities."""
+
+    def __init__(self, network: Any, temperature: float) -> None:
+        super().__init__()
+        self.network, self.temperature = network, temperature
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Frames to both, the probabilities (n, 1000)."""
+        pixels = (images.permute(0, 3, 1, 2).float() - 127) / 128
+        pooled = self.network.pooled(pixels.to(self.network.fc.weight.dtype))
+        return pooled, torch.softmax(self.network.fc(pooled).float() / self.temperature, 1)
+
+
+def run(module: Callable[..., Any], device: str, *inputs: NDArray[Any]) -> tuple[NDArray[np.float32], ...]:
+    """What a module on a device gives for arrays: one float32 array per output."""
+    with torch.inference_mode():
+        given = module(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in inputs))
+        outputs = given if isinstance(given, tuple) else (given,)
+        return tuple(output.float().cpu().numpy() for output in outputs)

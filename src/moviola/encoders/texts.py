@@ -1,0 +1,90 @@
+"""The ways of a text through its tower, by NumPy, compiled, or by torch, and which one when.
+
+A handful of texts goes through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query
+of a process takes a third of a second less than with the compiled tower, further ones take three times as
+long (``benchmarks/runtimes.py``). So a process that says that it is resident takes the compiled tower from
+the first text on, as is done for many texts at once. Where torch computes (a GPU, or half precision), many
+texts go through torch. All ways give the same to rounding (2e-5), and an encoder never goes from one to the
+other for few texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.compiled import Compiled, Source, cache_folder
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches
+from moviola.threads import ONE, compute_threads
+
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["TextTower"]
+
+Floats = NDArray[np.float32]
+Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
+"""(token ids (b, n), which of them are real (b, n)) -> states (b, n, d)."""
+
+
+class TextTower:
+    """States of the tokens of texts.
+
+    Args:
+        choice: where many texts are encoded.
+        by_numpy: the tower in NumPy; None: it does not know this architecture.
+        build: the tower as a torch module, where ``choice`` says; it takes ids, and which of them are real if
+            ``source`` has two inputs.
+        source: what is compiled, for a number of threads.
+    """
+
+    def __init__(
+        self,
+        choice: DeviceChoice,
+        by_numpy: Tower | None,
+        build: Callable[[], nn.Module],
+        source: Callable[[int], Source],
+    ) -> None:
+        self._choice = choice
+        self._by_numpy, self._build, self._source = by_numpy, build, source
+
+    def states(
+        self, rows: list[list[int]]
+    ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
+        """States of texts, those of similar length together.
+
+        Args:
+            rows: token ids of each text.
+
+        Yields:
+            The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
+        """
+        few = len(rows) <= FEW_TEXTS and self._by_numpy is not None
+        encode = self._few if few else self._many
+        for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
+            yield chosen, ids, present, encode(ids, present)
+
+    @cached_property
+    def _few(self) -> Tower:
+        if self._choice.is_resident and self._choice.is_compiled:
+            return _tower(Compiled(cache_folder(), self._source(ONE)))
+        assert self._by_numpy is not None
+        return self._by_numpy
+
+    @cached_property
+    def _many(self) -> Tower:
+        if self._choice.is_compiled:
+            return _tower(Compiled(cache_folder(), self._source(compute_threads())))
+        from moviola.encoders.modules import run
+
+        module, inputs = self._build(), len(self._source(ONE).shapes)
+        return lambda ids, present: run(module, self._choice.device, *(ids, present)[:inputs])[0]
+
+
+def _tower(compiled: Compiled) -> Tower:
+    inputs = len(compiled.source.shapes)
+    return lambda ids, present: compiled(*(ids, present)[:inputs])[0]

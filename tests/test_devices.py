@@ -1,0 +1,42 @@
+"""Which device computes, and that torch is not loaded to hear of none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from moviola import devices
+from moviola.errors import InvalidValue
+
+
+def test_a_machine_without_a_gpu_is_known_without_torch() -> None:
+    program = """
+import sys
+from moviola import devices
+devices.may_have_gpu = lambda: False
+print(devices.available_device("auto"), devices.available_device("cpu"), "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["cpu", "cpu", "False"]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "best"), [(True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_where_a_gpu_may_be_torch_is_asked(
+    monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, best: str
+) -> None:
+    monkeypatch.setattr(devices, "may_have_gpu", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: cuda)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: mps)
+    assert devices.available_device("auto") == best
+    assert devices.available_device("cpu") == "cpu"
+
+
+def test_what_is_no_device_and_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for name, reason in (("tpu", "choose auto, cpu"), ("cuda:1", "this machine has none")):
+        with pytest.raises(InvalidValue, match=reason):
+            devices.available_device(name)
