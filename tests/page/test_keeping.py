@@ -123,6 +123,26 @@ def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
     assert len(re.findall(r"^\d{3}\s", text, re.MULTILINE)) == 2
 
 
+def test_rate_and_timecode_are_chosen_where_the_format_has_them(collected: Page, tmp_path: Path) -> None:
+    rate = collected.get_by_label("Frames a second")
+    expect(rate).to_have_count(0)
+    collected.get_by_label("Format").select_option("edl")
+    rate.select_option("29.97")
+    collected.get_by_label("Timecode", exact=True).select_option("drop")
+    collected.get_by_label("Timecode of the first frame").fill("02:00:00:00")
+    collected.get_by_label("Format").select_option("fcpxml")
+    expect(rate).to_have_value("29.97")
+    collected.get_by_label("Format").select_option("edl")
+    with collected.expect_download() as download:
+        collected.get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "cut.edl")
+    text = (tmp_path / "cut.edl").read_text()
+    assert "FCM: DROP FRAME" in text and "02:00:00;00" in text
+    collected.get_by_label("Format").select_option("clips")
+    expect(rate).to_have_count(0)
+    expect(collected.get_by_label("How clips are cut")).to_have_value("exact")
+
+
 def test_all_play_one_after_another(collected: Page) -> None:
     collected.get_by_role("button", name="Play all").click()
     player = collected.locator("#player")

@@ -17,7 +17,7 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.judging import JudgingTask, TaskSettings
 from moviola.measures import read_qrels
 from moviola.media import write_video
-from moviola.server import Options, create_app
+from moviola.server import Client, Options, create_app
 
 SECONDS = 12
 
@@ -191,3 +191,21 @@ def test_every_route_is_described(client: TestClient) -> None:
         if path.startswith("/api/judging"):
             assert all(one.get("description") for one in methods.values()), path
     assert "GivenAnswer" in json.dumps(document)
+
+
+def test_the_typed_client_judges(client: TestClient, tmp_path: Path) -> None:
+    server = Client(http=client)
+    assert (server.judging().moments, server.judging().raters) == (6, 2)
+    assert server.sign_in("Anna") == server.sign_in("anna ") == "Anna"
+    for rater in ("Anna", server.sign_in("Ben")):
+        while batch := server.next_batch(rater).batch:
+            for moment in batch.moments:
+                server.judge(rater, moment.pair_id, 3)
+    progress = server.judging_progress()
+    assert [query.agreed for query in progress.queries] == [3, 3] and progress.levels == [0, 0, 0, 6, 0]
+    server.export_judged(tmp_path / "judged.json")
+    assert read_qrels(tmp_path / "judged.json").relevance.tolist() == [3.0] * 6
+    server.take_back("Anna", moment.pair_id)
+    assert sum(query.open for query in server.judging_progress().queries) == 1
+    with pytest.raises(InvalidValue, match="level"):
+        server.judge("Anna", moment.pair_id, 9)

@@ -1,4 +1,5 @@
-"""Asking a server from Python, with the values of :mod:`moviola.server.schemas`."""
+"""Asking a server from Python, with the values of :mod:`moviola.server.schemas` and, for judging,
+:mod:`moviola.server.judging_schemas`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,14 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
+from moviola.server.judging_schemas import (
+    GivenAnswer,
+    JudgingInfo,
+    NextBatch,
+    ProgressAnswer,
+    SignedIn,
+    TakenBack,
+)
 from moviola.server.schemas import (
     Answer,
     CueList,
@@ -194,6 +203,36 @@ class Client:
                     name = value
                 elif field == "data":
                     yield name, Job.model_validate_json(value)
+
+    # -- judging, where the server has a task ----------------------------------------------------------------
+
+    def judging(self) -> JudgingInfo:
+        """What is judged, by what guideline."""
+        return self._get(JudgingInfo, "/api/judging")
+
+    def sign_in(self, rater: str) -> str:
+        """Judge under a name; gives it as it was first written."""
+        return self._post(SignedIn, "/api/judging/sign-in", {"rater": rater}).rater
+
+    def next_batch(self, rater: str) -> NextBatch:
+        """The batch that a rater holds, else another that needs one."""
+        return self._post(NextBatch, "/api/judging/next", {"rater": rater})
+
+    def judge(self, rater: str, pair_id: str, level: int | None) -> None:
+        """Give a moment a level, 0 to 4, or pass it over with None; it is on the disk when this returns."""
+        self._post(GivenAnswer, "/api/judging/answers", {"rater": rater, "pair_id": pair_id, "level": level})
+
+    def take_back(self, rater: str, pair_id: str) -> None:
+        """Take a rater's answer on a moment back."""
+        self._post(TakenBack, "/api/judging/undo", {"rater": rater, "pair_id": pair_id})
+
+    def judging_progress(self) -> ProgressAnswer:
+        """How far all raters are, what they agree on, how well."""
+        return self._get(ProgressAnswer, "/api/judging/progress")
+
+    def export_judged(self, out: Path, form: str = "tvr_ranking") -> None:
+        """Write what raters agreed on to a file; the forms stand in :meth:`judging`."""
+        out.write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
 
     # -- requests --------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
- *   export_formats: {name: string, title: string, suffix: string}[], limits: Record<string, number>}} LibraryInfo
+ *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string}} Video
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean}} VideoDetails
@@ -187,7 +187,7 @@ export async function sendPicture(picture) {
 }
 
 /**
- * @param {{format: string, title: string, moments: unknown[]}} asked
+ * @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} asked
  * @returns {Promise<{name: string, content: Blob}>}
  */
 export async function exportMoments(asked) {

@@ -1,13 +1,12 @@
 // The view of the collection: order, ends, notes, and out into files.
 
-import * as api from "./api.js";
 import { changeItem, collection, collectionTitle, discard, discardAll, moveItem } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { exportForm } from "./exporting.js";
 import { clock, count, long, seconds, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
-import { libraryInfo } from "./store.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
 
@@ -114,42 +113,16 @@ function move(by) {
   opener?.focus();
 }
 
-function exportBar() {
-  const name = h("input", { type: "text", placeholder: "Untitled", value: collectionTitle.value, "aria-label": "Title of the collection", class: "collection-title", oninput: () => { collectionTitle.value = name.value; } });
-  const formats = libraryInfo.value?.export_formats ?? [];
-  const select = h("select", { "aria-label": "Format" }, formats.map((format) => h("option", { value: format.name }, format.title)));
-  const button = h("button", { type: "submit", class: "main" }, icon("download"), "Export");
-  const form = h("form", { class: "export-form" }, select, button);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    button.disabled = true;
-    void save(select.value).finally(() => { button.disabled = false; });
-  });
-  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"), form,
-    h("button", { type: "button", class: "quiet", onclick: discardAll }, icon("remove"), "empty it"));
-  return name;
-}
-
-/** @param {string} format */
-async function save(format) {
-  fill(failure);
-  const moments = collection.value.map(({ video_id, start, end, score, note, query }, i) => ({
-    video_id, start, end, rank: i + 1, ...(score !== null && { score }), ...(query && { title: query }), ...(note && { note }),
-  }));
-  try {
-    const { name, content } = await api.exportMoments({ format, title: collectionTitle.value.trim() || "moments", moments });
-    const link = h("a", { href: URL.createObjectURL(content), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  } catch (error) {
-    fill(failure, h("div", { class: "failure" }, h("strong", {}, "Not exported"), h("p", {}, error instanceof Error ? error.message : String(error))));
-  }
+function drawBar() {
+  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"),
+    exportForm(failure), h("button", { type: "button", class: "quiet", onclick: discardAll }, icon("remove"), "empty it"));
 }
 
 export function startCollection() {
   const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, "Nothing collected yet"),
     h("p", {}, "Press ", h("kbd", {}, "c"), " on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor."));
-  const name = exportBar();
+  const name = h("input", { type: "text", placeholder: "Untitled", value: collectionTitle.value, "aria-label": "Title of the collection", class: "collection-title", oninput: () => { collectionTitle.value = name.value; } });
+  drawBar();
   fill(section, h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary), bar, failure, list, empty);
   collection.onChange(draw);
   on("collection", {
