@@ -54,7 +54,7 @@ def test_graphs_lie_in_the_cache_and_only_those_in_use(library: Library, trained
 def test_graphs_that_a_reader_lacks_are_made_in_the_users_cache(
     library: Library, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("MOVIOLA_COMPILED", str(tmp_path / "users"))
     library.use(stage1=trained("spr-stage1"))
     wanted = library.search("a red square")
     graphs = library.folder / "cache" / "compiled"
@@ -63,7 +63,8 @@ def test_graphs_that_a_reader_lacks_are_made_in_the_users_cache(
     with Library(library.folder, read_only=True) as reader:
         assert reader.search("a red square") == wanted
     assert not list(graphs.glob("*"))
-    assert len(list((tmp_path / "user" / "moviola" / "compiled").iterdir())) == 2
+    revision = library.settings.stage1_revision
+    assert len(list((tmp_path / "users").glob(f"{revision}-*"))) == 2
 
 
 # ---- against torch ----------------------------------------------------------------------------------------

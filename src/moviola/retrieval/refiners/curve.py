@@ -128,9 +128,11 @@ def _smoothed_curves(
     counts = stop - begin
     place = np.minimum(np.arange(int(counts.max())), counts[:, None] - 1)
     where = np.broadcast_to(video[:, None], place.shape)
-    curves = clip_cosines(vector, features, where.ravel(), (begin[:, None] + place).ravel())
+    curves: NDArray[np.float32] = clip_cosines(
+        vector, features, where.ravel(), (begin[:, None] + place).ravel()
+    )
     around = np.pad(curves.reshape(place.shape), ((0, 0), (1, 1)), mode="edge")
-    smooth: NDArray[np.float32] = 0.25 * around[:, :-2] + 0.5 * around[:, 1:-1] + 0.25 * around[:, 2:]
+    smooth: NDArray[Any] = 0.25 * around[:, :-2] + 0.5 * around[:, 1:-1] + 0.25 * around[:, 2:]
     return smooth
 
 
