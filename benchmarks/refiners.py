@@ -87,7 +87,8 @@ class System:
     def ask(self, corpus: Corpus, query: int) -> Refined:
         """Refine a query's proposals and note the time."""
         features = corpus.features if self.keeps else corpus.features.with_fresh_cache()
-        model, proposals = self.refiner.model, corpus.proposals.of(query)
+        model = getattr(self.refiner.model, "reel", self.refiner.model)
+        proposals = corpus.proposals.of(query)
         encode = model.encode_context
         model.encode_context = self._timed(encode)
         try:

@@ -36,13 +36,13 @@ from torch import Tensor, nn
 
 from moviola.features import Computed, FeatureFolder, Integers, convert
 from moviola.models.batches import PairBatch
+from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.pretrained import build
 from moviola.models.reloclnet import Windows
-from moviola.models.spans import LABELS, ClipWindows
 from moviola.retrieval import Proposals
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
-from moviola.retrieval.windows import read_windows
+from moviola.retrieval.encoded_windows import read_windows
 from moviola.training.data import Split, batches_by_length
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 from moviola.training.recipe import Recipe

@@ -24,11 +24,11 @@ from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import best_encoder
 from moviola.encoders.readers import OFFLINE_SPEECH
-from moviola.export import clock, export_sheet
+from moviola.export import export_sheet
 from moviola.library.settings import SETTINGS_FILE
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
-from moviola.types import Moment, Span
+from moviola.types import Moment, Span, clock
 from photo_film import FOOTBALL, NAME, STATION, UMBRELLA, Label, make_film
 
 console = Console(highlight=False, soft_wrap=True)

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "types": {"errors"},
     "files": {"types", "errors"},
     "temporal": BASE,
+    "timing": BASE,
     "devices": BASE,
     "threads": BASE,
     "compiled": BASE,
@@ -38,15 +39,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "features": BASE,
     "models": BASE | {"temporal"},
     "index": BASE | {"threads"},
-    "retrieval": BASE | {"features", "models", "index", "temporal"},
-    "library": BASE | {"threads", "media", "encoders", "features", "index", "retrieval", "models"},
-    "search": BASE | {"library", "retrieval", "encoders", "features", "temporal"},
+    "retrieval": BASE | {"features", "models", "index", "temporal", "timing", "threads", "compiled"},
+    "library": BASE
+    | {"threads", "media", "encoders", "features", "index", "retrieval", "models", "compiled"},
+    "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "timing"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
     "judging": BASE | {"search", "library", "datasets", "measures", "export"},
-    "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "threads"},
+    "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "threads", "timing"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}

@@ -6,14 +6,14 @@ of the input.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 
-__all__ = ["intersection", "overlap", "suppress"]
+__all__ = ["intersection", "overlap", "places_in_groups", "suppress"]
 
 Numbers = NDArray[Any]
 
@@ -69,11 +69,72 @@ def suppress(
         raise InvalidValue(f"threshold {threshold}: an IoU lies between 0 and 1")
     if keep is not None and keep < 1:
         raise InvalidValue(f"keep {keep}: at least 1 span must survive")
-    left = np.argsort(-np.asarray(score), kind="stable")
-    best: list[int] = []
-    while len(left) and (keep is None or len(best) < keep):
-        first, left = left[0], left[1:]
-        best.append(int(first))
-        apart = overlap(start[first], end[first], start[left], end[left]) <= threshold
-        left = left[apart if video is None else apart | (video[left] != video[first])]
-    return np.array(best, np.int64)
+    order = np.argsort(-np.asarray(score), kind="stable")
+    if threshold < 1:  # no overlap is larger
+        where = np.zeros(len(order), np.int64) if video is None else np.asarray(video)[order]
+        order = order[_survivors(start[order], end[order], threshold, where)]
+    best: NDArray[np.int64] = order[:keep]
+    return best
+
+
+def places_in_groups(
+    values: Numbers,
+    offsets: NDArray[np.int64],
+    group: NDArray[np.int64],
+    wanted: Numbers,
+    side: Literal["left", "right"] = "left",
+) -> NDArray[np.int64]:
+    """:func:`numpy.searchsorted` in many groups at once.
+
+    Args:
+        values: (m,), rising within each group.
+        offsets: (g + 1,); the values of group i are ``offsets[i]`` to ``offsets[i + 1]``.
+        group: (n,), in which group to look.
+        wanted: (n,), for what.
+        side: as of :func:`numpy.searchsorted`.
+
+    Returns:
+        (n,) int64, places in the groups.
+    """
+    # Group and value as one whole number, so that one search does.
+    _, rank = np.unique(np.concatenate([values, wanted]), return_inverse=True)
+    own = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    keys = own * len(rank) + rank[: len(values)]
+    found: NDArray[np.int64] = np.searchsorted(keys, group * len(rank) + rank[len(values) :], side)
+    return found - offsets[group]
+
+
+def _survivors(start: Numbers, end: Numbers, threshold: float, video: Numbers) -> NDArray[np.bool_]:
+    """(n,) bool, which spans survive, best first.
+
+    In rounds: a span is kept when all better ones that it overlaps were dropped, and dropped when one of them
+    was kept. The best of those that are open is always decided, so rounds come to an end; mostly there are
+    two or three of them, however many spans there are.
+    """
+    better, worse = _overlapping(start, end, threshold, video)
+    kept, dropped = np.zeros(len(start), np.bool_), np.zeros(len(start), np.bool_)
+    while not (kept | dropped).all():
+        blocked = np.zeros(len(start), np.bool_)
+        blocked[worse[~dropped[better]]] = True
+        kept |= ~blocked & ~dropped
+        dropped[worse[kept[better]]] = True
+    return kept
+
+
+def _overlapping(
+    start: Numbers, end: Numbers, threshold: float, video: Numbers
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs that overlap more than a threshold: places (m,) of the earlier span given, and the later."""
+    _, group, sizes = np.unique(video, return_inverse=True, return_counts=True)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    order = np.lexsort((start, group))
+    # In order of their starts, those that share time with a span follow it, up to the last before its end.
+    own = group[order]
+    last = offsets[own] + places_in_groups(start[order], offsets, own, end[order])
+    counts = np.maximum(last - np.arange(len(order)) - 1, 0)
+    one = np.repeat(np.arange(len(order)), counts)
+    other = order[one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts)]
+    one = order[one]
+    close = overlap(start[one], end[one], start[other], end[other]) > threshold
+    pair = np.sort(np.stack([one[close], other[close]]), axis=0)
+    return pair[0], pair[1]

@@ -26,6 +26,7 @@ __all__ = [
     "Span",
     "Video",
     "Word",
+    "clock",
 ]
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -181,3 +182,10 @@ class FrameSize:
                 f"frame size {self.width}x{self.height}: shortest_edge {self.shortest_edge} is smaller than "
                 f"the crop; give at least {max(self.height, self.width)}"
             )
+
+
+def clock(seconds: float) -> str:
+    """Seconds as people read them, ``h:mm:ss.s``, rounded to a tenth."""
+    tenths = round(seconds * 10)
+    minutes, rest = divmod(tenths, 600)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest // 10:02d}.{rest % 10}"

@@ -17,7 +17,7 @@ from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
 from moviola.features import Computed, convert
 from moviola.measures import read_run, read_tvr_truth, tvr_recall
-from moviola.models.pretrained import read_description
+from moviola.models.description import read_description
 from moviola.training.data_sets import settings_of_data_set
 from moviola.types import Span
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moviola.features import normalise_rows
-from moviola.models.spans import LABELS, clip_windows, pool_clips
+from moviola.models.clip_windows import LABELS, clip_windows, pool_clips
 
 CLIP_SECONDS = 1.5
 CONVENTIONS = {"tvr_ranking": "tvr_ranking", "xml_training": "xml", "conquer": "conquer"}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.clip_windows import LABELS
 from moviola.models.conquer import Conquer, ConquerConfig, Scores
-from moviola.models.spans import LABELS
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from moviola.features import normalise_rows
 from moviola.models.batches import PairBatch
+from moviola.models.clip_windows import LABELS, ClipWindows, clip_windows, pool_clips
 from moviola.models.reloclnet import SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig, Windows
-from moviola.models.spans import LABELS, ClipWindows, best_spans, clip_windows, pool_clips
+from moviola.models.spans import best_spans
 
 NAME = "model_reloclnet_spr_stage3"
 TERMS = {

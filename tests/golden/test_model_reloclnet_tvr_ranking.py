@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from moviola.models.batches import PairBatch
+from moviola.models.clip_windows import LABELS
 from moviola.models.losses import in_batch_ranking_loss
 from moviola.models.reloclnet import Context, Queries, ReLoCLNet, ReLoCLNetConfig
-from moviola.models.spans import LABELS, corpus_spans, top_scores
+from moviola.models.spans import corpus_spans, top_scores
 
 NAME = "model_reloclnet_tvr_ranking"
 TERMS = {

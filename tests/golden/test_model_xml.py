@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from moviola.models.batches import PairBatch, Ranked
+from moviola.models.clip_windows import LABELS
 from moviola.models.layers import MASKED
-from moviola.models.spans import LABELS, corpus_spans, top_scores
+from moviola.models.spans import corpus_spans, top_scores
 from moviola.models.xml import XML, XMLConfig, with_endpoints
 
 

@@ -407,7 +407,7 @@ def test_text_in_pictures_is_nothing_that_is_said(words: Library, films: Path, r
     words.index(films)
     with Library(words.folder.parent / "seen", encoder="demo") as seen:
         seen.index(films, speech="listener")
-        rows = seen.store.features_of(list(seen.store.searchable().values()))
+        rows = seen.store.features_of(seen.store.searchable())
         subtitles = rows.subtitles
         assert subtitles is not None
         spoken = np.flatnonzero(np.abs(subtitles.read(rows.row_of["a"])).sum(1))

@@ -22,14 +22,9 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.models import pretrained
+from moviola.models.description import read_description
 from moviola.models.formats import RENAMED
-from moviola.models.pretrained import (
-    ARCHITECTURES,
-    build,
-    from_pretrained,
-    read_description,
-    save_pretrained,
-)
+from moviola.models.pretrained import ARCHITECTURES, build, from_pretrained, save_pretrained
 from moviola.models.releases import RELEASES, convert_checkpoint
 from moviola.models.relevant_pairs import RelevantPairsConfig
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig

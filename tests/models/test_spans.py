@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models.spans import (
-    LABELS,
-    SUM,
-    best_spans,
-    clip_windows,
-    corpus_spans,
-    pool_clips,
-    span_band,
-    top_scores,
-)
+from moviola.models.clip_windows import LABELS, clip_windows, pool_clips
+from moviola.models.spans import SUM, best_spans, corpus_spans, span_band, top_scores
 
 INSIDE, FURTHER = LABELS["spr"], LABELS["tvr_ranking"]
 

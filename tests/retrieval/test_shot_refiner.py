@@ -39,7 +39,9 @@ def videos(*curves: list[float], starts: dict[int, list[float]] | None = None) -
     rows = Rows(tuple(tuple(curve) for curve in curves))
     features = VideoFeatures(names, counts.astype(np.float64), 1.0, counts, rows)
     known = starts
-    return features if known is None else replace(features, shots=lambda key: np.array(known.get(key, [])))
+    if known is None:
+        return features
+    return replace(features, shots=lambda keys: [np.array(known.get(key, [])) for key in keys])
 
 
 def proposals(*rows: tuple[int, float, float]) -> Proposals:

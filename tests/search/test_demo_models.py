@@ -23,7 +23,8 @@ from moviola.errors import EncoderMismatch, NotFound
 from moviola.library.models_in_use import DEMO_MODELS, source_of
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
-from moviola.models.pretrained import from_pretrained, read_description, revision_of
+from moviola.models.description import read_description, revision_of
+from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import Calibration
 from moviola.search import Library
 

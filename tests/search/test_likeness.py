@@ -13,6 +13,7 @@ from moviola import encoders
 from moviola.errors import EncoderMismatch
 from moviola.features import FeatureShards
 from moviola.library import Viewer
+from moviola.library.video_table import VideoTable
 from moviola.retrieval import MeanPooling
 from moviola.retrieval.segments import normalised
 from moviola.search import Library, LikeMoment, LikePicture, SearchQuery, Text
@@ -73,7 +74,7 @@ def test_both_features_of_a_frame_lie_in_one_row(fresh: Path, films: Path) -> No
         np.testing.assert_allclose(frame[0], np.concatenate([frames[0], pictures[0]]), atol=0.02)
         np.testing.assert_allclose(np.linalg.norm(pictures, axis=1), 1, atol=1e-3)
         (row,) = (row for row, video in library.store.searchable().items() if video.video_id == "film1")
-        texts = library.store.features_of([library.store.searchable()[row]])
+        texts = library.store.features_of(VideoTable.of([library.store.searchable()[row]]))
         np.testing.assert_array_equal(texts.visual.read(0), frames.astype(np.float16))
         assert texts.visual.dim == encoder.dim
 

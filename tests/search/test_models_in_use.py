@@ -14,6 +14,7 @@ import pytest
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library.models_in_use import ROLES
 from moviola.models.formats import RENAMED
+from moviola.retrieval.compiled_models import CompiledReel
 from moviola.retrieval.refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
@@ -326,11 +327,14 @@ def test_a_name_that_leads_out_of_the_library_is_refused(library: Library) -> No
 def test_contexts_are_made_once_and_may_be_deleted(
     library: Library, trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from moviola.models.reel import Reel
-
     made: list[int] = []
-    encode = Reel.encode_context
-    monkeypatch.setattr(Reel, "encode_context", lambda *given: made.append(1) or encode(*given))
+    encode = CompiledReel.encode_clips
+
+    def counted(self: CompiledReel, visual: Any, subtitles: Any) -> Any:
+        made.extend([1] * (len(visual) > 10))  # a film; fewer clips are what the graph is made with
+        return encode(self, visual, subtitles)
+
+    monkeypatch.setattr(CompiledReel, "encode_clips", counted)
     library.use(refiner=trained("reel"))
     assert len(made) == 3
     expected = answers(library)

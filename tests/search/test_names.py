@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.judging import library_runs
-from moviola.library import VideoNames, stems_of
-from moviola.library.names import read_name_vectors
+from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
+from moviola.library.video_table import VideoTable
 from moviola.search import Filter, Library, Text
 from moviola.search.found import Found
 from moviola.search.names import with_names
@@ -113,9 +115,10 @@ def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library:
 
 def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library: Library) -> None:
     store = named_library.store
-    assert set(read_name_vectors(store)) == {"beach", "lighthouse", "market"}
-    (store.folder / "cache" / "names.npz").write_bytes(b"damaged")
-    assert read_name_vectors(store) == {}
+    state = store.catalogue.generation, store.searchable()
+    assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
+    (store.folder / "cache" / "names.table").write_bytes(b"damaged")
+    assert names_in(store, *state).vector_of() == {}
 
 
 def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
@@ -123,3 +126,38 @@ def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_
     assert list(runs) == ["refined", "coarse", "joined"]
     refined, joined = runs["refined"].rows()["q"], runs["joined"].rows()["q"]
     assert max(row["score"] for row in joined) > max(row["score"] for row in refined)
+
+
+WORDS = st.sampled_from(["beach", "harbour", "holiday", "keeper", "market", "the", "2019"])
+
+
+@given(st.lists(st.lists(WORDS, max_size=4), max_size=12), st.lists(WORDS, max_size=4))
+def test_columns_of_names_say_what_the_names_say(files: list[list[str]], asked: list[str]) -> None:
+    videos = {
+        row: VideoRow(row, f"v{row}", f"/films/{' '.join(words)}.mp4", 1, 1, "", "", "ready")
+        for row, words in enumerate(files, 3)
+    }
+    names = VideoNames.of(videos)
+    known = {text: np.full(4, 0.5, np.float32) for text in sorted(set(names.telling.values()))[::2]}
+    table = NameTable.of(names, known)
+    for stem in (*names.holding, *stems_of(" ".join(asked)), "unheard"):
+        assert set(table.videos_with(stem).tolist()) == names.holding.get(stem, set())
+        assert table.weight(stem) == names.weight.get(stem, math.log(len(videos) + 1))
+    assert table.vector_of().keys() == known.keys()
+    told = [row for row, text in names.telling.items() if text in known]
+    assert sorted(table.rows.tolist()) == sorted(told)
+    assert table.whole == (len(told) == len(names.telling))
+
+
+def test_names_are_mapped_until_the_library_changes(named_library: Library) -> None:
+    store = named_library.store
+
+    def names(videos: VideoTable) -> NameTable:
+        return names_in(store, store.catalogue.generation, videos)
+
+    assert names(VideoTable.of([])).counts.tolist() == [3, 3]
+    with store.catalogue.transaction():
+        store.catalogue.drop(store.catalogue.video("holiday_beach").row)
+    assert names(store.searchable()).counts.tolist() == [2, 2]
+    named_library.remove(["holiday_market"])
+    assert names(VideoTable.of([])).counts[0] == 1

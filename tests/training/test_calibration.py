@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from moviola.cli import app
 from moviola.errors import InvalidValue
 from moviola.measures import Qrels, Run
-from moviola.models.pretrained import read_description
+from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
 from moviola.training.calibration import first_answers, fit, reliability

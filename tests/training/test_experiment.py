@@ -12,7 +12,7 @@ import pytest
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import FeatureFolder
 from moviola.measures import Run
-from moviola.models.pretrained import read_description
+from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.training.experiment import AnsweringModel, Experiment, TrainedModel, answer, train_model
 

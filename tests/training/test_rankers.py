@@ -16,8 +16,8 @@ from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pai
 from moviola.errors import InvalidValue
 from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
+from moviola.models.clip_windows import pool_clips
 from moviola.models.pretrained import build
-from moviola.models.spans import pool_clips
 from moviola.retrieval import TrainedStage1
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus

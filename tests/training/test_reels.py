@@ -12,9 +12,8 @@ import torch
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.reel import Reel
-from moviola.retrieval import Proposals
+from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
-from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.training.data import Split
 from moviola.training.judging import judge
 from moviola.training.recipe import AnswerSettings, train
@@ -110,7 +109,7 @@ def test_videos_are_stored_as_training_encodes_them(heard_world: Any) -> None:
     """In half precision, and without what they were padded with in their batch."""
     features = heard_world.train.features.with_fresh_cache()
     model = model_for(heard_world.train)
-    refiner, rows = ReelRefiner(model, "toy"), np.arange(len(features))
+    refiner, rows = refiner_of("reel", model, "toy"), np.arange(len(features))
     with torch.inference_mode():
         context = model.encode_context(*video_batch(features, rows))
     for row in rows.tolist():

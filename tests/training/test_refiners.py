@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.features import Computed, QueryFeatures, StoredRows, VideoFeatures, convert
+from moviola.models.clip_windows import LABELS, pool_clips
 from moviola.models.pretrained import build
-from moviola.models.spans import LABELS, pool_clips
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
 from moviola.retrieval import Proposals, refiner_of
+from moviola.retrieval.encoded_windows import EncodedWindows
 from moviola.retrieval.refiners.windowed import SprClipRefiner
-from moviola.retrieval.windows import EncodedWindows
 from moviola.training.data import Pairs, Split
 from moviola.training.judging import SUM, judge
 from moviola.training.recipe import AnswerSettings, Trained, train

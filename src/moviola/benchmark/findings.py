@@ -12,7 +12,7 @@ from moviola.benchmark.bounds import upper_bounds
 from moviola.benchmark.plan import Preset
 from moviola.benchmark.run import Bench
 from moviola.measures import Results, Run, evaluate, read_run
-from moviola.models.pretrained import revision_of
+from moviola.models.description import revision_of
 from moviola.retrieval import (
     MeanPooling,
     Proposals,

@@ -35,8 +35,9 @@ def open_(
 
     From Python: `moviola.export.player_command` and `play`, of `moviola.search.last_answer.kept_moment`.
     """
-    from moviola.export import clock, play, player_command
+    from moviola.export import play, player_command
     from moviola.search.last_answer import kept_moment
+    from moviola.types import clock
 
     moment, path = kept_moment(library, rank)
     command = player_command(path, moment.span, player)

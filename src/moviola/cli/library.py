@@ -264,8 +264,8 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     From Python: `moviola.library.Catalogue.videos`, of `moviola.Library.catalogue`.
     """
-    from moviola.export import clock
     from moviola.search import Library
+    from moviola.types import clock
 
     with Library(library, read_only=True) as lib:
         videos = lib.catalogue.videos()
@@ -294,9 +294,8 @@ def show(
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
-    from moviola.export import clock
     from moviola.search import Library
-    from moviola.types import CUE_KINDS
+    from moviola.types import CUE_KINDS, clock
 
     with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video)

@@ -149,7 +149,8 @@ def show(
 
 def _facts(folder: Path) -> dict[str, Any]:
     """The facts of a model folder, which is loaded to see that it is whole."""
-    from moviola.models.pretrained import from_pretrained, read_description, revision_of
+    from moviola.models.description import read_description, revision_of
+    from moviola.models.pretrained import from_pretrained
 
     about, model = read_description(folder), from_pretrained(folder)
     return {

@@ -105,6 +105,9 @@ def search(
     all_: Annotated[
         bool, typer.Option("--all", help="Show the least bad moments where nothing matches.")
     ] = False,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Say how long each stage took; with --json in the document.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Moments that answer a text, a moment, a picture, best first.
@@ -121,9 +124,9 @@ def search(
 
     From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
-    from moviola.export import format_of
     from moviola.search import Filter, Library
     from moviola.search.last_answer import keep_answer, moment_row
+    from moviola.timing import milliseconds, recorded
 
     asked = _query(text, like or [], image or [], weight, then or [], gap, not_ or [])
     if (asked is None) == (queries is None):
@@ -136,8 +139,7 @@ def search(
         raise typer.BadParameter(
             "--clips, --sheet and --export are of the answer to one text, not to a query file"
         )
-    wanted = [*([(clips, "clips")] if clips else []), *([(sheet, "sheet")] if sheet else [])]
-    wanted += [(out, format_of(out).name) for out in export or []]
+    wanted = _wanted(clips, sheet, export or [])
     limits: dict[str, Any] = {
         "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
         "refine": not coarse,
@@ -146,28 +148,34 @@ def search(
         ),
     }  # fmt: skip
     if queries is not None and run is not None:
-        made = _answer_file(library, queries, run, limits)
+        with recorded() as seconds:
+            made = _answer_file(library, queries, run, limits)
         if json:
-            emit_json({"queries": len(made.query_ids), "moments": len(made), "run": str(run)})
+            told = {"queries": len(made.query_ids), "moments": len(made), "run": str(run)}
+            emit_json({**told, "timings": milliseconds(seconds)} if timings else told)
         else:
             console.print(f"{run}: {len(made)} moments for {len(made.query_ids)} queries")
+            _tell(seconds, timings)
         return
     assert asked is not None
-    with Library(library, read_only=True) as lib:
+    with recorded() as seconds, Library(library, read_only=True) as lib:
         moments = lib.search(asked, **limits)
         sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
     if moments.confident is False and not (all_ or json):
         moments.clear()
         console.print("no confident match; --all shows the least bad moments")
     elif json:
-        emit_json([{**moment_row(moment, sources), "confident": moments.confident} for moment in moments])
+        rows = [{**moment_row(moment, sources), "confident": moments.confident} for moment in moments]
+        emit_json({"moments": rows, "timings": milliseconds(seconds)} if timings else rows)
     else:
         _print_moments(moments, sources)
+    if not json:
+        _tell(seconds, timings)
     try:
         keep_answer(library, moments, sources)
     except InvalidValue as error:
         note(f"not kept for `moviola open` and `cut`: {error}")
-    if moments:
+    if moments and wanted:
         _export(moments, sources, str(asked), wanted)
 
 
@@ -184,6 +192,22 @@ def _query(
             raise typer.BadParameter("--then and --not join something to look for: a text, --like or --image")
         return None
     return compose(text, alike, weight=weight, then=then, gap=gap, excluded=excluded)
+
+
+def _wanted(clips: Path | None, sheet: Path | None, export: list[Path]) -> list[tuple[Path, str]]:
+    """Places and formats of the files to write; what writes them is imported where there are some."""
+    wanted = [(out, name) for out, name in ((clips, "clips"), (sheet, "sheet")) if out]
+    if export:
+        from moviola.export import format_of
+
+        wanted += [(out, format_of(out).name) for out in export]
+    return wanted
+
+
+def _tell(seconds: Mapping[str, float], wanted: bool) -> None:
+    """How long each stage took, where that is wanted."""
+    if wanted:
+        note(", ".join(f"{name} {1000 * value:.1f} ms" for name, value in seconds.items()))
 
 
 def _export(
@@ -239,7 +263,7 @@ def _words(moment: Moment) -> str:
 
 def _times(moment: Moment) -> str:
     """Start and end, of each step below each other where there are some."""
-    from moviola.export import clock
+    from moviola.types import clock
 
     return "\n".join(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 

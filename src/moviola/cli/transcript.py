@@ -39,9 +39,9 @@ def transcript(
     """
     from dataclasses import asdict
 
-    from moviola.export import clock
     from moviola.media import write_subtitles
     from moviola.search import KINDS, Library
+    from moviola.types import clock
 
     with Library(library, read_only=True) as lib:
         row = lib.catalogue.video(video).row

@@ -10,10 +10,9 @@ from moviola.export.sheet import export_sheet, moment_cells
 from moviola.export.tables import read_moments
 from moviola.export.timebase import Timebase
 from moviola.export.timeline import Timeline, lay_out, read_sources
-from moviola.export.times import clock
 
 __all__ = [
     "FORMATS", "PLAYERS", "ExportOptions", "MomentFormat", "Selection", "Timebase", "Timeline", "Written",
-    "clip_name", "clock", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out",
+    "clip_name", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out",
     "moment_cells", "play", "player_command", "read_moments", "read_sources", "write_moments",
 ]  # fmt: skip

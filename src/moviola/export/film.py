@@ -7,8 +7,8 @@ from pathlib import Path
 from moviola.errors import InvalidValue
 from moviola.export.selection import one_line
 from moviola.export.timeline import Timeline
-from moviola.export.times import clock
 from moviola.media import Card, Piece, join, title_card
+from moviola.types import clock
 
 __all__ = ["CARD_SECONDS", "parse_size", "write_film"]
 

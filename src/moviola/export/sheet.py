@@ -9,9 +9,8 @@ import numpy as np
 
 from moviola.errors import MediaError, NotFound
 from moviola.export.clips import source_of
-from moviola.export.times import clock
 from moviola.media import SheetCell, contact_sheet, frame_at
-from moviola.types import Moment
+from moviola.types import Moment, clock
 
 __all__ = ["export_sheet", "moment_cells"]
 

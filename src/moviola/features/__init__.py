@@ -19,12 +19,13 @@ from moviola.features.videos import (
     Integers,
     StoredRows,
     VideoFeatures,
+    clips_by_video,
     normalise_rows,
 )
 
 __all__ = [
     "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles",
     "FeatureFolder", "FeatureRows", "FeatureShards", "FeatureSource", "Integers", "KeyedShards",
-    "MemoryCache", "QueryFeatures", "SourceFacts", "StoredRows", "VideoFeatures", "convert",
-    "describe_folder", "normalise_rows", "open_features", "require_new_folder",
+    "MemoryCache", "QueryFeatures", "SourceFacts", "StoredRows", "VideoFeatures", "clips_by_video",
+    "convert", "describe_folder", "normalise_rows", "open_features", "require_new_folder",
 ]  # fmt: skip

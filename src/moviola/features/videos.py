@@ -18,9 +18,26 @@ from moviola.errors import NotFound
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
-__all__ = ["ComputedRows", "FeatureRows", "Integers", "StoredRows", "VideoFeatures", "normalise_rows"]
+__all__ = [
+    "ComputedRows", "FeatureRows", "Integers", "StoredRows", "VideoFeatures", "clips_by_video",
+    "normalise_rows",
+]  # fmt: skip
 
 Integers = NDArray[np.int64]
+
+
+def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Integers]], Integers]:
+    """Clips (n,) of videos by place (n,), each once, so that what is stored of a video is read once.
+
+    Returns:
+        the place of each video with its clips, rising; and for each of the n where it stands among all of
+        these, one after another.
+    """
+    most = int(clip.max(initial=0)) + 1
+    wanted, place = np.unique(video * most + clip, return_inverse=True)
+    videos, begin = np.unique(wanted // most, return_index=True)
+    clips = np.split(wanted % most, begin[1:])
+    return list(zip(videos.tolist(), clips, strict=True)), place
 
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -52,7 +69,7 @@ class StoredRows:
     """Rows in shards: the extent of each video, and which columns of it count."""
 
     shards: FeatureShards
-    extents: tuple[Extent, ...]
+    extents: Sequence[Extent]
     columns: slice = field(default_factory=lambda: slice(None))
 
     @property
@@ -75,17 +92,17 @@ class ComputedRows:
 
     Attributes:
         dim: numbers in a row.
-        keys: what ``make`` is called with for each video.
+        keys: what ``make`` is called with for each video, (V,) int64 or as numbers.
         make: the function.
     """
 
     dim: int
-    keys: tuple[int, ...]
+    keys: Sequence[int] | Integers
     make: Callable[[int], NDArray[np.float16]]
 
     def read(self, video: int) -> NDArray[np.float16]:
         """(n, dim) float16."""
-        return self.make(self.keys[video])
+        return self.make(int(self.keys[video]))
 
     def select(self, videos: Sequence[int]) -> ComputedRows:
         """The same of some of the videos, in the order given."""
@@ -107,11 +124,11 @@ class VideoFeatures:
             1 and of CONQUER take rows as they are.
         keys: (V,) int64 rising, numbers by which caches and indexes know the videos; 0, 1, … by default.
         cache: what models made of these videos before.
-        shots: gives the seconds at which the shots of the video with a key begin, (s,) float64 rising, the
-            first 0; empty where they are not known. None where they are known of no video.
+        shots: gives the seconds at which the shots of each of the videos with some keys begin, (s,) float64
+            rising, the first 0; empty where they are not known. None where they are known of no video.
     """
 
-    video_ids: tuple[str, ...]
+    video_ids: Sequence[str]
     durations: NDArray[np.float64]
     clip_seconds: float
     counts: Integers
@@ -120,7 +137,9 @@ class VideoFeatures:
     unit: bool = True
     keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     cache: EncodingCache = field(default_factory=MemoryCache, compare=False)
-    shots: Callable[[int], NDArray[np.float64]] | None = field(default=None, compare=False)
+    shots: Callable[[Sequence[int]], Sequence[NDArray[np.float64]]] | None = field(
+        default=None, compare=False
+    )
 
     def __post_init__(self) -> None:
         if len(self.keys) != len(self.video_ids):
@@ -133,6 +152,11 @@ class VideoFeatures:
     def row_of(self) -> dict[str, int]:
         """Place of each video by its id."""
         return {video: row for row, video in enumerate(self.video_ids)}
+
+    def place_of(self, key: int) -> int | None:
+        """Place of the video with a number of :attr:`keys`; None without one."""
+        place = int(np.searchsorted(self.keys, key))
+        return place if place < len(self.keys) and self.keys[place] == key else None
 
     def read(self, video: int, first: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(n, d) float32, the features of clips ``first`` to ``stop`` of a video."""
@@ -149,8 +173,17 @@ class VideoFeatures:
 
         One shot where nothing else is known.
         """
-        starts = self.shots(int(self.keys[video])) if self.shots else np.empty(0)
-        return np.append(starts if len(starts) else 0.0, self.durations[video])
+        return self.shot_edges_of(np.array([video]))[1]
+
+    def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
+        """The same of some videos (n,): offsets (n + 1,), and their edges one after another."""
+        known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
+        edges = [
+            np.append(starts if len(starts) else 0.0, end)
+            for starts, end in zip(known, self.durations[videos], strict=True)
+        ]
+        offsets = np.cumsum([0, *map(len, edges)], dtype=np.int64)
+        return offsets, np.concatenate(edges) if edges else np.empty(0)
 
     def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
         values = rows.astype(np.float32)

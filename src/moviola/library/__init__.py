@@ -11,7 +11,7 @@ from moviola.index import Trial
 from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
 from moviola.library.indexer import Indexer
-from moviola.library.names import VideoNames, read_name_vectors, stems_of
+from moviola.library.names import NameTable, VideoNames, names_in, stems_of
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.source import LibrarySource, export_features, open_features
@@ -28,6 +28,7 @@ __all__ = [
     "Job",
     "LibrarySource",
     "LibraryStore",
+    "NameTable",
     "Problem",
     "Reading",
     "Settings",
@@ -39,8 +40,8 @@ __all__ = [
     "Viewer",
     "compact",
     "export_features",
+    "names_in",
     "open_features",
-    "read_name_vectors",
     "read_unrelated",
     "repair",
     "stems_of",

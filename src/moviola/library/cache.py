@@ -50,18 +50,25 @@ class DiskCache:
                     np.save(file, rows)
         return rows
 
-    def keep_only(self, revision: str, keys: Collection[int]) -> None:
+    def keep_only(self, revision: str, keys: Collection[int]) -> set[int]:
         """Delete what other models made, and what was made of other videos, in memory too.
 
         What was forgotten on disk alone would be served from memory, and never be written again.
+
+        Returns:
+            the videos of which something is there.
         """
         self._memory.forget(lambda known, key: known == revision and key in keys)
         for folder in self.folder.glob("*"):
             if folder.name != revision:
                 shutil.rmtree(folder, ignore_errors=True)
+        kept = set()
         for path in (self.folder / revision).glob("*") if revision else ():
-            if path.suffix != ".npy" or not path.stem.isdigit() or int(path.stem) not in keys:
+            if path.suffix == ".npy" and path.stem.isdigit() and int(path.stem) in keys:
+                kept.add(int(path.stem))
+            else:
                 path.unlink(missing_ok=True)
+        return kept
 
 
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:

@@ -279,15 +279,22 @@ class Catalogue(Database):
 
     def shots(self, row: int) -> list[ShotRow]:
         """The shots of a video in order; none where nobody has looked for them."""
+        return self.shots_of([row]).get(row, [])
+
+    def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
+        """The shots of those of some videos, by row number, in which somebody has looked for them."""
         if not self._has("shots"):
-            return []
-        found = self._rows("SELECT start, opening FROM shots WHERE video = ? ORDER BY number", (row,))
-        sound = (
-            type(start) is float and 0 <= start < math.inf and type(name) is str for start, name in found
+            return {}
+        found = self._rows(
+            f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number",
+            (json.dumps([*videos]),),
         )
-        if not all(sound):
-            raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
-        return [ShotRow(*shot) for shot in found]
+        shots: dict[int, list[ShotRow]] = {}
+        for row, start, opening in found:
+            if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
+                raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
+            shots.setdefault(row, []).append(ShotRow(start, opening))
+        return shots
 
     def videos_with_shots(self) -> set[int]:
         """Row numbers of the videos in which shots were looked for."""

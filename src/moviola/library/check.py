@@ -14,9 +14,10 @@ from moviola.features import Extent, FeatureShards
 from moviola.index import backends_of, load_index
 from moviola.library.catalogue import ShotRow, VideoRow
 from moviola.library.indexer import Indexer
-from moviola.library.indexes import INDEXES, index_recipe, piece_count, publish_indexes
+from moviola.library.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
 from moviola.library.models_in_use import ROLES, require_intact
 from moviola.library.store import LibraryStore
+from moviola.library.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "compact", "repair", "verify"]
@@ -42,7 +43,7 @@ def verify(store: LibraryStore) -> list[Problem]:
     videos = [video for video in store.catalogue.videos() if video.state != "refused"]
     problems = [problem for video in videos for problem in _video_problems(store, video)]
     damaged = {problem.video_id for problem in problems if problem.repairable}
-    sound = {video.row: video for video in videos if video.video_id not in damaged}
+    sound = VideoTable.of(video for video in videos if video.video_id not in damaged)
     return [*problems, *_index_problems(store, sound), *_model_problems(store)]
 
 
@@ -78,7 +79,7 @@ def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
     )
 
 
-def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator[Problem]:
+def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]:
     """Compare each published index with what the features say it should hold."""
     for name in INDEXES:
         try:
@@ -96,7 +97,8 @@ def _index_problems(store: LibraryStore, sound: dict[int, VideoRow]) -> Iterator
         if recipe != index_recipe(store, name):
             yield Problem("", f"index {name}: made as {recipe!r}, not as {index_recipe(store, name)!r}", True)
             continue
-        wanted = [pack_ids(row, piece_count(store, name, video)) for row, video in sound.items()]
+        counts = piece_counts(store, name, sound).tolist()
+        wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
         ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
             yield Problem("", f"index {name}: {len(index)} vectors, the features give {len(ids)}", True)

@@ -123,6 +123,7 @@ class Indexer:
             videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
             self._drop(videos)
             publish_indexes(self._store)
+            publish_names(self._store, encode=False)
         return [video.video_id for video in videos]
 
     def _drop(self, videos: Iterable[VideoRow]) -> None:
@@ -368,12 +369,13 @@ class Indexer:
     def _publish(self) -> None:
         """Bring up to date what follows from videos and models: indexes, and what the cache holds."""
         store = self._store
+        store.models.make_graphs()
         publish_indexes(store)
         publish_unrelated(store)
         publish_names(store)
-        videos = store.searchable()
-        features = store.features_of([videos[row] for row in sorted(videos)])
-        store.cache.keep_only(store.settings.refiner_revision, set(features.keys.tolist()))
-        if store.settings.refiner:
-            for place in range(len(features)):
+        features = store.features_of(store.searchable())
+        keys = features.keys.tolist()
+        kept = store.cache.keep_only(store.settings.refiner_revision, set(keys))
+        for place, key in enumerate(keys):
+            if store.settings.refiner and key not in kept:
                 store.models.refiner.prepare(features, place)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import IndexServerError, SegmentIndexError
+from moviola.features import Integers
 from moviola.index import (
     AUTO,
     DEPTH,
@@ -26,11 +27,12 @@ from moviola.index import (
 )
 from moviola.library.catalogue import VideoRow
 from moviola.library.store import LibraryStore
+from moviola.library.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, trained_recipe
 
 __all__ = [
-    "INDEXES", "current_index", "index_recipe", "piece_count", "piece_vectors", "publish_indexes",
+    "INDEXES", "current_index", "index_recipe", "piece_counts", "piece_vectors", "publish_indexes",
     "published_index", "tune_index",
 ]  # fmt: skip
 
@@ -54,13 +56,13 @@ def index_recipe(store: LibraryStore, name: str) -> str:
     return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
 
 
-def piece_count(store: LibraryStore, name: str, video: VideoRow) -> int:
-    """How many vectors of a video an index holds."""
-    if name == "pictures" and not store.settings.picture_dim:
-        return 0
-    if name in ("segments", "pictures"):
-        return -(-video.frames.count // store.settings.frames_per_segment) if video.frames else 0
-    return video.cues.count if video.cues else 0
+def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers:
+    """(V,) int64, how many vectors of each video an index holds."""
+    if name == "cues":
+        return videos.cues[:, 2]
+    there = 0 if name == "pictures" and not store.settings.picture_dim else 1
+    counts: Integers = -(-videos.frames[:, 2] // store.settings.frames_per_segment) * there
+    return counts
 
 
 def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np.float32]:
@@ -69,7 +71,7 @@ def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np
         return store.cue_vectors(video)
     if video.frames is None:
         return np.empty((0, _dim(store, name)), np.float32)
-    clips = store.features_of([video], pictures=name == "pictures").read(0)
+    clips = store.features_of(VideoTable.of([video]), pictures=name == "pictures").read(0)
     stage1 = MeanPooling() if name == "pictures" else store.models.stage1
     return stage1.segments(clips, store.settings.frames_per_segment)
 
@@ -85,9 +87,9 @@ def _dim(store: LibraryStore, name: str) -> int:
 
 
 def current_index(
-    store: LibraryStore, name: str, videos: Mapping[int, VideoRow], *, index: Index | None = None
+    store: LibraryStore, name: str, videos: VideoTable, *, index: Index | None = None
 ) -> tuple[Index | None, bool]:
-    """An index of exactly these videos (by row number), and whether it differs from ``index``.
+    """An index of exactly these videos, and whether it differs from ``index``.
 
     Args:
         store, name: of :data:`INDEXES`.
@@ -102,19 +104,19 @@ def current_index(
         return None, False
     if index is None:
         index = published_index(store, name)
-    kind = _kind(store, sum(piece_count(store, name, video) for video in videos.values()), index)
+    counts = piece_counts(store, name, videos)
+    kind = _kind(store, int(counts.sum()), index)
     if index is None or backend_of(index) != kind:
         return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
     rows = unpack_ids(index.sorted_ids())[0]
-    present = set(rows[np.flatnonzero(np.diff(rows, prepend=-1))].tolist())
-    gone = present - videos.keys()
-    if gone:
-        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], list(gone))])
-    new = False
-    for ids, vectors in _pieces(store, name, videos, sorted(videos.keys() - present)):
+    present = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    gone = np.setdiff1d(present, videos.rows)
+    if len(gone):
+        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], gone)])
+    new = np.setdiff1d(videos.rows[counts > 0], present).tolist()
+    for ids, vectors in _pieces(store, name, videos, new):
         index.add(ids, vectors)
-        new = True
-    return index, bool(gone) or new
+    return index, len(gone) + len(new) > 0
 
 
 def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
@@ -196,12 +198,12 @@ def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
     return index
 
 
-def _leave_out_parts(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> None:
+def _leave_out_parts(store: LibraryStore, name: str, videos: VideoTable, index: Index) -> None:
     """Remove the vectors of videos that have not all of theirs; those are added again as a whole."""
     ids = index.ids()
     rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
-    known = zip(rows.tolist(), held.tolist(), strict=True)
-    parts = [row for row, count in known if row in videos and count != piece_count(store, name, videos[row])]
+    _, ours, theirs = np.intersect1d(videos.rows, rows, assume_unique=True, return_indices=True)
+    parts = rows[theirs[held[theirs] != piece_counts(store, name, videos)[ours]]]
     index.remove(ids[np.isin(unpack_ids(ids)[0], parts)])
 
 

@@ -16,14 +16,17 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
+from moviola.models.description import Description, read_description, revision_of
 from moviola.retrieval import (
     Calibration,
+    CompiledStage1,
     CurveRefiner,
     MeanPooling,
     Refiner,
@@ -32,9 +35,8 @@ from moviola.retrieval import (
     load_refiner,
     load_stage1,
 )
-
-if TYPE_CHECKING:
-    from moviola.models.pretrained import Description
+from moviola.retrieval.compiled_models import CompiledModel, Graphs
+from moviola.retrieval.refiners import load_compiled_refiner
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -88,7 +90,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
-    from moviola.models.pretrained import from_pretrained, read_description, require_finite
+    from moviola.models.pretrained import from_pretrained, require_finite
 
     about = read_description(source)
     if about.architecture not in ROLES[role]:
@@ -175,8 +177,6 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     Raises:
         LibraryError: the copy is not what was to be copied.
     """
-    from moviola.models.pretrained import revision_of
-
     revision = revision_of(source)
     short = revision[:8]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", source.resolve().name).strip(".-").removesuffix(f"-{short}")
@@ -212,8 +212,6 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     Raises:
         LibraryError: it is missing, or not what ``moviola.toml`` names.
     """
-    from moviola.models.pretrained import revision_of
-
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
         "open the library again if another process has just changed its models, else "
@@ -242,10 +240,14 @@ class ModelsInUse:
         library: its folder.
         settings: of the library; name the models.
         encoders: of the library; without a visual one no model is in use.
+        read_only: make graphs that are lacking in the user's cache, not in the library's.
     """
 
-    def __init__(self, library: Path, settings: Settings, encoders: LibraryEncoders) -> None:
+    def __init__(
+        self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool
+    ) -> None:
         self._library, self._settings, self._encoders = library, settings, encoders
+        self._graphs = Graphs(library / "cache" / "compiled", cache_folder() if read_only else None)
         self._lock = RLock()
         self._stage1: Stage1 | None = None
         self._refiner: Refiner | None = None
@@ -284,12 +286,35 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.stage1:
             return MeanPooling()
-        folder = require_intact(self._library, "stage1", self._settings)
-        return load_stage1(folder, self._settings.stage1_revision, encoder.device)
+        folder, revision = self._intact("stage1")
+        if self._compiles:
+            return CompiledStage1(folder, revision, self._graphs)
+        return load_stage1(folder, revision, encoder.device)
 
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
         if encoder is None or not self._settings.refiner:
             return self.untrained_refiner
-        folder = require_intact(self._library, "refiner", self._settings)
-        return load_refiner(folder, self._settings.refiner_revision, encoder.device)
+        folder, revision = self._intact("refiner")
+        compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
+        return compiled or load_refiner(folder, revision, encoder.device)
+
+    @property
+    def _compiles(self) -> bool:
+        """Whether to run what can be compiled so: on the CPU, where no other device was named.
+
+        These nets are small, and to look for a GPU means to import torch.
+        """
+        return self._encoders.device in ("auto", "cpu")
+
+    def _intact(self, role: str) -> tuple[Path, str]:
+        """Folder and revision of the model in use."""
+        folder = require_intact(self._library, role, self._settings)
+        return folder, str(getattr(self._settings, f"{role}_revision"))
+
+    def make_graphs(self) -> None:
+        """Have the graphs of the models in use on disk, so that no search needs torch, and no others."""
+        self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
+        for model in (self.stage1, getattr(self.refiner, "model", None)):
+            if isinstance(model, CompiledModel):
+                model.make()

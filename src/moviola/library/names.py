@@ -1,32 +1,38 @@
 """The words in the names of videos: which of them tell a video from the others, and what they mean.
 
-``cache/names.npz`` holds sentence vectors of the telling words; made when a library is written to. Where a
-vector is missing, a name is found by its words alone until the next run of indexing.
+``cache/names.table`` holds them as columns that are mapped, so that a query costs the names that it fits,
+with sentence vectors of the telling words; made when a library is written to. It bears the generation of the
+catalogue that it was made of; for another one the names are read from the catalogue. Where a vector is
+missing, a name is found by its words alone until the next run of indexing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.files.writing import atomic_write
+from moviola.errors import SegmentIndexError
+from moviola.features import Integers
+from moviola.files.writing import draft_of
+from moviola.index.array_file import map_arrays, write_arrays
 from moviola.library.catalogue import VideoRow
 from moviola.library.store import LibraryStore
+from moviola.retrieval.segments import normalised
 
 if TYPE_CHECKING:
     from snowballstemmer.basestemmer import BaseStemmer
 
-__all__ = ["VideoNames", "publish_names", "read_name_vectors", "stems_of"]
+__all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 
 # A word tells something of a video if at most one in so many videos has it in its name, or this one alone.
 _ONE_IN = 8
@@ -51,13 +57,13 @@ class VideoNames:
     Attributes:
         holding: row numbers of the videos that have a stem in their name.
         weight: of each stem, ln(N / n), with n of N videos that have it; 0 of one that all have.
-        unknown: of a stem that none has, ln(N + 1).
+        count: N.
         telling: the telling words of each video that has some, by row number.
     """
 
     holding: Mapping[str, set[int]]
     weight: Mapping[str, float]
-    unknown: float
+    count: int
     telling: Mapping[int, str]
 
     @classmethod
@@ -76,7 +82,7 @@ class VideoNames:
         return cls(
             dict(holding),
             {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()},
-            math.log(len(videos) + 1),
+            len(videos),
             {row: text for row, text in telling.items() if text},
         )
 
@@ -86,30 +92,144 @@ def stems_of(text: str) -> set[str]:
     return {_stem(word) for word in _words(text)}
 
 
-def publish_names(store: LibraryStore) -> None:
-    """Bring the vectors up to date; under the library's write lock."""
-    texts = sorted(set(VideoNames.of(store.searchable()).telling.values()))
-    vectors = read_name_vectors(store)
-    if texts == sorted(vectors) or not store.settings.sentence_encoder:
+_COLUMNS = {
+    "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
+    "meanings": "<i8", "texts": "u1", "vectors": "<f4",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class NameTable:
+    """What :class:`VideoNames` say, as columns.
+
+    Attributes:
+        stems: (S,) uint64 rising, a number for each stem (:func:`_number`).
+        weights: (S,) float64, of each stem.
+        ends: (S,) int64, where in ``holding`` the videos of each stem end.
+        holding: row numbers of videos by stem.
+        counts: (2,) int64, number of videos, and of those whose names tell something.
+        rows: (n,) int64 rising, row numbers of the videos whose names have a meaning.
+        meanings: (n,) int64, places of these in ``vectors``.
+        texts: UTF-8, telling words that have a vector, one name a line.
+        vectors: (m, d) float32, unit sentence vectors of these.
+    """
+
+    stems: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    ends: Integers
+    holding: Integers
+    counts: Integers
+    rows: Integers
+    meanings: Integers
+    texts: NDArray[np.uint8]
+    vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, names: VideoNames, vectors: Mapping[str, NDArray[np.float32]]) -> Self:
+        """From names, and unit vectors (d,) of some of their telling words."""
+        by_number = sorted((_number(stem), stem) for stem in names.holding)
+        holding = [sorted(names.holding[stem]) for _, stem in by_number]
+        texts = sorted(vectors.keys() & set(names.telling.values()))
+        place = {text: number for number, text in enumerate(texts)}
+        told = [(row, place[text]) for row, text in sorted(names.telling.items()) if text in place]
+        rows, meanings = np.array(told, np.int64).reshape(-1, 2).T
+        return cls(
+            np.array([number for number, _ in by_number], np.uint64),
+            np.array([names.weight[stem] for _, stem in by_number], np.float64),
+            np.cumsum([len(rows) for rows in holding], dtype=np.int64),
+            np.array([row for rows in holding for row in rows], np.int64),
+            np.array([names.count, len(names.telling)], np.int64),
+            rows,
+            meanings,
+            np.frombuffer("\n".join(texts).encode(), np.uint8),
+            np.array([vectors[text] for text in texts], np.float32).reshape(len(texts), -1 if texts else 0),
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all names that tell something have a meaning."""
+        return len(self.rows) == int(self.counts[1])
+
+    def weight(self, stem: str) -> float:
+        """ln(N / n), with n of N videos that have a stem; ln(N + 1) of one that none has."""
+        place = self._place(stem)
+        return math.log(int(self.counts[0]) + 1) if place is None else float(self.weights[place])
+
+    def videos_with(self, stem: str) -> Integers:
+        """Row numbers (n,) of the videos that have a stem in their names, rising."""
+        place = self._place(stem)
+        if place is None:
+            return self.holding[:0]
+        return self.holding[int(self.ends[place - 1]) if place else 0 : int(self.ends[place])]
+
+    def _place(self, stem: str) -> int | None:
+        number = np.uint64(_number(stem))
+        place = int(np.searchsorted(self.stems, number))
+        return place if place < len(self.stems) and self.stems[place] == number else None
+
+    def vector_of(self) -> dict[str, NDArray[np.float32]]:
+        """The vectors by telling words."""
+        texts = self.texts.tobytes().decode()
+        return dict(zip(texts.split("\n"), self.vectors, strict=True)) if texts else {}
+
+
+def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
+    """The names of a library's videos, mapped where they were published for this state of the library.
+
+    Args:
+        store: the library.
+        generation: of its catalogue.
+        videos: that can be searched then.
+    """
+    published = _read(store)
+    if published is not None and published[1] == generation:
+        return published[0]
+    return NameTable.of(VideoNames.of(videos), published[0].vector_of() if published else {})
+
+
+def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
+    """Bring the file up to date; under the library's write lock.
+
+    Args:
+        store: the library.
+        encode: make vectors where they are missing, which may need to load the sentence encoder.
+    """
+    encode = encode and bool(store.settings.sentence_encoder)
+    generation, published = store.catalogue.generation, _read(store)
+    if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
-    if new := [text for text in texts if text not in vectors]:
+    names, vectors = VideoNames.of(store.searchable()), published[0].vector_of() if published else {}
+    new = sorted(set(names.telling.values()) - vectors.keys())
+    if new and encode:
         encoder = store.encoders.sentences
         assert encoder is not None
-        vectors |= dict(zip(new, encoder.encode_text(new).astype(np.float16), strict=True))
-    rows = np.array([vectors[text] for text in texts], np.float16).reshape(len(texts), -1)
-    with atomic_write(_path(store), "wb") as file:
-        np.savez(file, texts=np.array(texts, dtype=np.str_), vectors=rows, recipe=_recipe(store))
+        # Through half precision, as all features.
+        rows = normalised(encoder.encode_text(new).astype(np.float16))
+        vectors |= dict(zip(new, rows, strict=True))
+    table = NameTable.of(names, vectors)
+    arrays: dict[str, tuple[NDArray[Any], str]] = {
+        name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()
+    }
+    arrays["generation"] = np.array([generation]), "<i8"
+    arrays["recipe"] = np.frombuffer(_recipe(store).encode(), np.uint8), "u1"
+    with draft_of(_path(store)) as draft:
+        write_arrays(draft, arrays)
 
 
-def read_name_vectors(store: LibraryStore) -> dict[str, NDArray[np.float16]]:
-    """Sentence vectors (d,) of telling words that were published with the library's sentence encoder."""
+def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
+    """What was published with the library's sentence encoder, and the generation that it was made of."""
     try:
-        with np.load(_path(store)) as file:
-            if str(file["recipe"]) != _recipe(store):
-                return {}
-            return dict(zip(file["texts"].tolist(), file["vectors"], strict=True))
-    except (OSError, ValueError, KeyError, EOFError, zlib.error):
-        return {}
+        arrays = map_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
+    except SegmentIndexError:
+        return None
+    columns = {name: array.values for name, array in arrays.items()}
+    generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
+    return (NameTable(**columns), generation) if recipe == _recipe(store) else None
+
+
+@cache
+def _number(stem: str) -> int:
+    return int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=8).digest(), "little")
 
 
 def _words(text: str) -> list[str]:
@@ -130,8 +250,8 @@ def _stemmer() -> BaseStemmer:
 
 
 def _path(store: LibraryStore) -> Path:
-    return store.folder / "cache" / "names.npz"
+    return store.folder / "cache" / "names.table"
 
 
 def _recipe(store: LibraryStore) -> str:
-    return f"1 {store.settings.sentence_revision}"
+    return f"2 {store.settings.sentence_revision}"

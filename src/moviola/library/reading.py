@@ -20,9 +20,7 @@ from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
 from moviola.features import Extent
 from moviola.library.catalogue import Reading, VideoRow
 from moviola.library.report import IngestReport
-from moviola.library.spoken import read_speech
 from moviola.library.workers import Lost, Workers, require_seen
-from moviola.library.written import read_text
 from moviola.types import Cue, CueKind, Span
 
 if TYPE_CHECKING:
@@ -210,6 +208,9 @@ class VideoReader:
             video: what to read.
             on_seconds: called with the second up to which it is read, as work goes on.
         """
+        from moviola.library.spoken import read_speech
+        from moviola.library.written import read_text
+
         try:
             if self.kind == "speech":
                 return read_speech(video.path, video.duration, cast(SpeechReader, self._reader), on_seconds)

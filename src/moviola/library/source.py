@@ -51,8 +51,7 @@ class LibrarySource:
     @cached_property
     def _all(self) -> VideoFeatures:
         # Models come and go during training; what they make of videos is not for the library to keep.
-        videos = self._store.searchable()
-        features = self._store.features_of([videos[row] for row in sorted(videos)]).with_fresh_cache()
+        features = self._store.features_of(self._store.searchable()).with_fresh_cache()
         return features if self._store.has_said() else features.without_subtitles()
 
     @property
@@ -123,7 +122,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     place, text_row = features.row_of, {text: row for row, text in enumerate(different)}
     convert(
         Computed(
-            features.video_ids,
+            tuple(features.video_ids),
             lambda key: features.visual.read(place[key]).astype(np.float32),
         ),
         out / "visual",
@@ -134,7 +133,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     )
     if (subtitles := features.subtitles) is not None:
         convert(
-            Computed(features.video_ids, lambda key: subtitles.read(place[key]).astype(np.float32)),
+            Computed(tuple(features.video_ids), lambda key: subtitles.read(place[key]).astype(np.float32)),
             out / "subtitles",
         )
     durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))

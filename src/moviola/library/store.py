@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache as remembered
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -23,6 +22,7 @@ from moviola.library.encoders_in_use import LibraryEncoders, settings_of_new_lib
 from moviola.library.lock import writing
 from moviola.library.models_in_use import ModelsInUse
 from moviola.library.settings import SETTINGS_FILE, Settings
+from moviola.library.video_table import Extents, VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
 from moviola.types import Video
 
@@ -94,7 +94,7 @@ class LibraryStore:
         if exists:
             self.settings.require_same(self.folder, chosen)
             self.encoders.require_same(encoder, sentence_encoder)
-        self.models = ModelsInUse(self.folder, self.settings, self.encoders)
+        self.models = ModelsInUse(self.folder, self.settings, self.encoders, read_only=read_only)
         self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
@@ -128,6 +128,7 @@ class LibraryStore:
             self.adopt(Settings.read(self.folder))
             try:
                 yield
+                self._publish_videos()
             except (OSError, sqlite3.OperationalError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise LibraryError(
@@ -140,7 +141,7 @@ class LibraryStore:
         with self._lock:
             if settings != self.settings:
                 self.settings = settings
-                self.models = ModelsInUse(self.folder, settings, self.encoders)
+                self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
     def refresh(self) -> None:
         """Go on with the models that another process has put in use since; videos need no such call."""
@@ -155,41 +156,50 @@ class LibraryStore:
         """The videos that can be searched, by id."""
         return [Video(v.video_id, v.duration) for v in self.catalogue.videos() if v.state != "refused"]
 
-    def searchable(self) -> dict[int, VideoRow]:
+    def searchable(self) -> VideoTable:
         """The same as the catalogue has them, by row number."""
-        return {v.row: v for v in self.catalogue.videos() if v.state != "refused"}
+        table = read_video_table(self._table, self.catalogue.generation)
+        if table is not None:
+            return table
+        return VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
 
-    def features_of(self, videos: Sequence[VideoRow], *, pictures: bool = False) -> VideoFeatures:
+    def _publish_videos(self) -> None:
+        with self.catalogue.snapshot():
+            generation = self.catalogue.generation
+            if read_video_table(self._table, generation) is None:
+                write_video_table(self._table, generation, self.searchable())
+
+    @property
+    def _table(self) -> Path:
+        return self.folder / "cache" / "videos.table"
+
+    def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
         """Features of those of some videos that have frames; by rising row number.
 
         Args:
             videos: the videos.
             pictures: have those of likeness behind those that are compared with texts, in one row.
         """
-        seen = [(video, video.frames) for video in videos if video.frames is not None]
-        by_row = {video.row: video for video, _ in seen}
-        rows = tuple(by_row)
+        seen = videos.with_frames
+        rows, extents = videos.rows[seen], videos.frames[seen]
         subtitles = ComputedRows(
-            self.settings.sentence_dim, rows, lambda row: self._subtitle_rows(by_row[row])
+            self.settings.sentence_dim, rows, lambda row: self._subtitle_rows(videos[row])
         )
         return VideoFeatures(
-            video_ids=tuple(video.video_id for video, _ in seen),
-            durations=np.array([video.duration for video, _ in seen], dtype=np.float64),
+            video_ids=videos.ids(seen),
+            durations=videos.durations[seen],
             clip_seconds=1 / self.settings.frame_rate,
-            counts=np.array([extent.count for _, extent in seen], dtype=np.int64),
+            counts=extents[:, 2],
             visual=StoredRows(
                 self.frame_features,
-                tuple(extent for _, extent in seen),
+                Extents(extents),
                 slice(None if pictures else self.settings.encoder_dim),
             ),
             subtitles=subtitles if self.settings.sentence_dim else None,
-            keys=np.array(rows, dtype=np.int64),
+            keys=rows,
             cache=self.cache,
-            shots=remembered(self._shot_starts),
+            shots=_ShotStarts(self.catalogue),
         )
-
-    def _shot_starts(self, row: int) -> NDArray[np.float64]:
-        return np.array([shot.start for shot in self.catalogue.shots(row)], dtype=np.float64)
 
     def has_said(self) -> bool:
         """Whether there are cues of what is said: subtitles or recognised speech."""
@@ -221,6 +231,22 @@ class LibraryStore:
             total[during] += vector
             spoken[during] += 1
         return halves(total / np.maximum(spoken, 1), f"{video.video_id}: subtitles")
+
+
+class _ShotStarts:
+    """Seconds at which the shots of videos begin, read of each once; safe for threads."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._known: dict[int, NDArray[np.float64]] = {}
+
+    def __call__(self, rows: Sequence[int]) -> list[NDArray[np.float64]]:
+        if missing := {row for row in rows if row not in self._known}:
+            found = self._catalogue.shots_of(missing)
+            self._known |= {
+                row: np.array([shot.start for shot in found.get(row, ())], np.float64) for row in missing
+            }
+        return [self._known[row] for row in rows]
 
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:

@@ -7,10 +7,10 @@ from threading import RLock
 
 from moviola.features import VideoFeatures
 from moviola.index import Index
-from moviola.library.catalogue import VideoRow
 from moviola.library.indexes import current_index
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
+from moviola.library.video_table import VideoTable
 
 __all__ = ["View", "Viewer"]
 
@@ -31,7 +31,7 @@ class View:
 
     generation: int
     settings: Settings
-    videos: dict[int, VideoRow]
+    videos: VideoTable
     features: VideoFeatures
     picture_features: VideoFeatures
     segments: Index | None
@@ -62,13 +62,12 @@ class Viewer:
         store = self._store
         with store.catalogue.snapshot():
             generation, videos = store.catalogue.generation, store.searchable()
-        rows = [videos[row] for row in sorted(videos)]
         return View(
             generation,
             store.settings,
             videos,
-            store.features_of(rows),
-            store.features_of(rows, pictures=True),
+            store.features_of(videos),
+            store.features_of(videos, pictures=True),
             current_index(store, "segments", videos)[0],
             current_index(store, "pictures", videos)[0],
             current_index(store, "cues", videos)[0],

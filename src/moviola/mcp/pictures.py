@@ -11,8 +11,8 @@ from mcp.types import ImageContent
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from moviola.export import clock
 from moviola.media import frame_at
+from moviola.types import clock
 
 __all__ = ["LONGEST_SIDE", "picture", "timed_still"]
 

@@ -7,11 +7,10 @@ numbers and text only: no pickle, so a folder from elsewhere cannot run code.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -23,26 +22,19 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.models.formats import current_settings, current_weights
+from moviola.errors import DataError, InvalidValue
+from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
+from moviola.models.formats import current_weights
 
 __all__ = [
     "ARCHITECTURES",
-    "FORMAT",
     "Architecture",
-    "Description",
     "build",
     "from_pretrained",
-    "read_description",
     "require_finite",
-    "revision_of",
     "save_pretrained",
 ]
 
-FORMAT = 2
-"""Of ``config.json``; one that says none is of format 1, see :mod:`moviola.models.formats`."""
-
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 SHOWN = 5
 """How many keys an error lists."""
 
@@ -74,26 +66,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
 }
 """Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
-
-
-@dataclass(frozen=True)
-class Description:
-    """What ``config.json`` says.
-
-    Attributes:
-        format: in which the folder was written, see :data:`FORMAT`.
-        architecture: a key of :data:`ARCHITECTURES`.
-        config: the model's settings, field by field, under today's names whatever the format.
-        version: the version of moviola that wrote the folder.
-        extra: what the caller of :func:`save_pretrained` wanted to keep, for instance which features the
-            model was trained on.
-    """
-
-    format: int
-    architecture: str
-    config: dict[str, Any]
-    version: str
-    extra: dict[str, Any]
 
 
 def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
@@ -208,45 +180,13 @@ def from_pretrained(
             f"{folder}: holds a model of architecture {described.architecture!r} "
             f"({type(model).__name__}), not a {kind.__name__}; give the folder of such a model"
         )
-    path = _existing(folder, WEIGHTS)
+    path = existing(folder, WEIGHTS)
     try:
         state = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
     fill(model, state if described.format == FORMAT else current_weights(described.architecture, state), path)
     return model.to(device).eval()
-
-
-def read_description(folder: str | Path) -> Description:
-    """What the ``config.json`` of a model's folder says; neither the model nor its weights are loaded.
-
-    Raises:
-        NotFound: the folder or the file is missing.
-        DataError: the file is no JSON object, a field is missing or of the wrong type, or the format is that
-            of a later version.
-    """
-    path = _existing(Path(folder), CONFIG)
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"{path}: is no JSON ({error}); get the file again") from error
-    wanted = {"architecture": str, "config": dict, "moviola_version": str, "extra": dict}
-    for name, kind in wanted.items():
-        if not isinstance(content, dict) or not isinstance(content.get(name), kind):
-            raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
-    written_in = content.get("format", 1)
-    if not isinstance(written_in, int) or not 1 <= written_in <= FORMAT:
-        raise DataError(
-            f"{path}: format {written_in!r}, but this version of moviola reads 1 to {FORMAT}; update "
-            "moviola, or get the model in an older format"
-        )
-    described = Description(written_in, *(content[name] for name in wanted))
-    if written_in == FORMAT:
-        return described
-    try:
-        return replace(described, config=current_settings(described.architecture, described.config))
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: settings of format 1 are incomplete or malformed ({error!r})") from error
 
 
 def fill(model: nn.Module, state: State, path: Path) -> None:
@@ -286,14 +226,6 @@ def _name_of(model: nn.Module) -> str:
     )
 
 
-def _existing(folder: Path, name: str) -> Path:
-    if not folder.is_dir():
-        raise NotFound(f"{folder}: there is no such folder; give one that save_pretrained wrote")
-    if not (folder / name).is_file():
-        raise NotFound(f"{folder}: {name} is missing; get the folder whole or save the model again")
-    return folder / name
-
-
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial")
 
@@ -312,19 +244,3 @@ def require_finite(model: nn.Module, source: Path) -> None:
             raise DataError(
                 f"{source}: weight {name} holds a number that is not finite; train the model anew"
             )
-
-
-def revision_of(folder: Path) -> str:
-    """16 hex digits that change with a model's weights and settings.
-
-    Raises:
-        NotFound: a file of the model is missing.
-    """
-    digest = hashlib.sha256()
-    for name in ("config.json", "model.safetensors"):
-        try:
-            with (folder / name).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except FileNotFoundError as error:
-            raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
-    return digest.hexdigest()[:16]

@@ -33,7 +33,7 @@ from moviola.models.layers import (
     initialise,
     self_attention_bias,
 )
-from moviola.models.spans import SUM, span_band
+from moviola.models.spans import SUM, sliding, span_band
 
 __all__ = ["AnswerBatch", "Reel", "ReelConfig", "ReelContext"]
 
@@ -206,9 +206,7 @@ class Reel(nn.Module):
         )
         until = F.pad(inside.cumsum(dim=-1), (1, self.config.longest_span - 1))
         # Beyond the last clip the sum stays what it is; those cells are masked by the edges anyway.
-        total = (
-            until.unfold(-1, self.config.longest_span, 1)[..., 1:, :] - until[..., : inside.shape[-1], None]
-        )
+        total = sliding(until, self.config.longest_span)[..., 1:, :] - until[..., : inside.shape[-1], None]
         lengths = torch.arange(1, self.config.longest_span + 1, device=curves.device)
         scores: Tensor = edges + total / lengths + self.length_bias
         return scores

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch, Ranked, rows_at_once
+from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -48,7 +49,7 @@ from moviola.models.losses import (
     span_cross_entropy,
     video_contrast,
 )
-from moviola.models.spans import LABELS, corpus_spans, top_scores, window_spans
+from moviola.models.spans import corpus_spans, top_scores, window_spans
 from moviola.models.streams import TwoStreams
 
 __all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
@@ -75,7 +76,7 @@ class ReLoCLNetConfig:
         sum_positives: VCL's numerator sums all of a query's positives, rather than take the pair's own score.
         count_pair_twice: VCL's denominator counts the pair's own score twice, as TVR-Ranking's release does.
             Only without ``sum_positives``.
-        labels: the convention of the labels, a key of :data:`~moviola.models.spans.LABELS`.
+        labels: the convention of the labels, a key of :data:`~moviola.models.clip_windows.LABELS`.
         clip_seconds: length of a clip.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips.
         alpha: a moment scores exp(alpha s) times the probabilities of its start and end.

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch, Ranked, rows_at_once
+from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
@@ -42,7 +43,7 @@ from moviola.models.layers import (
 )
 from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss, span_cross_entropy
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
-from moviola.models.spans import LABELS, Spans, corpus_spans, top_scores
+from moviola.models.spans import Spans, corpus_spans, top_scores
 from moviola.models.streams import TwoStreams
 
 __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
@@ -69,7 +70,8 @@ class XMLConfig:
         top_videos, top_moments: how many videos are searched for moments, and how many moments are kept.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, as labelled.
         clip_seconds: length of a clip.
-        labels: a name in :data:`~moviola.models.spans.LABELS`, what training's labels and decoding mean.
+        labels: a name in :data:`~moviola.models.clip_windows.LABELS`, what training's labels and decoding
+            mean.
         release_end: decode the end one clip later than the labels mean it.
         reference_padding: let padding matter as it does in the release.
     """

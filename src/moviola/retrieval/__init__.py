@@ -14,6 +14,7 @@ benchmark all call it.
 from __future__ import annotations
 
 from moviola.retrieval.calibration import Calibration, Chance
+from moviola.retrieval.compiled_models import CompiledStage1
 from moviola.retrieval.confidence import NEAREST, Unrelated, level_of, unrelated_queries
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
@@ -21,7 +22,8 @@ from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner, load_
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
 
 __all__ = [
-    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CurveRefiner", "Hits", "MeanPooling", "Moments",
-    "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1", "Unrelated",
-    "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index", "unrelated_queries",
+    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits", "MeanPooling",
+    "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1",
+    "Unrelated", "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
+    "unrelated_queries",
 ]  # fmt: skip

@@ -77,7 +77,7 @@ class Calibration:
         """What a model's folder keeps; None where it keeps none.
 
         Args:
-            extra: see :class:`moviola.models.pretrained.Description`.
+            extra: see :class:`moviola.models.description.Description`.
             folder: for messages.
 
         Raises:

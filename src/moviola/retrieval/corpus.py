@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures, normalise_rows
 from moviola.models.batches import Ranked
-from moviola.models.spans import LABELS, pool_clips
+from moviola.models.clip_windows import LABELS, pool_clips
 from moviola.models.xml import with_endpoints
 from moviola.retrieval.batches import padded, token_batch, widened
 from moviola.retrieval.pipeline import Moments

@@ -21,6 +21,7 @@ from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import suppress
+from moviola.timing import stage
 
 __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 
@@ -122,10 +123,13 @@ class Retrieval:
             within: where; None is everywhere.
             segments: how many instead of :attr:`segments`.
         """
-        allowed = None if within is None else self._ids_of(within)
-        scores, ids = self.index.search(self.vectors(queries), segments or self.segments, allowed=allowed)
-        keys, position = unpack_ids(ids)
-        return Hits(np.searchsorted(self.features.keys, keys), position, scores)
+        with stage("text"):
+            vectors = self.vectors(queries)
+        with stage("retrieval"):
+            allowed = None if within is None else self._ids_of(within)
+            scores, ids = self.index.search(vectors, segments or self.segments, allowed=allowed)
+            keys, position = unpack_ids(ids)
+            return Hits(np.searchsorted(self.features.keys, keys), position, scores)
 
     def proposals(
         self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
@@ -135,9 +139,10 @@ class Retrieval:
 
     def merged(self, hits: Hits) -> Proposals:
         """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
-        found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
-        longest = None if self.refiner is None else self.refiner.longest_shot
-        return found if longest is None else cut_at_shots(found, self.features, longest)
+        with stage("proposals"):
+            found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+            longest = None if self.refiner is None else self.refiner.longest_shot
+            return found if longest is None else cut_at_shots(found, self.features, longest)
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""
@@ -156,17 +161,10 @@ class Retrieval:
         return np.concatenate([self.stage1.segments(own, length) for own in clips])
 
     def _ids_of(self, within: Scope) -> Integers:
-        ids = self.index.ids()
-        if not len(within.videos):
-            return ids[:0]
-        keys, position = unpack_ids(ids)
-        place = np.full(len(self.features), -1)
-        place[within.videos] = np.arange(len(within.videos))
-        own = place[np.searchsorted(self.features.keys, keys)]
+        own, position = _all_segments(self.features, self.segment_clips, within.videos)
         seconds = self.segment_clips * self.features.clip_seconds
         inside = (position * seconds < within.end[own]) & ((position + 1) * seconds > within.start[own])
-        chosen: Integers = ids[(own >= 0) & inside]
-        return chosen
+        return segment_ids(self.features.keys[within.videos[own[inside]]], position[inside])
 
     # -- stage 3 -------------------------------------------------------------------------------------------
 
@@ -211,7 +209,14 @@ class Retrieval:
         if not len(proposals.video):
             nothing = np.empty(0)
             return proposals.video, nothing, nothing, nothing, nothing
-        refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
+        with stage("refinement"):
+            refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
+        with stage("calibration"):
+            return self._calibrated(queries, query, proposals, refined, scored)
+
+    def _calibrated(
+        self, queries: QueryFeatures, query: int, proposals: Proposals, refined: Refined, scored: bool
+    ) -> tuple[NDArray[Any], ...]:
         match = np.asarray(refined.score, dtype=np.float64)
         keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
         keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
@@ -323,11 +328,16 @@ class Retrieval:
         """Random segments of some videos as proposals."""
         generator = np.random.default_rng(0)
         videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
-        counts = segment_counts(self.features, self.segment_clips)[videos]
-        video = np.repeat(videos, counts)
-        position = np.concatenate([np.arange(count) for count in counts.tolist()])
-        keep = generator.permutation(len(video))[:_BACKGROUND_WINDOWS]
-        video, position = video[keep], position[keep]
+        own, position = _all_segments(self.features, self.segment_clips, videos)
+        keep = generator.permutation(len(own))[:_BACKGROUND_WINDOWS]
+        video, position = videos[own[keep]], position[keep]
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
         zeros = np.zeros(len(keep))
         return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
+
+
+def _all_segments(features: VideoFeatures, segment_clips: int, videos: Integers) -> tuple[Integers, Integers]:
+    """All segments of the videos at some places (n,): place among these, and position in the video."""
+    counts = segment_counts(features, segment_clips)[videos]
+    own = np.repeat(np.arange(len(videos)), counts)
+    return own, np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)

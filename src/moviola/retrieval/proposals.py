@@ -4,9 +4,9 @@ throughout.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
+from moviola.temporal import places_in_groups
 
 __all__ = ["Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
 
@@ -168,31 +169,32 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
     """
     if features.shots is None:
         return proposals
-    rows: list[int] = []
-    spans: list[tuple[float, float]] = []
-    known: set[tuple[int, int, float, float]] = set()
-    queries, columns = proposals.query.tolist(), (proposals.video, proposals.start, proposals.end)
-    for row, (video, start, end) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-        edges = features.shot_edges(video).tolist()
-        if len(edges) == 2:
-            rows.append(row)
-            spans.append((start, end))
-            continue
-        for shot in range(
-            max(bisect_right(edges, start) - 1, 0), min(bisect_left(edges, end), len(edges) - 1)
-        ):
-            opens, closes = edges[shot], edges[shot + 1]
-            if closes - opens > longest:
-                opens, closes = max(opens, start), min(closes, end)
-            piece = (queries[row], video, opens, closes)
-            if piece not in known:
-                known.add(piece)
-                rows.append(row)
-                spans.append((opens, closes))
-    taken = np.array(rows, dtype=np.int64)
-    counts = np.bincount(proposals.query[taken], minlength=len(proposals))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    start, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    videos, own = np.unique(proposals.video, return_inverse=True)
+    offsets, edges = features.shot_edges_of(videos)
+    shots = np.diff(offsets)[own] - 1
+    first = np.maximum(places_in_groups(edges, offsets, own, proposals.start, "right") - 1, 0)
+    stop = np.minimum(places_in_groups(edges, offsets, own, proposals.end), shots)
+    counts = np.where(shots == 1, 1, np.maximum(stop - first, 0))
+    row = np.repeat(np.arange(len(own)), counts)
+    shot = (offsets[own] + first)[row] + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    opens, closes = edges[shot], edges[np.minimum(shot + 1, len(edges) - 1)]
+    start, end = proposals.start[row], proposals.end[row]
+    long, alone = closes - opens > longest, shots[row] == 1
+    opens = np.where(alone, start, np.where(long, np.maximum(opens, start), opens))
+    closes = np.where(alone, end, np.where(long, np.minimum(closes, end), closes))
+    keep = alone | _first_of_equals(proposals.query[row], proposals.video[row], opens, closes)
+    row = row[keep]
     return Proposals(
-        offsets, proposals.video[taken], start, end, proposals.score[taken], proposals.rank[taken]
-    )
+        np.searchsorted(proposals.query[row], np.arange(len(proposals) + 1)),
+        proposals.video[row], opens[keep], closes[keep], proposals.score[row], proposals.rank[row],
+    )  # fmt: skip
+
+
+def _first_of_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """(n,) bool, whether no row before has the same values in all columns (n,)."""
+    order = np.lexsort(columns)
+    new = np.ones(len(order), np.bool_)
+    new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    found = np.empty(len(order), np.bool_)
+    found[order] = new
+    return found

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from moviola.features import EncodingCache, Integers, VideoFeatures
-from moviola.models.spans import ClipWindows, clip_windows, pool_clips
-from moviola.retrieval.batches import padded, widened
+from moviola.features import Integers, VideoFeatures
+from moviola.models.clip_windows import ClipWindows, clip_windows
 from moviola.retrieval.proposals import Proposals
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-__all__ = ["EncodedWindows", "context_windows", "proposal_windows", "read_windows"]
-
-# How many float32 of encoded windows are remembered for the videos of one library or folder.
-_STORED = 1 << 27
+__all__ = ["context_windows", "proposal_windows"]
 
 
 def context_windows(
@@ -59,86 +46,3 @@ def proposal_windows(
     return context_windows(
         features, proposals.video, proposals.start, proposals.end, context=context, max_clips=max_clips
     )
-
-
-def read_windows(
-    features: VideoFeatures, video: Integers, windows: ClipWindows
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d)."""
-    places = list(zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True))
-    seen = windows.clips.tolist()
-    visual, mask = padded(
-        [pool_clips(features.read(*place), n) for place, n in zip(places, seen, strict=True)]
-    )
-    if features.subtitles is None:
-        return visual, mask, None
-    subtitles = [
-        pool_clips(array, n)
-        for place, n in zip(places, seen, strict=True)
-        if (array := features.read_subtitles(*place)) is not None
-    ]
-    return visual, mask, padded(subtitles)[0]
-
-
-Encode = Callable[["Tensor", "Tensor", "Tensor | None"], "Tensor"]
-"""Visual features, mask and subtitles of N windows to what is kept of them, (N, L, ...)."""
-
-
-@dataclass
-class _Kept:
-    """Encoded windows of the videos that share a cache, by video, first and last clip."""
-
-    windows: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
-    numbers: int = 0
-
-    def add(self, fresh: dict[tuple[int, int, int], Tensor], most: int) -> None:
-        """Keep more; everything before is forgotten where it would become more than ``most`` numbers."""
-        count = sum(part.numel() for part in fresh.values())
-        if fresh and self.numbers + count > most:
-            self.windows, self.numbers = {}, 0
-        self.windows.update({key: part.clone() for key, part in fresh.items()})  # not the batch's padding
-        self.numbers += count
-
-
-@dataclass
-class EncodedWindows:
-    """Windows encoded once, however many queries propose them: the encoders of windows see no query.
-
-    Attributes:
-        encode: see :data:`Encode`.
-        batch: windows encoded together; they are alike in length.
-        fixed: pad each window to so many clips and keep the padding, as a model with reference padding has to
-            see it; 0: no more than its batch asks for.
-        most: forget the windows of some videos before more numbers than this are kept of them.
-    """
-
-    encode: Encode
-    batch: int = 64
-    fixed: int = 0
-    most: int = _STORED
-    _stored: WeakKeyDictionary[EncodingCache, _Kept] = field(default_factory=WeakKeyDictionary)
-
-    def __call__(
-        self, features: VideoFeatures, video: Integers, windows: ClipWindows
-    ) -> tuple[Tensor, Tensor]:
-        """What is kept of N windows (N, L, ...), and the mask (N, L) float32."""
-        # Videos that share a cache share numbers, so windows are known by these.
-        stored = self._stored.setdefault(features.cache, _Kept())
-        known = stored.windows
-        keys = list(
-            zip(features.keys[video].tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
-        )
-        found = {key: known[key] for key in keys if key in known}
-        missing = {key: place for place, key in enumerate(keys) if key not in found}
-        places = np.array(list(missing.values()), dtype=np.int64)
-        places = places[np.argsort(windows.clips[places], kind="stable")]
-        for begin in range(0, len(places), self.batch):
-            chunk = places[begin : begin + self.batch]
-            batch = read_windows(features, video[chunk], windows.take(chunk))
-            parts = self.encode(*(widened(self.fixed, *batch) if self.fixed else batch))
-            for place, part in zip(chunk.tolist(), parts, strict=True):
-                found[keys[place]] = part[: self.fixed or windows.clips[place]]
-        stored.add({key: found[key] for key in missing}, self.most)
-        kept = torch.nn.utils.rnn.pad_sequence([found[key] for key in keys], batch_first=True)
-        there = torch.arange(kept.shape[1]) < torch.from_numpy(windows.clips)[:, None]
-        return kept, there.float().to(kept.device)

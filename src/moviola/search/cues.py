@@ -122,7 +122,7 @@ class CueSearch:
         with self._lock:
             if self._background is None or self._background[0] != view.generation:
                 generator = np.random.default_rng(0)
-                rows = generator.permutation(sorted(view.videos))[:_BACKGROUND_VIDEOS].tolist()
+                rows = generator.permutation(view.videos.rows)[:_BACKGROUND_VIDEOS].tolist()
                 cues = np.concatenate([self._store.cue_vectors(view.videos[row]) for row in rows])
                 keep = generator.permutation(len(cues))[:_BACKGROUND_CUES]
                 self._background = view.generation, cues[keep]

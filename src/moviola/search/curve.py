@@ -53,7 +53,7 @@ def score_curve(finder: Finder, query: SearchQuery, video: VideoRow) -> tuple[Fl
         (n,) float64 seconds, the middle of each clip, and (n,) float64 scores in [0, 1].
     """
     seconds = finder.view.features.clip_seconds
-    place = finder.view.features.row_of.get(video.video_id)
+    place = finder.view.features.place_of(video.row)
     count = math.ceil(video.duration / seconds) if place is None else int(finder.view.features.counts[place])
     starts = np.arange(count) * seconds
     times = (starts + np.maximum(np.minimum(starts + seconds, video.duration), starts)) / 2
@@ -89,7 +89,7 @@ class _Curve:
     def _standing(self, query: Simple) -> tuple[Floats, Chance] | None:
         """Smoothed cosines (n,) of the clips, and what chance gives; None where no pictures are looked at."""
         finder, retrieval = self._finder, self._finder.stages(query)
-        place = None if retrieval is None else retrieval.features.row_of.get(self._video.video_id)
+        place = None if retrieval is None else retrieval.features.place_of(self._video.row)
         if retrieval is None or place is None:
             return None
         features = finder.features(query)

@@ -55,6 +55,7 @@ from moviola.search.queries import (
     Without,
 )
 from moviola.search.sequences import chains
+from moviola.timing import stage
 from moviola.types import CueKind, Span
 
 __all__ = ["Finder"]
@@ -106,6 +107,8 @@ class Finder:
 
     def there(self, found: Iterable[Found]) -> list[Found]:
         """Candidates that lie where the filter wants them in their videos."""
+        if self.filter.where == (None, None):
+            return list(found)
         videos = self.view.videos
         return [one for one in found if self.filter.is_there(one.span, videos[one.row].duration)]
 
@@ -131,8 +134,20 @@ class Finder:
         if (retrieval := self.stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
-        found = fused(seen, self.said(query, rows))
-        return self.there(self.named(found, query, self.name_shares(query, rows)))
+        return self.joined(seen, self.said(query, rows), query, self.name_shares(query, rows))
+
+    def joined(
+        self, seen: list[Found], said: list[Found], query: Simple, shares: Mapping[int, float]
+    ) -> list[Found]:
+        """Candidates of all evidence, where the filter wants them.
+
+        Args:
+            seen, said: found by pictures and by cues.
+            query: what is looked for.
+            shares: as of :meth:`name_shares`.
+        """
+        with stage("fusion"):
+            return self.there(self.named(fused(seen, said), query, shares))
 
     def _by_pictures(
         self, retrieval: Retrieval, features: QueryFeatures, rows: set[int] | None, segments: int
@@ -154,6 +169,10 @@ class Finder:
         """Moments in which something of a query is said, by its share of the weight."""
         if not self.kinds:
             return []
+        with stage("cues"):
+            return self._cues_of(query, rows)
+
+    def _cues_of(self, query: Simple, rows: set[int] | None) -> list[Found]:
         terms = query.terms if isinstance(query, WeightedSum) else ((query, 1.0),)
         total = sum(weight for _, weight in terms)
         # A title card that means about what was asked must not stand above the pictures that show it.
@@ -186,13 +205,17 @@ class Finder:
             query: what is looked for.
             rows: row numbers of the videos to look into, whose names alone count; None for all.
         """
-        shares: dict[int, float] = defaultdict(float)
         if self.names is None:
-            return shares
+            return {}
+        with stage("names"):
+            return self._shares(self.names, query, rows)
+
+    def _shares(self, names: NameSearch, query: Simple, rows: set[int] | None) -> dict[int, float]:
+        shares: dict[int, float] = defaultdict(float)
         terms = query.terms if isinstance(query, WeightedSum) else ((query, 1.0),)
         total = sum(weight for _, weight in terms)
         for text, weight in ((term.text, weight) for term, weight in terms if isinstance(term, Text)):
-            for row, share in self.names.shares(text).items():
+            for row, share in names.shares(text).items():
                 if rows is None or row in rows:
                     shares[row] += share * weight / total
         return shares
@@ -214,6 +237,10 @@ class Finder:
 
     def features(self, query: Simple) -> QueryFeatures:
         """One thing to look for, as the stages read it."""
+        with stage("text"):
+            return self._features(query)
+
+    def _features(self, query: Simple) -> QueryFeatures:
         if isinstance(query, Text):
             return self.text_features([""], [query.text])
         retrieval = self.vectors
@@ -233,8 +260,9 @@ class Finder:
         encoder, retrieval = self.store.encoders.visual, self.texts
         assert encoder is not None and retrieval is not None
         tokens = retrieval.refiner is not None and retrieval.refiner.needs_tokens
-        rows = encoder.encode_tokens(texts) if tokens else encoder.encode_text(texts)
-        return QueryFeatures.of(query_ids, texts, list(rows))
+        with stage("text"):
+            rows = encoder.encode_tokens(texts) if tokens else encoder.encode_text(texts)
+            return QueryFeatures.of(query_ids, texts, list(rows))
 
     def _vectors_of(self, term: Term) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Unit vectors (d,) of a term in the space of the encoder, and among the segments of the index."""
@@ -261,7 +289,7 @@ class Finder:
             return self.store.encoders.picture(term.path)
         features = self.view.picture_features
         video = self.store.catalogue.video(term.video_id)
-        place = features.row_of.get(video.video_id)
+        place = features.place_of(video.row)
         if place is None or term.time >= video.duration:
             raise _no_frame(term, video.duration, place is not None)
         clip = min(int(term.time / features.clip_seconds), int(features.counts[place]) - 1)

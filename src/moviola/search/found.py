@@ -50,6 +50,8 @@ class SearchResult(list[Moment]):
             :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
         lead: of a text, how far its best segment leads unrelated queries, in their standard deviations; None
             where that is not known.
+        timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all
+            queries together where several were asked at once.
     """
 
     def __init__(
@@ -57,3 +59,4 @@ class SearchResult(list[Moment]):
     ) -> None:
         super().__init__(moments)
         self.confident, self.lead = confident, lead
+        self.timings: dict[str, float] = {}

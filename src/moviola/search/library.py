@@ -28,6 +28,7 @@ from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.queries import SearchQuery, as_query
 from moviola.search.searcher import EVERYTHING, Evidence, Searcher
+from moviola.timing import stage
 from moviola.types import Query, Video
 
 if TYPE_CHECKING:
@@ -67,17 +68,18 @@ class Library:
         precision: str = "auto",
         resident: bool = False,
     ) -> None:
-        self.store = LibraryStore(
-            folder,
-            encoder=encoder,
-            sentence_encoder=sentence_encoder,
-            segment_seconds=segment_seconds,
-            frame_rate=frame_rate,
-            read_only=read_only,
-            device=device,
-            precision=precision,
-            resident=resident,
-        )
+        with stage("opening"):
+            self.store = LibraryStore(
+                folder,
+                encoder=encoder,
+                sentence_encoder=sentence_encoder,
+                segment_seconds=segment_seconds,
+                frame_rate=frame_rate,
+                read_only=read_only,
+                device=device,
+                precision=precision,
+                resident=resident,
+            )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
 
     def close(self) -> None:
@@ -233,9 +235,10 @@ class Library:
             refine: False gives the coarse proposals of stage 2 (visual evidence).
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1], and whether they are an answer at all. Of
-            equal ones the one with the larger matching score comes first, then the earlier video id and
-            start. How queries that are no texts are scored stands in :mod:`moviola.search.finder`.
+            Moments with ranks from 1 and falling scores in [0, 1], whether they are an answer at all, and how
+            long each stage took. Of equal ones the one with the larger matching score comes first, then the
+            earlier video id and start. How queries that are no texts are scored stands in
+            :mod:`moviola.search.finder`.
 
         Raises:
             InvalidValue: an empty text, a number outside its range, or a time after the end of a video.

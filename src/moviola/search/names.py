@@ -16,9 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moviola.library import LibraryStore, VideoNames, View, read_name_vectors, stems_of
+from moviola.library import LibraryStore, NameTable, View, names_in, stems_of
 from moviola.retrieval.segments import normalised
 from moviola.search.found import Found
 
@@ -37,44 +36,39 @@ class NameSearch:
 
     Attributes:
         store: the library; its sentence encoder reads texts.
-        names: words of the names.
-        rows: row numbers (n,) of the videos whose names have a meaning.
-        vectors: (n, d) float32, unit vectors of these.
+        names: what they say.
     """
 
     store: LibraryStore
-    names: VideoNames
-    rows: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    names: NameTable
 
     @classmethod
     def of(cls, store: LibraryStore, view: View) -> NameSearch:
         """Of a library as a view has it."""
-        names, known = VideoNames.of(view.videos), read_name_vectors(store)
-        rows = [row for row, text in sorted(names.telling.items()) if text in known]
-        vectors = np.array([known[names.telling[row]] for row in rows], np.float32)
-        return cls(store, names, np.array(rows, np.int64), normalised(vectors) if rows else vectors)
+        return cls(store, names_in(store, view.generation, view.videos))
 
     def shares(self, text: str) -> dict[int, float]:
         """How well names fit a text, in (0, 1], by row number; the others do not."""
         shares = self._of_words(text)
-        if len(self.rows):
+        names = self.names
+        if len(names.rows):
             encoder = self.store.encoders.sentences
             assert encoder is not None
-            cosines = self.vectors @ normalised(encoder.encode_text([text]))[0]
-            meant = (cosines - _MEANING) / (1 - _MEANING)
-            for place in np.flatnonzero(meant > 0).tolist():
-                row = int(self.rows[place])
-                shares[row] = max(shares.get(row, 0.0), float(meant[place]))
+            cosines = names.vectors @ normalised(encoder.encode_text([text]))[0]
+            meant = ((cosines - _MEANING) / (1 - _MEANING))[names.meanings]
+            told = np.flatnonzero(meant > 0)
+            for row, share in zip(names.rows[told].tolist(), meant[told].tolist(), strict=True):
+                shares[row] = max(shares.get(row, 0.0), share)
         return shares
 
     def _of_words(self, text: str) -> dict[int, float]:
-        names, stems = self.names, stems_of(text)
-        total = sum(names.weight.get(stem, names.unknown) for stem in stems)
+        names = self.names
+        weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
+        total = sum(weights.values())
         shares: dict[int, float] = defaultdict(float)
-        for stem in sorted(stems & names.weight.keys()):
-            for row in names.holding[stem] if names.weight[stem] > 0 else ():
-                shares[row] += names.weight[stem] / total
+        for stem, weight in weights.items():
+            for row in names.videos_with(stem).tolist() if weight > 0 else ():
+                shares[row] += weight / total
         return dict(shares)
 
 

@@ -18,9 +18,10 @@ from moviola.search.curve import score_curve
 from moviola.search.filters import Filter
 from moviola.search.finder import Finder
 from moviola.search.found import Found, SearchResult
-from moviola.search.fusion import fused, ranked
+from moviola.search.fusion import ranked
 from moviola.search.names import NameSearch
 from moviola.search.queries import SearchQuery, Text, as_query, texts_of
+from moviola.timing import recorded, stage
 from moviola.types import CUE_KINDS, CueKind, Query
 
 __all__ = ["Evidence", "Searcher"]
@@ -98,22 +99,29 @@ class Searcher:
         if top_k < 1 or (per_video is not None and per_video < 1):
             raise InvalidValue(f"top_k={top_k}, per_video={per_video}: ask for at least one moment")
         asked = [_checked(query) for query in queries]
-        view = self._viewer.view()
-        rows = filter.rows(view.videos)
-        if videos is not None:
-            named = {self._store.catalogue.video(video).row for video in videos}
-            rows = named if rows is None else rows & named
-        finder = self._finder(view, by, refine, filter)
-        names = {row: video.video_id for row, video in view.videos.items()}
-        plain = self._texts(finder, [query.text for query in asked if isinstance(query, Text)], rows)
         answers = []
-        for query in asked:
-            found, judged = next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
-            found = self._deepened(finder, query, rows, found, top_k)
-            moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
-            answers.append(SearchResult(moments, confident=judged.confident, lead=judged.lead))
-            if progress:
-                progress(len(answers))
+        with recorded() as timings:
+            with stage("opening"):
+                view = self._viewer.view()
+                rows = filter.rows(view.videos)
+                if videos is not None:
+                    named = {self._store.catalogue.video(video).row for video in videos}
+                    rows = named if rows is None else rows & named
+                finder = self._finder(view, by, refine, filter)
+            plain = self._texts(finder, [query.text for query in asked if isinstance(query, Text)], rows)
+            for query in asked:
+                found, judged = (
+                    next(plain) if isinstance(query, Text) else self._composed(finder, query, rows)
+                )
+                found = self._deepened(finder, query, rows, found, top_k)
+                with stage("fusion"):
+                    names = {row: view.videos[row].video_id for row in {one.row for one in found}}
+                    moments = ranked(found, names, top_k=top_k, per_video=per_video, min_score=min_score)
+                answers.append(SearchResult(moments, confident=judged.confident, lead=judged.lead))
+                if progress:
+                    progress(len(answers))
+        for answer in answers:
+            answer.timings = timings
         return answers
 
     def curve(
@@ -163,8 +171,8 @@ class Searcher:
         for text, shown, lead in zip(texts, seen, leads, strict=True):
             query = Text(text)
             said, shares = finder.said(query, rows), finder.name_shares(query, rows)
-            found = finder.named(fused(shown, said), query, shares)
-            yield finder.there(found), self._judged(finder, lead, said, shares)
+            found = finder.joined(shown, said, query, shares)
+            yield found, self._judged(finder, lead, said, shares)
 
     def _composed(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None
@@ -185,7 +193,8 @@ class Searcher:
         unrelated, retrieval = self._unrelated_in(finder.view), finder.texts
         if unrelated is None or retrieval is None:
             return [None] * len(hits.score)
-        leads: list[float | None] = unrelated.leads_of(retrieval, hits).tolist()
+        with stage("confidence"):
+            leads: list[float | None] = unrelated.leads_of(retrieval, hits).tolist()
         return leads
 
     def _judged(
@@ -201,7 +210,8 @@ class Searcher:
         if unrelated is None or lead is None:
             return _Judged(None)
         level = level_of(self._store.settings.encoder)
-        return _Judged(bool(unrelated.confident([lead], level)[0]), lead)
+        with stage("confidence"):
+            return _Judged(bool(unrelated.confident([lead], level)[0]), lead)
 
     def _deepened(
         self, finder: Finder, query: SearchQuery, rows: set[int] | None, found: list[Found], top_k: int
@@ -245,7 +255,7 @@ class Searcher:
             return self._names[1]
 
     def _unrelated_in(self, view: View) -> Unrelated | None:
-        with self._lock:
+        with self._lock, stage("opening"):
             if self._unrelated is None or self._unrelated[0] is not view:
                 self._unrelated = view, read_unrelated(self._store)
             return self._unrelated[1]

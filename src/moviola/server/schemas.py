@@ -272,8 +272,11 @@ class Answer(_Answer):
     )
     moments: list[FoundMoment]
     timings: dict[str, float] = Field(
-        description="Milliseconds: waiting for a thread, searching, all.",
-        examples=[{"waiting": 0.1, "search": 21.4, "total": 21.8}],
+        description="Milliseconds: waiting for a thread, searching, all; and of the search each stage that "
+        "ran: opening, text, retrieval, proposals, refinement, calibration, confidence, cues, names, fusion.",
+        examples=[
+            {"text": 9.2, "retrieval": 5.1, "refinement": 6.3, "waiting": 0.1, "search": 21.4, "total": 21.8}
+        ],
     )
 
 

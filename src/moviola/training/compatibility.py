@@ -7,7 +7,7 @@ from typing import Any
 
 from moviola.errors import EncoderMismatch
 from moviola.features import SourceFacts
-from moviola.models.pretrained import Description
+from moviola.models.description import Description
 from moviola.training.data import Sizes
 from moviola.training.recipe import OF_FEATURES, Recipe
 

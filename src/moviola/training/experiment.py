@@ -20,7 +20,8 @@ from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Qrels, Run
-from moviola.models.pretrained import from_pretrained, read_description, save_pretrained
+from moviola.models.description import read_description
+from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.calibration import calibration_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import Integers, SourceFacts
 from moviola.measures import Run, read_run
-from moviola.models.pretrained import read_description, revision_of
+from moviola.models.description import read_description, revision_of
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
 from moviola.retrieval.stage1 import video_scores

@@ -98,7 +98,7 @@ def _cut(split: Split, video: int, queries: Integers, held: Integers) -> Split:
             kept,
             query_ids=ids,
             texts=texts,
-            videos=features.video_ids,
+            videos=tuple(features.video_ids),
             query=np.searchsorted(queries, kept.query),
             video=np.zeros_like(kept.video),
         ),

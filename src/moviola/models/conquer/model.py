@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.clip_windows import LABELS
 from moviola.models.conquer.config import ConquerConfig
 from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
 from moviola.models.conquer.heads import ContextualProjection, MomentHead, QueryAwareFeatures, VideoHead
 from moviola.models.conquer.similarities import SIMILARITIES
 from moviola.models.layers import initialise
 from moviola.models.losses import span_cross_entropy
-from moviola.models.spans import LABELS, SUM, corpus_spans, span_band, top_scores
+from moviola.models.spans import SUM, corpus_spans, span_band, top_scores
 from moviola.temporal import suppress
 
 __all__ = ["Conquer", "Context", "Queries", "Scores"]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch
+from moviola.models.clip_windows import LABELS
 from moviola.models.layers import full_precision, masked_fill, span_logits
 from moviola.models.losses import (
     frame_contrast,
@@ -20,7 +21,7 @@ from moviola.models.losses import (
     video_contrast,
 )
 from moviola.models.reloclnet import Windows
-from moviola.models.spans import LABELS, window_spans
+from moviola.models.spans import window_spans
 from moviola.models.spr.retriever import SegmentRetriever
 from moviola.models.spr.towers import Towers, TowerSizes
 
@@ -33,7 +34,7 @@ class SprClipConfig(TowerSizes):
 
     Attributes:
         max_clips: most frames of a window; longer windows are pooled
-            (:func:`moviola.models.spans.pool_clips`).
+            (:func:`moviola.models.clip_windows.pool_clips`).
         kernel: frames that a convolution of the span head sees; odd.
         logit_scale: starting value of the temperature of cosines, as a logarithm.
         frame_weight: of the contrastive loss on the frames of the pair's own window (FCL).
@@ -44,7 +45,7 @@ class SprClipConfig(TowerSizes):
         weak_weight: of the hinge of a strong against a weak positive.
         margin: of all hinges.
         sum_positives: see :func:`moviola.models.losses.video_contrast`.
-        labels: the convention of the labels, a key of :data:`~moviola.models.spans.LABELS`.
+        labels: the convention of the labels, a key of :data:`~moviola.models.clip_windows.LABELS`.
         clip_seconds: time between two frames.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in frames.
         alpha: a span scores exp(alpha phi) times the probabilities of its start and end.

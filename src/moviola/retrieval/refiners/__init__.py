@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from moviola.errors import InvalidValue
+from moviola.models.description import read_description
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
 from moviola.retrieval.refiners.curve import CurveRefiner
 from moviola.retrieval.refiners.shots import ShotRefiner
 
+if TYPE_CHECKING:
+    from moviola.retrieval.compiled_models import Graphs
+
 __all__ = [
+    "COMPILED",
     "CONTEXT",
     "REFINERS",
     "SAME_MOMENT",
@@ -26,16 +31,17 @@ __all__ = [
     "Refined",
     "Refiner",
     "ShotRefiner",
+    "load_compiled_refiner",
     "load_refiner",
     "refiner_of",
 ]
 
 REFINERS: dict[str, tuple[str, str]] = {
-    "reel": ("moviola.retrieval.refiners.reel", "ReelRefiner"),
+    "reel": ("moviola.retrieval.refiners.reel_model", "reel_refiner"),
     "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
     "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
 }
-"""Module and class of what runs a trained refiner, by the model's architecture."""
+"""Module and function of what runs a trained refiner by torch, by the model's architecture."""
 
 
 def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
@@ -58,6 +64,10 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     return made(model, revision, **options)
 
 
+COMPILED: dict[str, tuple[str, str]] = {"reel": ("moviola.retrieval.compiled_models", "compiled_reel")}
+"""Likewise what runs one on the CPU from compiled graphs, without torch."""
+
+
 def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
     """The refiner in a model's folder, with the context that it was trained with and its calibration.
 
@@ -71,17 +81,37 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
         NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
     """
-    from moviola.models.pretrained import from_pretrained, read_description
+    from moviola.models.pretrained import from_pretrained
 
+    architecture, said = _described(folder)
+    model = from_pretrained(folder, device)
+    return refiner_of(architecture, cast("Any", model), revision, **{**said, **options})
+
+
+def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
+    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled.
+
+    Args:
+        folder, revision: as of :func:`load_refiner`; errors likewise.
+        graphs: where they are.
+    """
+    architecture, said = _described(folder)
+    if architecture not in COMPILED:
+        return None
+    module, name = COMPILED[architecture]
+    made: Callable[..., Refiner] = getattr(import_module(module), name)
+    return made(folder, revision, graphs, **said)
+
+
+def _described(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The architecture of a refiner, and the options that its folder says."""
     about = read_description(folder)
     if about.architecture not in REFINERS:
         raise InvalidValue(
             f"{folder}: architecture {about.architecture!r} is no refiner; give {', '.join(REFINERS)}"
         )
     sampling = (about.extra.get("settings") or {}).get("sampling") or {}
-    said = {
-        "context": float(sampling.get("context", CONTEXT)),
-        "calibration": Calibration.of(about.extra, folder),
-    }
-    model = from_pretrained(folder, device)
-    return refiner_of(about.architecture, cast("Any", model), revision, **{**said, **options})
+    calibration = Calibration.of(about.extra, folder)
+    return about.architecture, {
+        "context": float(sampling.get("context", CONTEXT)), "calibration": calibration,
+    }  # fmt: skip

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures, VideoFeatures, clips_by_video
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, Refined
 from moviola.retrieval.refiners.untrained import UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
-__all__ = ["CurveRefiner", "cosines", "query_vector", "smoothed"]
+__all__ = ["CurveRefiner", "clip_cosines", "cosines", "query_vector", "smoothed"]
 
 Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -60,62 +59,113 @@ class CurveRefiner(UntrainedRefiner):
         self, bounds: Spans, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
         """The same for moments that lie inside of ``bounds``: start and end in seconds, (N,) each."""
-        vector = query_vector(queries, query)
         opens, closes = bounds
-        reach = (
+        begin, stop = _clips_between(
+            features,
+            proposals.video,
             np.maximum(proposals.start - self.context, opens),
             np.minimum(proposals.end + self.context, closes),
         )
-        columns = (proposals.start, proposals.end, *reach)
-        rows = zip(proposals.video.tolist(), *(column.tolist() for column in columns), strict=True)
-        spans = [
-            self._span(vector, features, video, (start, end), (first, last))
-            for video, start, end, first, last in rows
-        ]
-        first, last, own = (np.array(column) for column in zip(*spans, strict=True))
+        curves = _smoothed_curves(query_vector(queries, query), features, proposals.video, begin, stop)
         seconds = features.clip_seconds
+        inside = _inside(proposals.start / seconds - begin, proposals.end / seconds - begin, stop - begin)
+        first, last = self._best_runs(curves, stop - begin, inside)
+        own = _means(curves, first, last)
         start, end = features.clip_spans(
             proposals.video,
-            np.maximum(first * seconds - self.before, opens),
-            np.minimum((last + 1) * seconds + self.after, closes),
+            np.maximum((begin + first) * seconds - self.before, opens),
+            np.minimum((begin + last + 1) * seconds + self.after, closes),
         )
         return Refined(start, end, self.coarse_share * proposals.score + (1 - self.coarse_share) * own)
 
-    def _span(
-        self,
-        vector: NDArray[np.float32],
-        features: VideoFeatures,
-        video: int,
-        proposal: tuple[float, float],
-        reach: tuple[float, float],
-    ) -> tuple[int, int, float]:
-        """First and last clip of the best span within reach, inclusive, and its mean similarity."""
-        clips, seconds = features.visual.read(video), features.clip_seconds
-        begin = max(0, math.floor(reach[0] / seconds))
-        stop = min(len(clips), math.ceil(reach[1] / seconds))
-        begin = min(begin, stop - 1)
-        curve = smoothed(cosines(clips[begin:stop], vector))
-        inside = _inside(proposal[0] / seconds - begin, proposal[1] / seconds - begin, len(curve))
-        first, last = self._best_run(curve, inside)
-        return begin + first, begin + last, float(curve[first : last + 1].mean())
+    def _best_runs(
+        self, curves: NDArray[np.float32], counts: Integers, inside: tuple[Integers, Integers]
+    ) -> tuple[Integers, Integers]:
+        """First and last clip (N,), inclusive, of the run with the largest sum above each threshold.
 
-    def _best_run(self, curve: NDArray[np.float32], inside: slice) -> tuple[int, int]:
-        """First and last clip, inclusive, of the run with the largest sum above the threshold."""
-        low = float(np.quantile(curve, self.floor))
-        peak = float(curve[inside].max())
-        gains = np.concatenate(([0.0], np.cumsum(curve - (low + self.level * (peak - low)))))
+        Args:
+            curves: (N, L), of which ``counts`` (N,) clips are there.
+            inside: first clip of each proposal, and the clip behind it, (N,).
+        """
+        clip = np.arange(curves.shape[1])
+        low = _quantiles(curves, counts, self.floor).astype(np.float64)
+        proposed = (clip >= inside[0][:, None]) & (clip < inside[1][:, None])
+        peak = np.where(proposed, curves, -np.inf).max(axis=1).astype(np.float64)
+        threshold = (low + self.level * (peak - low)).astype(np.float32)
+        gains = np.zeros((len(curves), curves.shape[1] + 1))
+        gains[:, 1:] = np.cumsum(curves - threshold[:, None], axis=1)
+        gains[np.arange(gains.shape[1]) > counts[:, None]] = -np.inf
         # The best end for each start: a running maximum from the right.
-        best_end = np.maximum.accumulate(gains[::-1])[::-1]
-        first = int(np.argmax(best_end[1:] - gains[:-1]))
-        last = first + int(np.argmax(gains[first + 1 :]))
+        best_end = np.maximum.accumulate(gains[:, :0:-1], axis=1)[:, ::-1]
+        there = clip < counts[:, None]
+        begins = np.where(there, gains[:, :-1], 0.0)
+        first = np.argmax(np.where(there, best_end - begins, -np.inf), axis=1)
+        last = np.argmax(np.where(clip >= first[:, None], gains[:, 1:], -np.inf), axis=1)
         return first, last
 
 
-def _inside(start: float, end: float, count: int) -> slice:
-    """The clips of a proposal among ``count``; its bounds are counted in clips."""
-    first = int(np.clip(round(start), 0, count - 1))
-    last = int(np.clip(np.ceil(end), first + 1, count))
-    return slice(first, last)
+def _clips_between(
+    features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
+) -> tuple[Integers, Integers]:
+    """The first clip (N,) that a time reaches into, and the one behind the last; at least one each."""
+    stop = np.minimum(features.counts[video], np.ceil(end / features.clip_seconds)).astype(np.int64)
+    begin = np.maximum(np.floor(start / features.clip_seconds), 0).astype(np.int64)
+    return np.minimum(begin, stop - 1), stop
+
+
+def _inside(
+    start: NDArray[np.float64], end: NDArray[np.float64], counts: Integers
+) -> tuple[Integers, Integers]:
+    """The first clip of proposals among ``counts`` (N,), and the one behind; bounds are counted in clips."""
+    first = np.clip(np.rint(start), 0, counts - 1).astype(np.int64)
+    return first, np.clip(np.ceil(end), first + 1, counts).astype(np.int64)
+
+
+def _smoothed_curves(
+    vector: NDArray[np.float32], features: VideoFeatures, video: Integers, begin: Integers, stop: Integers
+) -> NDArray[np.float32]:
+    """(N, L) smoothed similarities of clips ``begin`` to ``stop`` (N,); behind them the last one again."""
+    counts = stop - begin
+    place = np.minimum(np.arange(int(counts.max())), counts[:, None] - 1)
+    where = np.broadcast_to(video[:, None], place.shape)
+    curves: NDArray[np.float32] = clip_cosines(
+        vector, features, where.ravel(), (begin[:, None] + place).ravel()
+    )
+    around = np.pad(curves.reshape(place.shape), ((0, 0), (1, 1)), mode="edge")
+    smooth: NDArray[Any] = 0.25 * around[:, :-2] + 0.5 * around[:, 1:-1] + 0.25 * around[:, 2:]
+    return smooth
+
+
+def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> NDArray[np.float32]:
+    """The quantile (N,) of the first ``counts`` (N,) values of each curve (N, L), as numpy's default does."""
+    clip = np.arange(curves.shape[1])
+    rising = np.sort(np.where(clip < counts[:, None], curves, np.float32(np.inf)), axis=1)
+    at = (counts - 1).astype(np.float32) * np.float32(share)
+    below = np.floor(at).astype(np.int64)
+    rows = np.arange(len(curves))
+    low, high = rising[rows, below], rising[rows, np.minimum(below + 1, counts - 1)]
+    part = at - below.astype(np.float32)
+    step = high - low
+    found: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
+    return found
+
+
+def _means(curves: NDArray[np.float32], first: Integers, last: Integers) -> NDArray[np.float64]:
+    """Mean (N,) of clips ``first`` to ``last``, inclusive, of each curve (N, L)."""
+    clip = np.arange(curves.shape[1])
+    run = (clip >= first[:, None]) & (clip <= last[:, None])
+    means: NDArray[np.float64] = np.where(run, curves, 0).sum(axis=1, dtype=np.float64) / (last - first + 1)
+    return means
+
+
+def clip_cosines(
+    vector: NDArray[np.float32], features: VideoFeatures, video: Integers, clip: Integers
+) -> NDArray[np.float32]:
+    """(n,) float32, cosines of clips of videos by place, (n,) each, with a vector (d,) of length 1."""
+    parts, place = clips_by_video(video, clip)
+    rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
+    found: NDArray[np.float32] = cosines(rows, vector)[place]
+    return found
 
 
 def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:

@@ -1,25 +1,54 @@
-"""Reel as a refiner: every video is read once, without the query; see :mod:`moviola.models.reel`."""
+"""Reel as a refiner: every video is read once, without the query; see :mod:`moviola.models.reel`.
+
+What computes is a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.reel_model`), or its
+compiled graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from moviola.features import VideoFeatures
-from moviola.models.reel import Reel
-from moviola.models.spans import ClipWindows
-from moviola.retrieval.refiners.trained import TrainedRefiner
+from moviola.features import QueryFeatures, VideoFeatures, clips_by_video
+from moviola.models.clip_windows import ClipWindows
+from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 
-__all__ = ["ReelRefiner"]
+__all__ = ["ReelParts", "ReelRefiner"]
+
+Floats = NDArray[np.float32]
+
+
+class ReelParts(Protocol):
+    """What is asked of a Reel; h is its hidden size."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a query."""
+
+    @property
+    def reads_subtitles(self) -> bool:
+        """Whether it has a stream of subtitles."""
+
+    def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
+        """(L, 3, h) of a video's clips (L, d) and what is said in them (L, d')."""
+
+    def encode_query(self, tokens: Floats) -> Floats:
+        """(3, h) of a query's tokens (n, d)."""
+
+    def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
+        """Logits, first and last clip (N,) of the best span of each window.
+
+        Args:
+            similarity: (N, 3, L), dot products of clips with a query.
+            mask: (N, L), 1 for a clip.
+        """
 
 
 @dataclass(frozen=True)
-class ReelRefiner(TrainedRefiner[Reel]):
+class ReelRefiner(TrainedRefiner[ReelParts]):
     """What Reel makes of a video is kept in the features' cache, in half precision."""
 
     @property
@@ -35,7 +64,7 @@ class ReelRefiner(TrainedRefiner[Reel]):
     @property
     def max_tokens(self) -> int:
         """Most tokens of a query that the model reads."""
-        return self.model.config.max_tokens
+        return self.model.max_tokens
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The scores (n,) themselves, which are logits."""
@@ -55,28 +84,40 @@ class ReelRefiner(TrainedRefiner[Reel]):
         )
 
     def _encoded(self, features: VideoFeatures, video: int) -> NDArray[np.float16]:
-        visual = torch.from_numpy(features.read(video))[None].to(self.device)
-        subtitles = features.read_subtitles(video) if self.model.config.subtitle_size else None
-        given = None if subtitles is None else torch.from_numpy(subtitles)[None].to(self.device)
-        with torch.inference_mode():
-            mask = torch.ones(visual.shape[:2], device=self.device)
-            return self.model.encode_context(visual, mask, given).clips[0].cpu().numpy().astype(np.float16)
+        subtitles = features.read_subtitles(video) if self.model.reads_subtitles else None
+        return self.model.encode_clips(features.read(video), subtitles).astype(np.float16)
 
     def decode(
         self,
-        query: tuple[Tensor, Tensor],
+        queries: QueryFeatures,
+        query: int,
         features: VideoFeatures,
         video: NDArray[np.int64],
         windows: ClipWindows,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Decoded:
         """Logits (N,), first and last clip (N,) of the best span of each window."""
-        encodings = {place: self._encoding(features, place) for place in np.unique(video).tolist()}
-        places = zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
-        parts = [encodings[place][first:stop] for place, first, stop in places]
-        # The query's dot products with all clips at once; only these are padded.
-        clips = torch.from_numpy(np.concatenate(parts)).to(self.device).float()
-        similarity = torch.einsum("rh,nrh->nr", self.model.encode_query(*query)[0], clips)
-        lengths = [len(part) for part in parts]
-        padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(similarity, lengths)), batch_first=True)
-        mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
-        return self.model.best_spans(padded.transpose(1, 2), mask.float().to(self.device))
+        longest = int((windows.stop - windows.first).max())
+        clip = windows.first[:, None] + np.arange(longest)
+        there = clip < windows.stop[:, None]
+        dots, place = self._dots(
+            self.model.encode_query(queries.tokens(query)),
+            features,
+            np.broadcast_to(video[:, None], clip.shape)[there],
+            clip[there],
+        )
+        similarity = np.zeros((*clip.shape, dots.shape[1]), np.float32)
+        similarity[there] = dots[place]
+        return self.model.best_spans(
+            np.ascontiguousarray(similarity.transpose(0, 2, 1)), there.astype(np.float32)
+        )
+
+    def _dots(
+        self, asked: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """The query's dot products (m, 3) with clips, each once however many windows hold it.
+
+        Also the place (n,) among them of each of n clips ``clip`` of the videos ``video``.
+        """
+        parts, place = clips_by_video(video, clip)
+        encodings = [self._encoding(features, one)[clips] for one, clips in parts]
+        return np.einsum("rh,nrh->nr", asked, np.concatenate(encodings).astype(np.float32)), place

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import Refined
-from moviola.retrieval.refiners.curve import CurveRefiner, cosines, query_vector
+from moviola.retrieval.refiners.curve import CurveRefiner, clip_cosines, query_vector
 from moviola.retrieval.refiners.untrained import UntrainedRefiner
+from moviola.temporal import places_in_groups
 
 __all__ = ["ShotRefiner"]
 
@@ -43,10 +43,9 @@ class ShotRefiner(UntrainedRefiner):
         """
         opens, closes, whole = self._bounds(features, proposals)
         start, end, score = opens.copy(), closes.copy(), np.empty(len(opens))
-        vector = query_vector(queries, query)
-        for row in np.flatnonzero(whole).tolist():
-            score[row] = self._score(
-                vector, features, int(proposals.video[row]), float(opens[row]), float(closes[row])
+        if whole.any():
+            score[whole] = self._scores(
+                query_vector(queries, query), features, proposals.video[whole], opens[whole], closes[whole]
             )
         rest = np.flatnonzero(~whole)
         if len(rest):
@@ -66,23 +65,36 @@ class ShotRefiner(UntrainedRefiner):
 
         A video that is not cut has no bounds.
         """
-        count = len(proposals.video)
-        opens, closes, whole = np.zeros(count), np.full(count, np.inf), np.zeros(count, np.bool_)
+        videos, own = np.unique(proposals.video, return_inverse=True)
+        offsets, edges = features.shot_edges_of(videos)
         middle = (proposals.start + proposals.end) / 2
-        for row, video in enumerate(proposals.video.tolist()):
-            edges = features.shot_edges(video)
-            if len(edges) > 2:
-                shot = int(np.clip(np.searchsorted(edges, middle[row], side="right") - 1, 0, len(edges) - 2))
-                opens[row], closes[row] = edges[shot : shot + 2]
-                whole[row] = closes[row] - opens[row] <= self.longest_shot
-        return opens, closes, whole
+        shots = np.diff(offsets)[own] - 1
+        shot = np.clip(places_in_groups(edges, offsets, own, middle, "right") - 1, 0, shots - 1)
+        opens, closes = edges[offsets[own] + shot], edges[offsets[own] + shot + 1]
+        cut = shots > 1
+        whole = cut & (closes - opens <= self.longest_shot)
+        return np.where(cut, opens, 0.0), np.where(cut, closes, np.inf), whole
 
-    def _score(
-        self, vector: NDArray[np.float32], features: VideoFeatures, video: int, opens: float, closes: float
-    ) -> float:
-        """Mean similarity of the best clips that begin in a shot; of the one nearest to a shot without."""
-        clips = features.visual.read(video)
-        first = min(math.ceil(opens / features.clip_seconds), len(clips) - 1)
-        stop = max(min(math.ceil(closes / features.clip_seconds), len(clips)), first + 1)
-        similar = np.sort(cosines(clips[first:stop], vector))
-        return float(similar[-self.best :].mean())
+    def _scores(
+        self,
+        vector: NDArray[np.float32],
+        features: VideoFeatures,
+        video: Integers,
+        opens: NDArray[np.float64],
+        closes: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Mean similarity (n,) of the best clips that begin in each shot; where none does, of the nearest."""
+        last = features.counts[video]
+        first = np.minimum(np.ceil(opens / features.clip_seconds).astype(np.int64), last - 1)
+        stop = np.minimum(np.ceil(closes / features.clip_seconds).astype(np.int64), last)
+        counts = np.maximum(stop, first + 1) - first
+        shot = np.repeat(np.arange(len(video)), counts)
+        begin = np.cumsum(counts) - counts
+        clip = first[shot] + np.arange(len(shot)) - begin[shot]
+        similar = clip_cosines(vector, features, video[shot], clip)
+        # The best of each shot come last in it.
+        rising = similar[np.lexsort((similar, shot))]
+        best = np.arange(len(shot)) >= (begin + np.maximum(counts - self.best, 0))[shot]
+        totals = np.bincount(shot[best], rising[best], minlength=len(video))
+        means: NDArray[np.float64] = totals / np.minimum(counts, self.best)
+        return means

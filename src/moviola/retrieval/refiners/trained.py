@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures
-from moviola.models.spans import LABELS, ClipWindows
-from moviola.retrieval.batches import token_batch
+from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
+from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
 from moviola.retrieval.windows import proposal_windows
 
-__all__ = ["TrainedRefiner"]
+__all__ = ["Decoded", "TrainedRefiner"]
 
-Model = TypeVar("Model", bound=torch.nn.Module)
+Model = TypeVar("Model")
+
+Decoded = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
+"""Score, clip of start and clip of end, (N,) each, of N windows."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TrainedRefiner(ABC, Generic[Model]):
     """A model that decodes the best span of a window of clips.
 
     Attributes:
-        model: in evaluation mode.
+        model: ready to be asked.
         revision: changes with the model's weights and settings; caches know it by that.
         context: seconds on both sides of a proposal.
         calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
@@ -64,7 +64,7 @@ class TrainedRefiner(ABC, Generic[Model]):
     @property
     @abstractmethod
     def labels(self) -> str:
-        """What the model's end clips mean, a key of :data:`moviola.models.spans.LABELS`."""
+        """What the model's end clips mean, a key of :data:`moviola.models.clip_windows.LABELS`."""
 
     @abstractmethod
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -76,15 +76,17 @@ class TrainedRefiner(ABC, Generic[Model]):
     @abstractmethod
     def decode(
         self,
-        query: tuple[Tensor, Tensor],
+        queries: QueryFeatures,
+        query: int,
         features: VideoFeatures,
         video: NDArray[np.int64],
         windows: ClipWindows,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Score (N,) float32, clip of start and clip of end (N,) int64, of N windows for one query.
+    ) -> Decoded:
+        """The best span of each of N windows for one query.
 
         Args:
-            query: see :meth:`query_batch`.
+            queries: with the query.
+            query: its place among them.
             features: the videos.
             video: (N,) places of videos.
             windows: in these videos.
@@ -98,27 +100,16 @@ class TrainedRefiner(ABC, Generic[Model]):
             nothing = np.empty(0)
             return Refined(nothing, nothing, nothing)
         windows = proposal_windows(features, proposals, context=self.context, max_clips=self.max_clips)
-        with torch.inference_mode():
-            asked = self.query_batch(queries, np.array([query]))
-            decoded = self.decode(asked, features, proposals.video, windows)
-            score, first, last = (part.cpu().numpy() for part in decoded)
+        score, first, last = self.decode(
+            queries.cut(self.max_tokens), query, features, proposals.video, windows
+        )
         convention = LABELS[self.labels]
         # Where the end is the clip behind the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
         return Refined(*features.clip_spans(proposals.video, *seconds), score)
 
-    def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
-        """What the model reads of B queries by place: (B, n, d) float32, and its mask (B, n)."""
-        tokens, mask = token_batch(queries.cut(self.max_tokens), rows)
-        return tokens.to(self.device), mask.to(self.device)
-
     @property
     def max_tokens(self) -> int:
         """Most tokens of a query that the model reads."""
         return MAX_TOKENS
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return next(self.model.parameters()).device

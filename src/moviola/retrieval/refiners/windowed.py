@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.models.clip_windows import ClipWindows
 from moviola.models.reloclnet import Context, ReLoCLNet
-from moviola.models.spans import ClipWindows
 from moviola.models.spr import SprClip, SprClipContext
+from moviola.retrieval.batches import token_batch
 from moviola.retrieval.calibration import logarithm
-from moviola.retrieval.refiners.trained import TrainedRefiner
-from moviola.retrieval.windows import EncodedWindows
+from moviola.retrieval.encoded_windows import EncodedWindows
+from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 
 __all__ = ["SprClipRefiner", "SprReloRefiner", "WindowRefiner"]
 
@@ -61,7 +62,9 @@ class WindowRefiner(TrainedRefiner[Model]):
 
     @property
     def fixed(self) -> int:
-        """To how many clips every window is padded, see :class:`moviola.retrieval.windows.EncodedWindows`."""
+        """To how many clips every window is padded, see
+        :class:`moviola.retrieval.encoded_windows.EncodedWindows`.
+        """
         return 0
 
     @cached_property
@@ -72,17 +75,30 @@ class WindowRefiner(TrainedRefiner[Model]):
 
         return EncodedWindows(encode, fixed=self.fixed)
 
+    def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
+        """What the model reads of B queries by place: (B, n, d) float32, and its mask (B, n)."""
+        tokens, mask = token_batch(queries.cut(self.max_tokens), rows)
+        return tokens.to(self.device), mask.to(self.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
     def decode(
         self,
-        query: tuple[Tensor, Tensor],
+        queries: QueryFeatures,
+        query: int,
         features: VideoFeatures,
         video: NDArray[np.int64],
         windows: ClipWindows,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Decoded:
         """Scores (N,) above 0, clip of start and of end (N,) of the best span of each window."""
-        kept, mask = self._windows(self.streams(features), video, windows)
-        found = cast("Any", self.model).refine(*query, self.context_of(kept, mask))
-        return cast("tuple[Tensor, Tensor, Tensor]", found)
+        with torch.inference_mode():
+            asked = self.query_batch(queries, np.array([query]))
+            kept, mask = self._windows(self.streams(features), video, windows)
+            found = cast("Any", self.model).refine(*asked, self.context_of(kept, mask))
+            return cast("Decoded", tuple(part.cpu().numpy() for part in found))
 
 
 @dataclass(frozen=True)

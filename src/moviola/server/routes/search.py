@@ -19,6 +19,7 @@ from moviola.server.schemas import (
     SearchRequest,
 )
 from moviola.server.service import ServiceOf
+from moviola.timing import milliseconds
 
 __all__ = ["router"]
 
@@ -48,14 +49,14 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
         query=service.uploads.named(str(query)),
         confident=found.confident,
         moments=moments,
-        timings={
-            name: round(1000 * seconds, 3)
-            for name, seconds in (
-                ("waiting", began - arrived),
-                ("search", ended - began),
-                ("total", perf_counter() - arrived),
-            )
-        },
+        timings=milliseconds(
+            {
+                **found.timings,
+                "waiting": began - arrived,
+                "search": ended - began,
+                "total": perf_counter() - arrived,
+            }
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from moviola.models.pretrained import Description
+    from moviola.models.description import Description
     from moviola.training.recipe import Recipe
 
 __all__ = ["RECIPES", "recipe", "recipe_of"]

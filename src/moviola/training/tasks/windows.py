@@ -20,13 +20,14 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
+from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.reloclnet import ReLoCLNet, Windows
-from moviola.models.spans import LABELS, ClipWindows
 from moviola.models.spr import SprClip
 from moviola.retrieval import Proposals
+from moviola.retrieval.encoded_windows import read_windows
 from moviola.retrieval.refiners import CONTEXT
 from moviola.retrieval.refiners.windowed import WindowRefiner
-from moviola.retrieval.windows import context_windows, read_windows
+from moviola.retrieval.windows import context_windows
 from moviola.training.data import Pairs, batches_by_length
 
 __all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "WindowTask"]

@@ -1,0 +1,109 @@
+"""What a model's folder says of itself, known without torch.
+
+``config.json`` holds the format, the architecture, the settings, the version that wrote it, and what else the
+caller of :func:`moviola.models.pretrained.save_pretrained` wanted to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import DataError, NotFound
+from moviola.models.formats import current_settings
+
+__all__ = [
+    "CARD",
+    "CONFIG",
+    "FORMAT",
+    "WEIGHTS",
+    "Description",
+    "existing",
+    "read_description",
+    "revision_of",
+]
+
+FORMAT = 2
+"""Of ``config.json``; one that says none is of format 1, see :mod:`moviola.models.formats`."""
+
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What ``config.json`` says.
+
+    Attributes:
+        format: in which the folder was written, see :data:`FORMAT`.
+        architecture: a key of :data:`ARCHITECTURES`.
+        config: the model's settings, field by field, under today's names whatever the format.
+        version: the version of moviola that wrote the folder.
+        extra: what the caller of :func:`moviola.models.pretrained.save_pretrained` wanted to keep, for
+            instance which features the model was trained on.
+    """
+
+    format: int
+    architecture: str
+    config: dict[str, Any]
+    version: str
+    extra: dict[str, Any]
+
+
+def read_description(folder: str | Path) -> Description:
+    """What the ``config.json`` of a model's folder says; neither the model nor its weights are loaded.
+
+    Raises:
+        NotFound: the folder or the file is missing.
+        DataError: the file is no JSON object, a field is missing or of the wrong type, or the format is that
+            of a later version.
+    """
+    path = existing(Path(folder), CONFIG)
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise DataError(f"{path}: is no JSON ({error}); get the file again") from error
+    wanted = {"architecture": str, "config": dict, "moviola_version": str, "extra": dict}
+    for name, kind in wanted.items():
+        if not isinstance(content, dict) or not isinstance(content.get(name), kind):
+            raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
+    written_in = content.get("format", 1)
+    if not isinstance(written_in, int) or not 1 <= written_in <= FORMAT:
+        raise DataError(
+            f"{path}: format {written_in!r}, but this version of moviola reads 1 to {FORMAT}; update "
+            "moviola, or get the model in an older format"
+        )
+    described = Description(written_in, *(content[name] for name in wanted))
+    if written_in == FORMAT:
+        return described
+    try:
+        return replace(described, config=current_settings(described.architecture, described.config))
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: settings of format 1 are incomplete or malformed ({error!r})") from error
+
+
+def revision_of(folder: Path) -> str:
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: a file of the model is missing.
+    """
+    digest = hashlib.sha256()
+    for name in ("config.json", "model.safetensors"):
+        try:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except FileNotFoundError as error:
+            raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
+    return digest.hexdigest()[:16]
+
+
+def existing(folder: Path, name: str) -> Path:
+    """The path of a file of a model's folder; raises :class:`NotFound` where it is missing."""
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there is no such folder; give one that save_pretrained wrote")
+    if not (folder / name).is_file():
+        raise NotFound(f"{folder}: {name} is missing; get the folder whole or save the model again")
+    return folder / name

@@ -1,0 +1,116 @@
+"""A search on a library with trained models needs no torch, and gives what torch gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.features import QueryFeatures
+from moviola.models.pretrained import from_pretrained
+from moviola.retrieval import CompiledStage1, load_stage1
+from moviola.retrieval.compiled_models import CompiledReel, Graphs
+from moviola.retrieval.refiners.reel_model import TorchReel
+from moviola.search import Library
+
+Trained = Callable[..., Path]
+
+SCRIPT = """
+import sys
+from moviola import Library
+with Library(sys.argv[1], read_only=True) as library:
+    found = library.search("a red square", top_k=5)
+    assert found
+    heavy = {"torch", "transformers", "av"} & {*sys.modules}
+    assert not heavy, heavy
+"""
+
+
+def test_no_torch_is_imported(library: Library, trained: Trained) -> None:
+    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, library.folder], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_graphs_lie_in_the_cache_and_only_those_in_use(library: Library, trained: Trained) -> None:
+    graphs = library.folder / "cache" / "compiled"
+    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    parts = sorted(path.name.split("-")[1] for path in graphs.iterdir())
+    assert parts == ["clips", "queries", "query", "segments", "spans"]
+    library.use(refiner="none")
+    assert sorted(path.name.split("-")[1] for path in graphs.iterdir()) == ["queries", "segments"]
+    library.use(stage1="none")
+    assert not list(graphs.iterdir())
+
+
+def test_graphs_that_a_reader_lacks_are_made_in_the_users_cache(
+    library: Library, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOVIOLA_COMPILED", str(tmp_path / "users"))
+    library.use(stage1=trained("spr-stage1"))
+    wanted = library.search("a red square")
+    graphs = library.folder / "cache" / "compiled"
+    for path in sorted(graphs.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    with Library(library.folder, read_only=True) as reader:
+        assert reader.search("a red square") == wanted
+    assert not list(graphs.glob("*"))
+    revision = library.settings.stage1_revision
+    assert len(list((tmp_path / "users").glob(f"{revision}-*"))) == 2
+
+
+# ---- against torch ----------------------------------------------------------------------------------------
+
+
+def rows(*shape: int) -> NDArray[np.float32]:
+    drawn: NDArray[np.float32] = np.random.default_rng(shape).normal(size=shape).astype(np.float32)
+    return drawn
+
+
+@pytest.mark.parametrize("precision", [0.9999])
+def test_stage_1(trained: Trained, tmp_path: Path, precision: float) -> None:
+    folder = trained("spr-stage1")
+    by_torch, compiled = load_stage1(folder, "r"), CompiledStage1(folder, "r", Graphs(tmp_path / "graphs"))
+    assert compiled.trained and compiled.recipe == by_torch.recipe
+    for clips in (1, 3, 4, 9, 300):
+        ours, theirs = (one.segments(rows(clips, 128), 4) for one in (compiled, by_torch))
+        assert ours.shape == theirs.shape and (ours * theirs).sum(axis=1).min() >= precision
+    queries = QueryFeatures.of(list("abc"), list("abc"), list(rows(3, 1, 128)))
+    ours, theirs = (one.queries(queries) for one in (compiled, by_torch))
+    assert (ours * theirs).sum(axis=1).min() >= precision
+
+
+BOUND = 1e-4
+"""Most by which scores of spans, which are logits, may differ; and by how much another span may be better."""
+
+
+def test_reel(trained: Trained, tmp_path: Path) -> None:
+    folder = trained("reel")
+    by_torch: Any = TorchReel(from_pretrained(folder))  # type: ignore[arg-type]
+    compiled = CompiledReel(folder, "r", Graphs(tmp_path / "graphs"))
+    assert (compiled.max_tokens, compiled.reads_subtitles) == (by_torch.max_tokens, by_torch.reads_subtitles)
+    for clips in (1, 2, 40):
+        streams = rows(clips, 128), rows(clips, 384)
+        np.testing.assert_allclose(
+            compiled.encode_clips(*streams), by_torch.encode_clips(*streams), atol=BOUND / 10
+        )
+    for tokens in (1, 9, 32):
+        ours, theirs = (one.encode_query(rows(tokens, 128)) for one in (compiled, by_torch))
+        np.testing.assert_allclose(ours, theirs, atol=BOUND / 10)
+    for windows, clips in ((1, 1), (3, 2), (40, 30), (100, 17)):
+        lengths = np.random.default_rng(windows).integers(1, clips + 1, windows)
+        mask = (np.arange(clips) < lengths[:, None]).astype(np.float32)
+        similarity = rows(windows, 3, clips) / 3 * mask[:, None]
+        ours, theirs = (one.best_spans(similarity, mask) for one in (compiled, by_torch))
+        np.testing.assert_allclose(ours[0], theirs[0], atol=BOUND)
+        same = (ours[1] == theirs[1]) & (ours[2] == theirs[2])
+        assert same.mean() > 0.95
+        assert (ours[2] < lengths).all() and (ours[1] <= ours[2]).all()
