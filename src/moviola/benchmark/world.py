@@ -1,4 +1,4 @@
-"""The world that all models are compared on: films, an index of them, features, and three splits."""
+"""A world that models are compared on: films, features of pictures and of what is told, three splits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
+from moviola.benchmark.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SHARES, build
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder
 from moviola.files.rows import read_json
+from moviola.files.writing import write_json
 from moviola.training.data import Split
 
 __all__ = ["World", "prepare"]
@@ -21,9 +25,15 @@ _PAIRS = {"train": "train_top40.json", "val": "val.json", "test": "test.json"}
 
 @dataclass(frozen=True)
 class World:
-    """A gridhouse folder with its library and features under one folder."""
+    """A gridhouse folder with its library and features under one folder.
+
+    Attributes:
+        folder: where it lies.
+        train: file of the training queries, under ``films``.
+    """
 
     folder: Path
+    train: str = _PAIRS["train"]
 
     @cached_property
     def features(self) -> FeatureFolder:
@@ -38,15 +48,26 @@ class World:
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
-        return self.folder / "films" / _PAIRS[split]
+        return self.folder / "films" / (self.train if split == "train" else _PAIRS[split])
 
     def split(self, name: str, top: int | None = None) -> Split:
         """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""
         return Split.read(self.features, self.pairs(name), self.videos(name), top=top)
 
+    def types(self, split: str) -> dict[str, str]:
+        """Of each query by id what answers it: pictures (v), what is told (t), or both (vt)."""
+        return {str(row["query_id"]): str(row["type"]) for row in read_json(self.pairs(split))}
+
 
 def prepare(
-    folder: Path, *, videos: int, seed: int, workers: int, tell: Callable[[str], None] = print
+    folder: Path,
+    *,
+    videos: int,
+    seed: int,
+    workers: int,
+    told: bool = False,
+    queries: int | None = None,
+    tell: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
 
@@ -55,6 +76,8 @@ def prepare(
         videos: films, of which 60 % are for training.
         seed: of the world.
         workers: processes that film.
+        told: with a narrator, whose lines are a second stream of features (:mod:`moviola.benchmark.streams`).
+        queries: so many training queries, drawn from all; None takes all.
         tell: told what is being done.
 
     Raises:
@@ -67,17 +90,29 @@ def prepare(
     films, world = folder / "films", World(folder)
     if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
-        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video)
+        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video, subtitles=told)
         tell("encoding their frames")
-        with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
+        sentences = "minilm" if told else "none"
+        with Library(folder / "library", encoder="demo", sentence_encoder=sentences) as library:
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             tell("exporting features")
             texts = [text for name in _PAIRS for _, _, text, _ in ranked_rows(world.pairs(name))]
-            export_features(library.store, texts, folder / "features")
+            export = export_two_streams if told else export_features
+            export(library.store, texts, folder / "features")
     there = read_json(films / "gridhouse.json")
     if (there["videos"], there["seed"]) != (videos, seed):
         raise InvalidValue(
             f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
             "give another folder"
         )
-    return world
+    return world if queries is None else _cut(world, queries, seed)
+
+
+def _cut(world: World, queries: int, seed: int) -> World:
+    """The same with so many training queries."""
+    cut = World(world.folder, f"train_{queries}_queries.json")
+    if not cut.pairs("train").is_file():
+        rows = read_json(world.pairs("train"))
+        drawn = np.random.default_rng(seed).permutation(len(rows))[:queries]
+        write_json(cut.pairs("train"), [rows[place] for place in sorted(drawn.tolist())])
+    return cut
