@@ -56,7 +56,7 @@ def write_world(folder: Path) -> World:
     """Twelve videos to learn from, two to choose by, six to be tested on; each split has its own moments."""
     toy, films = toy_world(VIDEOS, events=MANY_EVENTS), folder / "films"
     toy.write_features(folder / "features", subtitles=True)
-    world = World(folder, f"train_{QUERIES}_queries.json")
+    world = World.cut(folder, QUERIES)
     films.mkdir()
     (films / "gridhouse.json").write_text(json.dumps({"videos": VIDEOS, "seed": 0}))
     for split in ("train", "val", "test"):

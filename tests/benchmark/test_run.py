@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,10 +140,7 @@ def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
     assert told == ["1 minutes are over; the same command goes on from here"]
     assert not bench.done("reel-n20")
     assert list(bench.model("reel-n20").glob("run/**/state.pt"))
-    steps: list[int] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(running, "_require_time", lambda deadline: steps.append(1))
-        run_pieces(bench, tell=told.append)
+    run_pieces(bench, tell=told.append)
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
     curves = [found["phases"][0]["curve"] for found in (bench.result("reel-n20"), trained.result("reel-n20"))]
     assert curves[0] == curves[1]
@@ -177,12 +175,16 @@ def test_a_piece_that_another_process_does_is_left_to_it(trained: Bench, tmp_pat
 def test_what_is_left_is_counted_and_estimated(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path, "develop-reel-1", "develop-reel-2", "reel-n20")
     left = what_is_left(bench)
-    assert (left.planned - left.done, set(left.names)) == (3, {"develop-reel-1", "develop-reel-2", "reel-n20"})
+    assert (left.planned - left.done, set(left.names)) == (
+        3,
+        {"develop-reel-1", "develop-reel-2", "reel-n20"},
+    )
+    assert left.unknown == 0
     assert left.cpu_seconds == pytest.approx(3 * bench.result("develop-reel-3")["cpu_seconds"])
     assert what_is_left(bench, ["xml*"]).names == ()
     assert what_is_left(bench, ["main"]).names == ("reel-n20",)
     nothing = what_is_left(Bench(tmp_path / "nothing", bench.preset))
-    assert (nothing.done, nothing.planned, nothing.cpu_seconds) == (0, left.planned, None)
+    assert (nothing.done, nothing.planned, nothing.unknown) == (0, left.planned, left.planned)
 
 
 def test_a_result_of_other_settings_is_refused(trained: Bench) -> None:
@@ -215,13 +217,20 @@ def test_the_splits_share_no_film(world: World) -> None:
     assert world.split("train", 1).pairs.query.tolist() == sorted(set(world.split("train").pairs.query))
 
 
-def test_training_queries_are_cut_to_a_part_of_them(world: World) -> None:
-    shutil.copy(world.pairs("train"), world.folder / "films" / "train_top40.json")
-    cut = prepare(world.folder, videos=20, seed=0, workers=1, queries=4)
-    few = [row["query_id"] for row in json.loads(cut.pairs("train").read_text())]
-    every = [row["query_id"] for row in json.loads(world.pairs("train").read_text())]
-    assert len(few) == 4
-    assert [query for query in every if query in few] == few
+def test_queries_are_cut_to_a_part_of_them_with_the_types_of_tvr(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.folder, tmp_path / "world")
+    whole = World(tmp_path / "world")
+    rows = json.loads(world.pairs("train").read_text())
+    for split in ("train", "val", "test"):
+        many = [{**rows[0], "query_id": number, "type": "t" if number % 2 else "v"} for number in range(100)]
+        whole.pairs(split).write_text(json.dumps(many))
+    cut = prepare(whole.folder, videos=20, seed=0, workers=1, queries=40)
+    for split, seen, told in (("train", 36, 4), ("val", 50, 5), ("test", 50, 5)):
+        kept = cut.types(split)
+        assert Counter(kept.values()) == {"v": seen, "t": told}
+        assert [int(query) for query in kept] == sorted(int(query) for query in kept)
+    before = cut.pairs("val").read_bytes()
+    assert prepare(whole.folder, videos=20, seed=0, workers=1, queries=40).pairs("val").read_bytes() == before
 
 
 # ---- the report ------------------------------------------------------------------------------------------

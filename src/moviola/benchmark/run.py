@@ -39,7 +39,7 @@ class Bench:
 
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
-        return World(self.out / "worlds" / name, f"train_{self.preset.queries}_queries.json")
+        return World.cut(self.out / "worlds" / name, self.preset.queries)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Film what is not filmed yet, with so many processes."""
@@ -129,14 +129,15 @@ class Left:
     Attributes:
         done, planned: how many pieces.
         names: of the pieces that are left, in their order.
-        cpu_seconds: what they will cost, by what pieces of the same recipe have cost; None where no piece is
-            finished.
+        cpu_seconds: what they will cost, by what pieces of the same recipe have cost.
+        unknown: how many are not in that, since no piece of their recipe is finished.
     """
 
     done: int
     planned: int
     names: tuple[str, ...]
-    cpu_seconds: float | None
+    cpu_seconds: float
+    unknown: int
 
 
 def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
@@ -147,13 +148,11 @@ def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
     for job in bench.jobs():
         if bench.done(job.name):
             spent.setdefault(job.recipe, []).append(bench.result(job.name)["cpu_seconds"])
-    known = [seconds for own in spent.values() for seconds in own]
-    cost = sum(_mean(spent.get(job.recipe, known)) for job in rest) if known else None
-    return Left(len(plan) - len(rest), len(plan), tuple(job.name for job in rest), cost)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    known = [spent[job.recipe] for job in rest if job.recipe in spent]
+    cost = sum(sum(own) / len(own) for own in known)
+    return Left(
+        len(plan) - len(rest), len(plan), tuple(job.name for job in rest), cost, len(rest) - len(known)
+    )
 
 
 def _is_wanted(job: Job, only: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 
 from moviola.benchmark.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SHARES, build
@@ -29,11 +30,16 @@ class World:
 
     Attributes:
         folder: where it lies.
-        train: file of the training queries, under ``films``.
+        part: what the names of pair files begin with that hold a part of the queries; "" for all.
     """
 
     folder: Path
-    train: str = _PAIRS["train"]
+    part: str = ""
+
+    @classmethod
+    def cut(cls, folder: Path, queries: int) -> World:
+        """A world with so many training queries, see :func:`prepare`."""
+        return cls(folder, f"{queries}-")
 
     @cached_property
     def features(self) -> FeatureFolder:
@@ -48,7 +54,7 @@ class World:
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
-        return self.folder / "films" / (self.train if split == "train" else _PAIRS[split])
+        return self.folder / "films" / f"{self.part}{_PAIRS[split]}"
 
     def split(self, name: str, top: int | None = None) -> Split:
         """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""
@@ -77,7 +83,8 @@ def prepare(
         seed: of the world.
         workers: processes that film.
         told: with a narrator, whose lines are a second stream of features (:mod:`moviola.benchmark.streams`).
-        queries: so many training queries, drawn from all; None takes all.
+        queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
+            that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
         tell: told what is being done.
 
     Raises:
@@ -108,11 +115,26 @@ def prepare(
     return world if queries is None else _cut(world, queries, seed)
 
 
+TOLD_SHARE = 0.09
+"""Of all queries, those that only what is told answers (type "t" of TVR)."""
+
+
 def _cut(world: World, queries: int, seed: int) -> World:
-    """The same with so many training queries."""
-    cut = World(world.folder, f"train_{queries}_queries.json")
-    if not cut.pairs("train").is_file():
-        rows = read_json(world.pairs("train"))
-        drawn = np.random.default_rng(seed).permutation(len(rows))[:queries]
-        write_json(cut.pairs("train"), [rows[place] for place in sorted(drawn.tolist())])
+    """The same with so many training queries, and with the types of queries as in TVR."""
+    cut, draw = World.cut(world.folder, queries), np.random.default_rng(seed)
+    for split in _PAIRS:
+        rows, kept = read_json(world.pairs(split)), _drawn(world, split, queries, draw)
+        if not cut.pairs(split).is_file():
+            write_json(cut.pairs(split), [rows[place] for place in kept])
     return cut
+
+
+def _drawn(world: World, split: str, queries: int, draw: Generator) -> list[int]:
+    """Places of the queries to keep, rising."""
+    told = np.array([kind == "t" for kind in world.types(split).values()])
+    order = draw.permutation(len(told))
+    others = order[~told[order]]
+    if split == "train":
+        others = others[: round(queries * (1 - TOLD_SHARE))]
+    few = round(len(others) * TOLD_SHARE / (1 - TOLD_SHARE))
+    return sorted([*others.tolist(), *order[told[order]][:few].tolist()])

@@ -70,8 +70,10 @@ def gridhouse_(
     if json:
         emit_json({"report": path and str(path), **asdict(left)})
         return
-    hours = "" if left.cpu_seconds is None else f", about {left.cpu_seconds / 3600:.1f} CPU hours"
-    console.print(f"{left.done} of {left.planned} trainings are finished{hours if left.names else ''}")
+    console.print(f"{left.done} of {left.planned} trainings are finished")
+    if left.names:
+        unknown = f", and {left.unknown} of models of which none is finished" if left.unknown else ""
+        console.print(f"left: about {left.cpu_seconds / 3600:.1f} CPU hours{unknown}")
     if left.names and status:
         console.print("left: " + ", ".join(left.names))
     if path:
