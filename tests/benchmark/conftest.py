@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from moviola.benchmark.bench import Bench
 from moviola.benchmark.plan import Budget, Preset
-from moviola.benchmark.run import Bench
 from moviola.benchmark.world import World
 from moviola.training.recipes import RECIPES
 from toy_world import MANY_EVENTS, toy_world

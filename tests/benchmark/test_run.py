@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from moviola.benchmark import run as running
+from moviola.benchmark.bench import Bench
 from moviola.benchmark.figures import MAIN, OVER
 from moviola.benchmark.findings import Findings
 from moviola.benchmark.plan import CONQUERS, SETTINGS, Job, tried_name
 from moviola.benchmark.report import write_report
-from moviola.benchmark.run import Bench, run_pieces, what_is_left
+from moviola.benchmark.run import run_pieces, what_is_left
 from moviola.benchmark.tables import BASELINES, NAMES, REFINERS, TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue

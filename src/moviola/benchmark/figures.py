@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.benchmark.bench import Bench
 from moviola.benchmark.bounds import upper_bounds
 from moviola.benchmark.plan import Job
 from moviola.benchmark.recall import in_corpus, in_video
@@ -22,9 +23,6 @@ from moviola.training.experiment import AnsweringModel
 from moviola.training.judging import MEASURES, judge, run_of
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.tasks.segments import SegmentGrid, recall
-
-if TYPE_CHECKING:
-    from moviola.benchmark.run import Bench
 
 __all__ = ["CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "figures"]
 

@@ -6,9 +6,9 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
+from moviola.benchmark.bench import Bench
 from moviola.benchmark.figures import OVER
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.run import Bench
 from moviola.benchmark.tables import NAMES, ROWS, TABLES
 from moviola.errors import InvalidValue
 from moviola.measures.figures import curves, lines, save

@@ -54,9 +54,10 @@ def gridhouse_(
 
     From Python: `moviola.benchmark.run.run_pieces` and `moviola.benchmark.report.write_report`.
     """
+    from moviola.benchmark.bench import Bench
     from moviola.benchmark.plan import PRESETS
     from moviola.benchmark.report import write_report
-    from moviola.benchmark.run import Bench, run_pieces, what_is_left
+    from moviola.benchmark.run import run_pieces, what_is_left
 
     if preset not in PRESETS:
         raise InvalidValue(f"preset {preset!r}: unknown; there are {', '.join(PRESETS)}")
