@@ -393,9 +393,9 @@ def _recall(found: Findings) -> Table:
     rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in (*BASELINES, *REFINERS)}
     text = (
         "The truth of a query are its moments of the highest grade; any of them counts (VCMR), as do their "
-        "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER's first stage, and by SPR in "
-        "order of their best moment. SVMR searches the video of the first of them alone; SPR then takes "
-        f"proposals of its {SEGMENTS_IN_VIDEO} best segments."
+        "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER out of its first stage's, and "
+        "by SPR in order of their best moment. SVMR searches the video of the first of them alone; SPR then "
+        f"takes proposals of its {SEGMENTS_IN_VIDEO} best segments."
     )
     return _table(
         found, "Recall of moments in the corpus and in one video, and of videos", rows, RECALLS, text
