@@ -34,7 +34,6 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-from moviola.benchmark.plan import SIZES
 from moviola.features import ComputedRows, FeatureFolder, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.models.pretrained import build
 from moviola.retrieval import Proposals, refiner_of
@@ -47,6 +46,12 @@ DIM, CLIPS = 128, 84
 SEGMENT, MOST, CONTEXT = 4.0, 3, 8.0
 LABELS = {"reel": "Reel", "spr-clip": "SPR_CLIP", "spr-relo": "SPR_ReLo-S"}
 TIE = 1e-4
+SIZES = {
+    "spr-clip": ("model.layers=2", "model.identity_start=true"),
+    "spr-relo": ("model.hidden_size=128", "model.heads=4"),
+    "reel": ("model.hidden_size=128", "model.longest_span=16"),
+}
+"""Settings of the models that are timed, by recipe: one size for all, on features of 128 numbers."""
 """Spans may differ where their scores differ by no more than this: the best of equals is rounding."""
 
 
@@ -257,7 +262,7 @@ def proposed(
 
 
 def model_of(name: str, corpus: Corpus) -> nn.Module:
-    """A model of the comparison's size with random weights."""
+    """A model of :data:`SIZES` with random weights."""
     how, features = recipe(name), corpus.features
     sizes = Sizes(features.visual.dim, 0, corpus.queries.dim, features.clip_seconds, 0)
     settings = read_settings(how, overrides=SIZES[name])

@@ -1,8 +1,9 @@
 """What stage 1 adds to mean-pooled CLIP, with the encoder's own queries and with ones that know nothing.
 
-    python benchmarks/untrained_text.py WORK
+    python benchmarks/untrained_text.py WORLD
 
-WORK is the folder of a `moviola benchmark gridhouse --preset full` run: its films and features are used. The
+WORLD is a world of a `moviola benchmark gridhouse --preset full` run, `OUT/worlds/report`: its films and
+features are used. The
 demo encoder has learned gridhouse's words; a text tower of the same shape with random weights has not. For
 each, mean-pooled CLIP and a stage 1 trained on the training films answer the test queries with coarse
 proposals. It takes a minute.
@@ -35,7 +36,7 @@ FULL = PRESETS["full"]
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("work", type=Path, help="folder of a comparison with the demo encoder")
-    parser.add_argument("--steps", type=int, default=FULL.steps["spr-stage1"])
+    parser.add_argument("--steps", type=int, default=FULL.budgets["spr-stage1"].steps["loop"])
     options = parser.parse_args()
     torch.set_num_threads(1)
     table = Table("queries of", "system", *MEASURES)

@@ -3,23 +3,77 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from moviola.benchmark.bench import Bench
+from moviola.benchmark.plan import Budget, Preset
 from moviola.benchmark.world import World
+from moviola.training.recipes import RECIPES
 from toy_world import MANY_EVENTS, toy_world
 
-VIDEOS = 20
+VIDEOS, QUERIES = 20, len(MANY_EVENTS)
+SMALLER = ("model.hidden_size=16", "model.heads=2")
+FEW = "sampling.strong=2"
+PHASES = {"prem": ("retriever", "localizer")}
+
+
+def _budget(recipe: str, steps: int) -> Budget:
+    phases = PHASES.get(recipe, ("loop",))
+    return Budget(dict.fromkeys(phases, steps), dict.fromkeys(phases, 8))
+
+
+@pytest.fixture(scope="session")
+def toy() -> Preset:
+    """An effort of seconds."""
+    steps = dict.fromkeys(RECIPES, 4) | {"reel": 60}
+    return Preset(
+        videos=VIDEOS,
+        queries=QUERIES,
+        worlds={"develop": 0, "report": 0},
+        tops=(20,),
+        top=20,
+        seeds=(0,),
+        segments=6,
+        budgets={recipe: _budget(recipe, count) for recipe, count in steps.items()},
+        sizes={
+            "spr-stage1": ("model.layers=1",),
+            "spr-clip": ("model.layers=1", FEW),
+            "spr-relo": (*SMALLER, FEW),
+            "spr-relo-large": (*SMALLER, FEW),
+            "reel": SMALLER,
+            "xml": ("model.hidden_size=16",),
+            "reloclnet": SMALLER,
+            "conquer": (*SMALLER, "model.feed_forward_size=32", "sampling.negatives=2"),
+            "prem": (*SMALLER, "model.feed_forward_size=32", "sampling.negatives=2"),
+        },
+        studies=False,
+    )
+
+
+def write_world(folder: Path) -> World:
+    """Twelve videos to learn from, two to choose by, six to be tested on; each split has its own moments."""
+    toy, films = toy_world(VIDEOS, events=MANY_EVENTS), folder / "films"
+    toy.write_features(folder / "features", subtitles=True)
+    world = World.cut(folder, QUERIES)
+    films.mkdir()
+    (films / "gridhouse.json").write_text(json.dumps({"videos": VIDEOS, "seed": 0}))
+    for split in ("train", "val", "test"):
+        world.pairs(split).write_text(json.dumps(toy.queries(world.videos(split))))
+    return world
 
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Twelve videos to learn from, two to choose by, six to be tested on; each split has its own moments."""
-    folder, toy = tmp_path_factory.mktemp("world"), toy_world(VIDEOS, events=MANY_EVENTS)
-    toy.write_features(folder / "features")
-    world, films = World(folder), folder / "films"
-    films.mkdir()
-    (films / "gridhouse.json").write_text(json.dumps({"videos": VIDEOS, "seed": 0}))
-    for split, file in (("train", "train_top40"), ("val", "val"), ("test", "test")):
-        (films / f"{file}.json").write_text(json.dumps(toy.queries(world.videos(split))))
-    return world
+    """A world of toys."""
+    return write_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def bench(toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A comparison whose worlds are there and whose pieces are not."""
+    bench = Bench(tmp_path_factory.mktemp("comparison"), toy)
+    for name in toy.worlds:
+        write_world(bench.world(name).folder)
+    return bench

@@ -7,13 +7,28 @@ from dataclasses import replace
 
 import pytest
 
-from moviola.benchmark.plan import FULL_STEPS, PRESETS, RELEVANT, SMALL_STEPS, TOPS, Job, jobs
+from moviola.benchmark.plan import (
+    CONQUERS,
+    HARD,
+    HARD_SHARE,
+    MODELS,
+    ORDER,
+    PRESETS,
+    RELEVANT,
+    SETTINGS,
+    STRATEGIES,
+    TOPS,
+    Job,
+    Preset,
+    jobs,
+)
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
 from moviola.training.recipes import RECIPES, recipe
-from moviola.training.settings import read_settings
+from moviola.training.settings import TrainingSettings, read_settings
 
-SIZES = Sizes(visual=128, subtitle=0, query=128, clip_seconds=1.0, longest=80)
+SIZES = Sizes(visual=128, subtitle=128, query=128, clip_seconds=1.0, longest=80)
+FULL = PRESETS["full"]
 
 
 @pytest.fixture(params=list(PRESETS))
@@ -21,39 +36,87 @@ def plan(request: pytest.FixtureRequest) -> list[Job]:
     return jobs(PRESETS[request.param])
 
 
+def settings_of(job: Job) -> TrainingSettings:
+    return read_settings(recipe(job.recipe), overrides=job.overrides)
+
+
 def test_names_are_unique_and_good_for_files(plan: list[Job]) -> None:
     assert [name for name, count in Counter(job.name for job in plan).items() if count > 1] == []
     assert all(set(job.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") for job in plan)
 
 
-def test_every_stage_1_is_a_job_before_those_that_need_it(plan: list[Job]) -> None:
-    before: set[str] = set()
+def test_every_stage_1_is_a_job_of_the_same_world(plan: list[Job]) -> None:
+    by_name = {job.name: job for job in plan}
     for job in plan:
-        assert job.stage1 is None or job.stage1 in before
         assert (job.stage1 is None) == (job.recipe == "spr-stage1")
-        if job.recipe == "spr-stage1":
-            before.add(job.name)
+        if job.stage1:
+            first = by_name[job.stage1]
+            assert (first.recipe, first.top, first.seed, first.world) == (
+                "spr-stage1", job.top, job.seed, job.world,
+            )  # fmt: skip
     assert all(job.stage1 for job in plan if recipe(job.recipe).needs)
 
 
-def test_a_seeded_job_learns_from_a_stage_1_of_its_seed_and_size(plan: list[Job]) -> None:
-    by_name = {job.name: job for job in plan}
+def test_a_seeded_job_is_trained_with_its_seed(plan: list[Job]) -> None:
     for job in plan:
-        first = by_name.get(job.stage1 or "", job)
-        assert (first.top, first.seed) == (job.top, job.seed)
-        seeds = {
-            loop.seed for loop in read_settings(recipe(job.recipe), overrides=job.overrides).loops.values()
-        }
-        assert seeds == {job.seed}
+        assert {loop.seed for loop in settings_of(job).loops.values()} == {job.seed}
 
 
 def test_every_setting_is_one_that_its_recipe_and_model_take(plan: list[Job]) -> None:
     for job in {(job.recipe, job.overrides): job for job in plan}.values():
-        how = recipe(job.recipe)
-        settings = read_settings(how, overrides=job.overrides)
+        how, settings = recipe(job.recipe), settings_of(job)
         assert all(loop.steps for loop in settings.loops.values())
         model = build(how.architecture, {**how.sized(SIZES), **settings.model})
         assert sum(p.numel() for p in model.parameters()) < 3_000_000
+
+
+def test_every_model_has_as_many_settings_and_the_chosen_one_is_trained() -> None:
+    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys()
+    assert {len(tried) for tried in SETTINGS.values()} == {3}
+    plan = jobs(FULL)
+    tried = Counter(job.recipe for job in plan if job.world == "develop")
+    assert tried == dict.fromkeys(RECIPES, 3)
+    for place in range(3):
+        chosen = {job.name: job for job in jobs(FULL, dict.fromkeys(RECIPES, place))}
+        for name, settings in SETTINGS.items():
+            main = chosen["conquer-general-n20" if name == "conquer" else f"{name}-n20"]
+            assert set(settings[place]) <= set(main.overrides)
+
+
+def test_main_rows_have_three_seeds_at_n_20_and_one_elsewhere() -> None:
+    rows = {job.name for job in jobs(FULL) if job.world == "report"}
+    models = [name for name in MODELS if name != "conquer"] + [f"conquer-{kind}" for kind in CONQUERS]
+    assert FULL.tops == TOPS == (1, 20, 40)
+    for name in ("spr-stage1", *models):
+        assert {f"{name}-n{top}" for top in TOPS} | {f"{name}-n20-seed{seed}" for seed in (1, 2)} <= rows
+
+
+def test_table_5_is_whole() -> None:
+    rows = {job.name: job for job in jobs(FULL)}
+    for model in ("spr-clip", "spr-relo", "spr-relo-large"):
+        for name in STRATEGIES:
+            sampling = settings_of(rows[f"{model}-{name}"]).sampling
+            assert rows[f"{model}-{name}"].top == 40
+            strong, weak = (int(count) for count in name.split("-")) if name[0].isdigit() else (0, 0)
+            expected = "strong-weak" if strong else name
+            assert sampling.strategy == expected
+            assert not strong or (sampling.strong, sampling.weak) == (strong, weak)
+
+
+def test_hard_negatives_begin_within_the_budget_and_patience_after_them() -> None:
+    """At about the same share of the steps, whatever N and however long an epoch of a strategy is."""
+    for job in jobs(FULL):
+        if job.recipe not in HARD or job.group == "hard":
+            continue
+        settings = settings_of(job)
+        loop, sampling = settings.loops["train"], settings.sampling
+        first = getattr(sampling, HARD[job.recipe].split(".")[1])
+        assert loop.patience_from == first >= 1
+        by_query = getattr(sampling, "strategy", "") == "strong-weak"
+        examples = FULL.queries * (1 if by_query else job.top)
+        begins = first * -(-examples // loop.batch_size)
+        assert loop.steps and 0.1 < begins / loop.steps < 0.5
+        assert abs(begins - HARD_SHARE * loop.steps) <= -(-examples // loop.batch_size)
 
 
 def test_both_presets_train_every_recipe_and_every_study() -> None:
@@ -63,13 +126,10 @@ def test_both_presets_train_every_recipe_and_every_study() -> None:
         assert {job.name for job in plan if job.relevant} == set(RELEVANT)
     assert {job.name for job in small} < {job.name for job in full}
     assert {job.group for job in full} == {job.group for job in small} | {"seeds"}
-    assert PRESETS["full"].tops == TOPS == (1, 20, 40)
-    assert len(PRESETS["full"].seeds) == 3
-    assert SMALL_STEPS.keys() == FULL_STEPS.keys() == RECIPES.keys()
-    assert all(SMALL_STEPS[name] < FULL_STEPS[name] for name in RECIPES)
 
 
 def test_a_plan_without_studies_has_the_main_rows_alone() -> None:
-    plan = jobs(replace(PRESETS["small"], studies=False))
-    assert {job.group for job in plan} == {"stage1", "main"}
+    preset: Preset = replace(PRESETS["small"], studies=False)
+    plan = jobs(preset)
+    assert {job.group for job in plan} == {"settings", "stage1", "main"}
     assert {job.recipe for job in plan} == set(RECIPES)

@@ -1,11 +1,11 @@
-"""Jobs are trained once, interrupted or not; the report has every table, and says which rows are missing."""
+"""Pieces are done once, interrupted or not; the report has every table, and says which rows are missing."""
 
 from __future__ import annotations
 
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,114 +13,200 @@ from typing import Any
 import pytest
 
 from moviola.benchmark import run as running
+from moviola.benchmark.bench import Bench
+from moviola.benchmark.figures import MAIN, OVER
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import PRESETS, Job, Preset, jobs
+from moviola.benchmark.plan import CONQUERS, SETTINGS, Job, tried_name
 from moviola.benchmark.report import write_report
-from moviola.benchmark.run import Bench, run_jobs
+from moviola.benchmark.run import run_pieces, what_is_left
 from moviola.benchmark.tables import BASELINES, NAMES, REFINERS, TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
-from moviola.measures import read_run
-from moviola.retrieval import Retrieval
+from moviola.files.locks import exclusive
 from moviola.training.judging import judge
 
-SMALLER = ("model.hidden_size=16", "model.heads=2")
-TOY = Preset(
-    videos=20,
-    seed=0,
-    tops=(20,),
-    top=20,
-    seeds=(0,),
-    segments=6,
-    steps=dict.fromkeys(PRESETS["small"].steps, 2),
-    sizes={
-        "spr-stage1": ("model.layers=1",),
-        "spr-clip": ("model.layers=1",),
-        "spr-relo": SMALLER,
-        "spr-relo-large": SMALLER,
-        "reel": (*SMALLER, "loop.steps=60", "loop.optimizer.lr=1e-2"),
-        "xml": ("model.hidden_size=16",),
-        "reloclnet": SMALLER,
-        "conquer": (*SMALLER, "model.feed_forward_size=32", "loop.batch_size=8", "sampling.negatives=2"),
-        "prem": (*SMALLER, "model.feed_forward_size=32", "localizer.batch_size=4", "sampling.negatives=2"),
-    },
-    studies=False,
-)
-
-
-class Here:
-    """Runs the jobs in this process, where a test can watch them."""
-
-    def __init__(self, *_: object, **__: object) -> None: ...
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def map(self, work: Callable[..., Any], *columns: Iterable[Any]) -> Iterator[Any]:
-        return map(work, *columns)
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "ProcessPoolExecutor", Here)
+MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem",
+             *(f"conquer-{kind}" for kind in CONQUERS))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def trained(world: World, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """Every main job of the toy world, trained for next to nothing."""
-    bench = Bench(world, tmp_path_factory.mktemp("trained"), TOY.segments)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "ProcessPoolExecutor", Here)
-        run_jobs(bench, jobs(TOY), workers=1, tell=lambda _: None)
+def trained(bench: Bench) -> Bench:
+    """Every piece of the toy comparison, trained for next to nothing."""
+    run_pieces(bench, tell=lambda _: None)
     return bench
 
 
 def without(trained: Bench, where: Path, *names: str) -> Bench:
-    """The same with some results missing."""
-    bench = replace(trained, out=where / "trained")
+    """The same with some pieces not done yet."""
+    bench = replace(trained, out=where / "comparison")
     shutil.copytree(trained.out, bench.out)
     for name in names:
         bench.result_file(name).unlink()
+        shutil.rmtree(bench.model(name))
     return bench
 
 
-@pytest.mark.parametrize("job", jobs(TOY), ids=lambda job: job.name)
-def test_a_job_keeps_its_model_its_answers_and_its_figures(trained: Bench, job: Job) -> None:
-    found, test = trained.result(job.name), trained.world.split("test")
-    assert found["job"] == json.loads(json.dumps(vars(job)))
-    assert found["test"] == pytest.approx(judge(read_run(trained.run_file(job.name)), test))
-    val = trained.world.split("val")
-    assert found["val"] == pytest.approx(judge(trained.answering(job).run(val), val))
-    recalls = {"VCMR", "VR"} if job.stage1 is None else {"VCMR", "VR", "SVMR"}
-    assert {name.split()[0] for name in found["recall"]} == recalls
-    assert all(0 <= value <= 1 for value in found["recall"].values())
-    assert found["parameters"] > 0
-    assert (trained.model(job.name) / "config.json").is_file()
+def times(bench: Bench) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in (bench.out / "results").iterdir()}
+
+
+# ---- pieces ----------------------------------------------------------------------------------------------
+
+
+def test_every_piece_leaves_its_figures(trained: Bench) -> None:
+    val = trained.world("report").split("val")
+    for job in trained.jobs():
+        found = trained.result(job.name)
+        assert found["job"] == json.loads(json.dumps(vars(job)))
+        assert found["val"] == pytest.approx(judge(trained.answering(job).run(val), val))
+        assert found["parameters"] > 0
+        assert found["cpu_seconds"] > 0
+        assert not list(trained.model(job.name).glob("**/state.pt"))
+        for phase in found["phases"]:
+            assert [row[0] for row in phase["curve"]] == sorted(row[0] for row in phase["curve"])
+            assert phase["curve"][-1][0] == phase["steps"] <= phase["budget"]
+            best = next(row[2] for row in phase["curve"] if row[0] == phase["best_step"])
+            assert best == max(row[2] for row in phase["curve"])
+            assert len(phase["losses"]) == len(phase["curve"])
+
+
+def test_the_world_to_develop_on_is_never_tested_on(trained: Bench) -> None:
+    for job in trained.jobs():
+        assert ("test" in trained.result(job.name)) == (job.world == "report")
+
+
+def test_figures_on_test_are_those_of_the_answers(trained: Bench) -> None:
+    test = trained.world("report").split("test")
+    types = trained.world("report").types("test")
+    for job in (job for job in trained.jobs() if job.world == "report"):
+        found = trained.result(job.name)
+        assert found["test"] == pytest.approx(judge(trained.answering(job).run(test), test))
+        for measure in OVER:
+            per_query = found["per_query"][measure]
+            assert sum(per_query) / len(per_query) == pytest.approx(found["test"][measure], abs=1e-4)
+        assert sum(row["queries"] for row in found["types"].values()) == len(types)
+        recalls = {"VCMR", "VR"} if job.stage1 is None else {"VCMR", "VR", "SVMR"}
+        assert {name.split()[0] for name in found["recall"]} == recalls
+        assert all(0 <= value <= 1 for value in found["recall"].values())
+
+
+def test_the_setting_that_is_best_on_val_is_taken(trained: Bench) -> None:
+    chosen = trained.chosen()
+    assert chosen.keys() == SETTINGS.keys()
+    for name, place in chosen.items():
+        values = [trained.result(tried_name(name, n))["selected"] for n in range(len(SETTINGS[name]))]
+        assert values[place] == max(values)
+    by_name = {job.name: job for job in trained.jobs()}
+    assert set(SETTINGS["reel"][chosen["reel"]]) <= set(by_name["reel-n20"].overrides)
+    assert by_name["develop-reel-1"].stage1 == tried_name("spr-stage1", chosen["spr-stage1"])
+
+
+def test_a_row_waits_until_its_settings_are_chosen(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path, "develop-xml-2", "xml-n20")
+    run_pieces(bench, only=["xml-n20"], tell=lambda _: None)
+    assert not bench.done("xml-n20")
+    run_pieces(bench, only=["settings", "xml-n20"], tell=lambda _: None)
+    assert bench.done("xml-n20")
+    assert bench.result("xml-n20")["test"] == trained.result("xml-n20")["test"]
 
 
 def test_what_is_done_is_not_done_again(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path, "reel-n20")
-    before = {path: path.stat().st_mtime_ns for path in (bench.out / "results").iterdir()}
-    told: list[str] = []
-    run_jobs(bench, jobs(TOY), workers=1, tell=told.append)
-    assert [line.split(":")[0] for line in told] == [f"{len(jobs(TOY))}/{len(jobs(TOY))} reel-n20"]
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    before, told = times(bench), list[str]()
+    planned = len(bench.jobs())
+    run_pieces(bench, tell=told.append)
+    assert [line.split(":")[0] for line in told] == [f"{planned}/{planned} reel-n20"]
+    assert {path: time for path, time in times(bench).items() if path in before} == before
     # The same seed on the same machine finds the same.
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
-    run_jobs(bench, jobs(TOY), workers=1, tell=told.append)
+    run_pieces(bench, tell=told.append)
     assert len(told) == 1
 
 
+def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
+    trained: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = without(trained, tmp_path, "reel-n20")
+    seen: list[int] = []
+
+    def stop(deadline: float | None) -> None:
+        seen.append(1)
+        if len(seen) == 40:
+            raise running._TimeIsUpError
+
+    told: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_require_time", stop)
+        run_pieces(bench, minutes=1.0, tell=told.append)
+    assert told == ["1 minutes are over; the same command goes on from here"]
+    assert not bench.done("reel-n20")
+    assert list(bench.model("reel-n20").glob("run/**/state.pt"))
+    run_pieces(bench, tell=told.append)
+    assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
+    curves = [found["phases"][0]["curve"] for found in (bench.result("reel-n20"), trained.result("reel-n20"))]
+    assert curves[0] == curves[1]
+
+
+def test_no_time_no_piece(trained: Bench, tmp_path: Path) -> None:
+    bench, told = without(trained, tmp_path, "reel-n20"), list[str]()
+    run_pieces(bench, minutes=0, tell=told.append)
+    assert told == ["0 minutes are over; the same command goes on from here"]
+    assert not bench.model("reel-n20").exists()
+
+
+def test_figures_from_elsewhere_count_and_their_models_are_trained_when_needed(
+    trained: Bench, tmp_path: Path
+) -> None:
+    bench = without(trained, tmp_path, "reel-n20")
+    shutil.rmtree(bench.out / "models")
+    before = times(bench)
+    run_pieces(bench, tell=lambda _: None)
+    assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
+    assert {path: time for path, time in times(bench).items() if path in before} == before
+    assert {path.name for path in (bench.out / "models").iterdir()} == {"reel-n20", "spr-stage1-n20"}
+
+
+def test_a_piece_that_another_process_does_is_left_to_it(trained: Bench, tmp_path: Path) -> None:
+    bench, told = without(trained, tmp_path, "reel-n20", "xml-n20"), list[str]()
+    with exclusive(bench.out / "locks" / "reel-n20.lock"):
+        run_pieces(bench, tell=told.append)
+    assert [line.split(":")[0].split()[1] for line in told] == ["xml-n20"]
+
+
+def test_what_is_left_is_counted_and_estimated(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path, "develop-reel-1", "develop-reel-2", "reel-n20")
+    left = what_is_left(bench)
+    assert (left.planned - left.done, set(left.names)) == (
+        3,
+        {"develop-reel-1", "develop-reel-2", "reel-n20"},
+    )
+    assert left.unknown == 0
+    assert left.cpu_seconds == pytest.approx(3 * bench.result("develop-reel-3")["cpu_seconds"])
+    assert what_is_left(bench, ["xml*"]).names == ()
+    assert what_is_left(bench, ["main"]).names == ("reel-n20",)
+    nothing = what_is_left(Bench(tmp_path / "nothing", bench.preset))
+    assert (nothing.done, nothing.planned, nothing.unknown) == (0, left.planned, left.planned)
+
+
 def test_a_result_of_other_settings_is_refused(trained: Bench) -> None:
-    other = [replace(job, overrides=(*job.overrides, "loop.seed=7")) for job in jobs(TOY)]
-    with pytest.raises(InvalidValue, match=r"spr-stage1-n20\.json: was made with other settings"):
-        run_jobs(trained, other, workers=1)
+    sizes = {**trained.preset.sizes, "spr-stage1": ("model.layers=2",)}
+    other = replace(trained, preset=replace(trained.preset, sizes=sizes))
+    with pytest.raises(InvalidValue, match=r"develop-spr-stage1-1\.json: was made with other settings"):
+        run_pieces(other)
+
+
+def test_a_result_of_an_earlier_version_is_refused(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    bench.result_file("xml-n20").write_text(json.dumps({"job": {}, "val": 0.3}))
+    with pytest.raises(InvalidValue, match="has no curves on val"):
+        bench.result("xml-n20")
+
+
+# ---- worlds ----------------------------------------------------------------------------------------------
 
 
 def test_a_world_of_other_films_is_refused(world: World) -> None:
-    assert prepare(world.folder, videos=20, seed=0, workers=1) == world
+    assert prepare(world.folder, videos=20, seed=0, workers=1) == World(world.folder)
     with pytest.raises(InvalidValue, match="holds 20 films of seed 0, not 40 of seed 32"):
         prepare(world.folder, videos=40, seed=32, workers=1)
 
@@ -132,17 +218,37 @@ def test_the_splits_share_no_film(world: World) -> None:
     assert world.split("train", 1).pairs.query.tolist() == sorted(set(world.split("train").pairs.query))
 
 
+def test_queries_are_cut_to_a_part_of_them_with_the_types_of_tvr(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.folder, tmp_path / "world")
+    whole = World(tmp_path / "world")
+    rows = json.loads(world.pairs("train").read_text())
+    for split in ("train", "val", "test"):
+        many = [{**rows[0], "query_id": number, "type": "t" if number % 2 else "v"} for number in range(100)]
+        whole.pairs(split).write_text(json.dumps(many))
+    cut = prepare(whole.folder, videos=20, seed=0, workers=1, queries=40)
+    for split, seen, told in (("train", 36, 4), ("val", 50, 5), ("test", 50, 5)):
+        kept = cut.types(split)
+        assert Counter(kept.values()) == {"v": seen, "t": told}
+        assert [int(query) for query in kept] == sorted(int(query) for query in kept)
+    before = cut.pairs("val").read_bytes()
+    assert prepare(whole.folder, videos=20, seed=0, workers=1, queries=40).pairs("val").read_bytes() == before
+
+
+# ---- the report ------------------------------------------------------------------------------------------
+
+
 def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
     """The report's text and its tables by name."""
     told: list[str] = []
-    text = write_report(bench, TOY, out, title="Toy", tell=told.append).read_text()
+    text = write_report(bench, out, title="Toy", tell=told.append).read_text()
     assert told == [f"table: {name}" for name in TABLES]
     assert {path.stem for path in out.glob("*.csv")} == set(TABLES)
     tables = {}
     for name in TABLES:
         with (out / f"{name}.csv").open(newline="") as file:
             tables[name] = list(csv.reader(file))
-    assert (out / "ndcg.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    for figure in ("ndcg", "curves"):
+        assert (out / f"{figure}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     for table in tables.values():
         assert {len(row) for row in table} == {len(table[0])}
         for row in table:
@@ -152,18 +258,28 @@ def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
 
 def test_the_report_says_what_was_found(trained: Bench, tmp_path: Path) -> None:
     text, tables = report(trained, tmp_path)
+    planned = len(trained.jobs())
     assert text.startswith("# Toy\n")
-    assert "Not trained" not in text
+    assert f"**{planned} of {planned} trainings are finished.**" in text
+    assert "Not trained yet" not in text
     # 2 rows without training, 2 of stage 1, 10 models.
     assert [row[0] for row in tables["all-models"]][1:3] == ["random spans", "CLIP, mean pooled, coarse"]
     assert len(tables["all-models"]) == 1 + 2 + 2 + 10
-    reel = next(row for row in tables["all-models"] if row[0] == "Reel (ours)")
-    values = trained.result("reel-n20")["test"]
-    assert reel[2:] == [f"{values[name]:.4f}" for name in tables["all-models"][0][2:]]
-    assert len(tables["claims"]) == 1 + 5 + 9
-    on_val = next(row for row in tables["all-models-val"] if row[0] == "Reel (ours)")
-    values = trained.result("reel-n20")["val"]
-    assert on_val[2:] == [f"{values[name]:.4f}" for name in tables["all-models-val"][0][2:]]
+    for name, part in (("all-models", "test"), ("all-models-val", "val")):
+        row = next(row for row in tables[name] if row[0] == "Reel (ours)")
+        values = trained.result("reel-n20")[part]
+        assert row[2:] == [f"{values[measure]:.4f}" for measure in tables[name][0][2:]]
+    assert len(tables["claims"]) == 1 + 6 + 9
+    assert len(tables["settings"]) == 1 + 3 * len(SETTINGS)
+    assert [row[3] for row in tables["settings"]].count("chosen") == len(SETTINGS)
+    assert len(tables["trainings"]) == len(tables["types-of-queries"]) == 1 + len(MAIN_ROWS)
+    assert tables["hours"][-1][:2] == ["all", str(planned)]
+
+
+def test_the_report_needs_neither_models_nor_worlds(trained: Bench, tmp_path: Path) -> None:
+    bench = replace(trained, out=tmp_path / "elsewhere")
+    shutil.copytree(trained.out / "results", bench.out / "results")
+    assert report(bench, tmp_path / "report") == report(trained, tmp_path / "whole")
 
 
 def changed(bench: Bench, name: str, **values: Any) -> None:
@@ -172,80 +288,69 @@ def changed(bench: Bench, name: str, **values: Any) -> None:
 
 
 def claims(bench: Bench) -> dict[str, str]:
-    return {row[0]: row[2] for row in TABLES["claims"](Findings(bench, TOY)).rows}
+    return {row[0]: row[2] for row in TABLES["claims"](Findings(bench)).rows}
 
 
 def test_the_best_are_chosen_on_val(trained: Bench, tmp_path: Path) -> None:
     """However good another one is on test: val likes what test likes least."""
-    bench, main = without(trained, tmp_path), "nDCG@20,IoU>=0.5"
+    bench = without(trained, tmp_path)
     chosen = []
     for rivals in (REFINERS[:3], BASELINES):
-        test = {name: bench.result(f"{name}-n20")["test"][main] for name in rivals}
-        worst = min(rivals, key=lambda name: test[name])
-        assert test[worst] < max(test.values())
-        for name in rivals:
-            values = bench.result(f"{name}-n20")["val"] | {main: float(name == worst)}
-            changed(bench, f"{name}-n20", val=values)
-        chosen.append(NAMES[worst])
+        for place, name in enumerate(rivals):
+            found = bench.result(f"{name}-n20")
+            values = {"val": found["val"] | {MAIN: 0.9 - place / 10}}
+            changed(bench, f"{name}-n20", **values, test=found["test"] | {MAIN: 0.1 + place / 10})
+        chosen.append(NAMES[rivals[0]])
     best = "best SPR ({}) over best baseline ({})".format(*chosen)
     assert any(claim.startswith(best) for claim in claims(bench))
 
 
-def test_p_is_printed_only_where_something_follows(trained: Bench, tmp_path: Path) -> None:
-    bench = without(trained, tmp_path)
-    of_reel = "Reel minus SPR_CLIP, nDCG@20,IoU>=0.5"
-    for converged in (True, False):
-        for name in ("reel", "spr-clip"):
-            changed(bench, f"{name}-n20", converged=converged or name == "reel")
-        said = claims(bench)[of_reel]
-        assert ("p = " in said) == converged
-        assert ("val still rose: nothing follows" in said) != converged
+def with_phases(bench: Bench, name: str, **values: Any) -> None:
+    changed(bench, name, phases=[{**phase, **values} for phase in bench.result(name)["phases"]])
 
 
-def test_a_result_of_an_earlier_version_is_refused(trained: Bench, tmp_path: Path) -> None:
-    bench = without(trained, tmp_path)
-    changed(bench, "xml-n20", val=0.3)
-    with pytest.raises(InvalidValue, match="has no figures on val"):
-        bench.result("xml-n20")
-
-
-def test_nothing_is_retrieved_twice_for_one_report(
-    trained: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("rested", "best_step", "converged"), [(True, 4, True), (False, 3, True), (False, 4, False)]
+)
+def test_p_is_printed_only_where_something_follows(
+    trained: Bench, tmp_path: Path, rested: bool, best_step: int, converged: bool
 ) -> None:
-    asked: list[tuple[str, int]] = []
-
-    def counted(retrieval: Retrieval, queries: Any, **how: Any) -> Any:
-        asked.append((retrieval.stage1.recipe, retrieval.segments))
-        return propose(retrieval, queries, **how)
-
-    propose = Retrieval.proposals
-    monkeypatch.setattr(Retrieval, "proposals", counted)
-    report(trained, tmp_path)
-    assert len(asked) == len(set(asked)) > 1
-    assert TOY.segments in {count for _, count in asked}
+    bench = without(trained, tmp_path)
+    with_phases(bench, "reel-n20", rested=True)
+    with_phases(bench, "spr-clip-n20", rested=rested, best_step=best_step, steps=4)
+    said = claims(bench)[f"Reel minus SPR_CLIP, {MAIN}"]
+    assert ("p = " in said) == converged
+    assert ("val still rose: nothing follows" in said) != converged
 
 
 def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: Path) -> None:
-    gone = ("reel-n20", "xml-n20", "spr-relo-large-n20")
+    gone = ("xml-n20", "reel-n20", "spr-relo-large-n20")
     text, tables = report(without(trained, tmp_path, *gone), tmp_path / "report")
-    assert f"Not trained, and missing below: {', '.join(sorted(gone, key=text.index))}." in text
+    assert f"Not trained yet, and missing below: {', '.join(sorted(gone, key=text.index))}." in text
     assert len(tables["all-models"]) == 1 + 2 + 2 + 7
-    for table in tables.values():
-        assert not {"Reel (ours)", "XML", "SPR_ReLo-L"} & {row[0] for row in table}
+    for name, table in tables.items():
+        if name not in ("settings", "hours"):
+            assert not {"Reel (ours)", "XML", "SPR_ReLo-L"} & {row[0] for row in table}
     assert not any("Reel" in cell for row in tables["claims"] for cell in row)
     assert all(row[3] == "–" for row in tables["number-of-segments"][1:])
 
 
 def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
-    rest = [job.name for job in jobs(TOY) if job.stage1]
+    rest = [job.name for job in trained.jobs() if job.stage1]
     _, tables = report(without(trained, tmp_path, *rest), tmp_path / "report")
     assert len(tables["all-models"]) == 1 + 2 + 2
     assert [row[1] for row in tables["claims"][1:]] == ["several times"]
-    of_jobs = list(TABLES)[list(TABLES).index("longer-training") :]
-    assert [len(tables[name]) for name in of_jobs] == [1] * 6
+    of_jobs = list(TABLES)[list(TABLES).index("training-strategies") :]
+    assert [len(tables[name]) for name in of_jobs] == [1] * 5
 
 
-def test_without_stage_1_there_is_no_report(world: World, tmp_path: Path) -> None:
+def test_without_stage_1_there_is_no_report(bench: Bench, tmp_path: Path) -> None:
+    empty = Bench(tmp_path / "trained", bench.preset)
     with pytest.raises(InvalidValue, match="spr-stage1-n20 is not trained yet"):
-        write_report(Bench(world, tmp_path / "trained", 6), TOY, tmp_path / "report", title="Toy")
+        write_report(empty, tmp_path / "report", title="Toy")
     assert not (tmp_path / "report").exists()
+
+
+def test_jobs_of_the_toy_are_those_of_a_comparison(bench: Bench) -> None:
+    rows: list[Job] = bench.jobs()
+    assert {job.name for job in rows if job.world == "report"} == {f"{name}-n20" for name in MAIN_ROWS}

@@ -182,6 +182,16 @@ def test_patience(patience: int, steps: int) -> None:
     assert fitted.best_step == 2 * PER_EPOCH
 
 
+@pytest.mark.parametrize(("begins", "steps"), [(0, 3), (2, 4), (3, 5), (5, 6)])
+def test_patience_waits_for_the_last_stage(begins: int, steps: int) -> None:
+    """Val rises no more after the first epoch; two evaluations of the stage itself must say so."""
+    task = Line([2.0, 1.0, 1.5, 1.9, 1.0, 1.0])
+    fitted = fit(task, config(epochs=6, patience=2, patience_from=begins))
+    assert fitted.steps == steps * PER_EPOCH
+    assert fitted.best_step == PER_EPOCH
+    assert fitted.rested == (begins < 5)
+
+
 @pytest.mark.parametrize(("epochs", "steps", "total"), [(3, None, 12), (3, 5, 5), (2, 100, 8)])
 def test_the_sooner_of_steps_and_epochs_ends_it_and_the_end_is_judged(
     epochs: int, steps: int | None, total: int

@@ -174,6 +174,18 @@ def test_subtitles_may_be_left_out(heard_world: Any) -> None:
     assert found.config.subtitle_size == 0
 
 
+def test_prem_may_read_what_is_told_alone_and_xml_may_not(heard_world: Any) -> None:
+    """Without pictures PREM's answers do not change with them (its row "Text")."""
+    phases = [f"{phase}.steps=1" for phase in ("retriever", "localizer")]
+    settings = settings_of("prem", "model.visual_size=0", "sampling.negatives=1", *phases)
+    found: Any = train(PREM, heard_world.train, heard_world.val, settings).model
+    assert found.config.stream_sizes == (heard_world.val.sizes.subtitle,)
+    assert len(PREM.run(found, heard_world.val)) > 0
+    with pytest.raises(InvalidValue, match=r"model\.visual_size=0: the features have"):
+        settings = settings_of("xml", "model.visual_size=0")
+        train(XML_RECIPE, heard_world.train, heard_world.val, settings)
+
+
 # ---- batches ---------------------------------------------------------------------------------------------
 
 

@@ -1,28 +1,25 @@
-"""The report of a comparison: Markdown, CSV and a figure, from what the jobs wrote."""
+"""The report of a comparison: Markdown, CSV and figures, from what finished pieces wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from moviola.benchmark.findings import OVER, Findings
-from moviola.benchmark.plan import MODELS, Preset, jobs
-from moviola.benchmark.run import Bench
-from moviola.benchmark.tables import NAMES, TABLES
+from moviola.benchmark.bench import Bench
+from moviola.benchmark.figures import OVER
+from moviola.benchmark.findings import Findings
+from moviola.benchmark.tables import NAMES, ROWS, TABLES
 from moviola.errors import InvalidValue
-from moviola.measures.figures import lines, save
+from moviola.measures.figures import curves, lines, save
 
 __all__ = ["write_report"]
 
 
-def write_report(
-    bench: Bench, preset: Preset, out: Path, *, title: str, tell: Callable[[str], None] = print
-) -> Path:
-    """Write ``report.md``, a CSV per table, named in :data:`TABLES`, and the figure.
+def write_report(bench: Bench, out: Path, *, title: str, tell: Callable[[str], None] = print) -> Path:
+    """Write ``report.md``, a CSV per table, named in :data:`TABLES`, and the figures.
 
     Args:
-        bench: a comparison whose jobs are done; rows of missing jobs are left out, and named.
-        preset: what was planned.
+        bench: a comparison; rows of pieces that are not done are left out, and named.
         out: the report's folder.
         title: its first line.
         tell: told what is being done.
@@ -33,7 +30,7 @@ def write_report(
     Raises:
         InvalidValue: the stage 1 that everything is compared with is not trained yet.
     """
-    found = Findings(bench, preset)
+    found = Findings(bench)
     if not found.done(found.first):
         raise InvalidValue(
             f"{bench.out}: {found.first} is not trained yet, and no table can do without; "
@@ -45,34 +42,54 @@ def write_report(
         tell(f"table: {name}")
         tables[name] = make(found)
         tables[name].write_csv(out / f"{name}.csv")
-    _figure(found, out / "ndcg.png")
-    text = [f"# {title}", "", _about(found), "", "![NDCG@20 over overlap](ndcg.png)", ""]
+    _overlaps(found, out / "ndcg.png")
+    _learned(found, out / "curves.png")
+    text = [
+        f"# {title}", "", _about(found), "", "![NDCG@20 over overlap](ndcg.png)", "",
+        "![Val over the steps of each training](curves.png)", "",
+    ]  # fmt: skip
     path = out / "report.md"
     path.write_text("\n".join(text) + "\n" + "\n".join(table.markdown() for table in tables.values()))
     return path
 
 
 def _about(found: Findings) -> str:
-    world, preset = found.bench.world, found.preset
-    missing = [job.name for job in jobs(preset) if not found.done(job.name)]
-    counts = {name: len(world.videos(name)) for name in ("train", "val", "test")}
+    world, preset = found.result(found.first)["world"], found.preset
+    plan = found.bench.jobs()
+    missing = [job.name for job in plan if not found.done(job.name)]
+    counts = world["videos"]
     return (
-        f"Gridhouse, {preset.videos} films (seed {preset.seed}): {counts['train']} for training, "
-        f"{counts['val']} to choose by, {counts['test']} to test on, each split searched and judged alone. "
-        f"{len(found.test.queries)} test queries, {len(found.test.pairs) / len(found.test.queries):.1f} "
-        f"relevant moments each. Frames once a second by `{world.features.facts.encoder}`; all models see "
-        f"the same features. Stage 1 retrieves {found.bench.segments} segments of 4 s. Sizes and steps are "
-        "cut to what two CPU cores can train; every model's settings are in its folder's config.json."
-        + (f" Not trained, and missing below: {', '.join(missing)}." if missing else "")
+        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.worlds['report']}): "
+        f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose weights "
+        f"by, {counts['test']} to test on, each split searched and judged alone. {world['queries']} test "
+        f"queries, {world['answers']:.1f} relevant moments each. Frames once a second by "
+        f"`{world['encoder']}`, what is told by MiniLM; all models see the same features. Settings were "
+        f"chosen on as many other films (seed {preset.worlds['develop']}). Stage 1 retrieves "
+        f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
+        "train; every model's settings are in its folder's config.json.\n\n"
+        f"**{len(plan) - len(missing)} of {len(plan)} trainings are finished.**"
+        + (f" Not trained yet, and missing below: {', '.join(missing)}." if missing else "")
     )
 
 
-def _figure(found: Findings, path: Path) -> None:
+def _overlaps(found: Findings, path: Path) -> None:
     """NDCG@20 of all models over the overlap that counts as found."""
-    rows = {"SP (coarse)": [found.coarse().measures[name] for name in OVER]}
-    for model in MODELS:
+    names = {model: f"{model}-n{found.preset.top}" for model in ROWS}
+    rows = {
+        NAMES[model]: [found.test(name)[measure] for measure in OVER]
+        for model, name in names.items()
+        if found.done(name)
+    }
+    save(lines((0.3, 0.5, 0.7), rows, "Gridhouse test queries", "IoU threshold", "NDCG@20"), path)
+
+
+def _learned(found: Findings, path: Path) -> None:
+    """Val over the steps of each main row, as a share of the row's budget."""
+    rows = {}
+    for model in ROWS[1:]:
         name = f"{model}-n{found.preset.top}"
         if found.done(name):
-            values = found.bench.result(name)["test"]
-            rows[NAMES[model]] = [values[measure] for measure in OVER]
-    save(lines((0.3, 0.5, 0.7), rows, "Gridhouse test queries", "IoU threshold", "NDCG@20"), path)
+            phase = found.result(name)["phases"][-1]
+            points = [(row[0] / phase["budget"], row[2]) for row in phase["curve"]]
+            rows[NAMES[model]] = points
+    save(curves(rows, "Val while training", "share of the budget of steps", OVER[1]), path)

@@ -1,141 +1,172 @@
-"""Trains every job of a plan, some side by side, and keeps what each found; interrupted work goes on."""
+"""The comparison in pieces of minutes: every training is one, and what is done is not done again.
+
+A piece leaves one small file of figures; the report is made of these alone, so that they can be carried to
+another machine, which goes on with what is left. An interrupted training goes on from its last evaluation.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from moviola.benchmark.plan import Job
-from moviola.benchmark.recall import in_corpus, in_video
-from moviola.benchmark.world import World
-from moviola.errors import InvalidValue
-from moviola.files.rows import read_json
+from moviola.benchmark.bench import Bench
+from moviola.benchmark.figures import figures
+from moviola.benchmark.plan import Job, jobs
+from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
-from moviola.measures.output_formats import write_run
 from moviola.training.data import Split
-from moviola.training.experiment import AnsweringModel, TrainedModel, train_model
-from moviola.training.judging import judge
-from moviola.training.one_video import SEGMENTS_IN_VIDEO
-from moviola.training.recipes import recipe
+from moviola.training.experiment import TrainedModel, train_model
 
-__all__ = ["Bench", "run_jobs"]
+__all__ = ["Left", "run_pieces", "what_is_left"]
+
+
+# ---- what is left ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Where a comparison lives, and how many segments stage 1 retrieves."""
+class Left:
+    """What is left of a comparison.
 
-    world: World
-    out: Path
-    segments: int
+    Attributes:
+        done, planned: how many pieces.
+        names: of the pieces that are left, in their order.
+        cpu_seconds: what they will cost, by what pieces of the same recipe have cost.
+        unknown: how many are not in that, since no piece of their recipe is finished.
+    """
 
-    def model(self, name: str) -> Path:
-        """Folder of a trained model."""
-        return self.out / "models" / name
-
-    def run_file(self, name: str) -> Path:
-        """The answers of a job to the test queries."""
-        return self.out / "runs" / f"{name}.jsonl"
-
-    def result_file(self, name: str) -> Path:
-        """What a job found."""
-        return self.out / "results" / f"{name}.json"
-
-    def result(self, name: str) -> dict[str, Any]:
-        """What a job found.
-
-        Raises:
-            InvalidValue: an earlier version wrote it, without figures on val.
-        """
-        found: dict[str, Any] = read_json(self.result_file(name))
-        if not isinstance(found.get("val"), dict):
-            raise InvalidValue(
-                f"{self.result_file(name)}: has no figures on val, as an earlier version wrote it; remove it "
-                "and run the comparison again"
-            )
-        return found
-
-    def built_on(self, job: Job) -> Path | None:
-        """Folder of the stage 1 that a job's model builds on; None for models that need none."""
-        return self.model(job.stage1) if job.stage1 and recipe(job.recipe).needs else None
-
-    def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
-        """A job's trained model, ready to answer after so many segments, by default :attr:`segments`."""
-        return AnsweringModel.open(
-            self.model(job.name), self.world.features.facts, stage1=self.built_on(job),
-            segments=segments or self.segments,
-        )  # fmt: skip
+    done: int
+    planned: int
+    names: tuple[str, ...]
+    cpu_seconds: float
+    unknown: int
 
 
-def run_jobs(bench: Bench, plan: Sequence[Job], *, workers: int, tell: Callable[[str], None] = print) -> None:
-    """Train what is not trained yet.
+def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
+    """What is left, of some rows or of all; see :func:`run_pieces`."""
+    plan = [job for job in bench.jobs() if _is_wanted(job, only)]
+    rest = [job for job in plan if not bench.done(job.name)]
+    spent: dict[str, list[float]] = {}
+    for job in bench.jobs():
+        if bench.done(job.name):
+            spent.setdefault(job.recipe, []).append(bench.result(job.name)["cpu_seconds"])
+    known = [spent[job.recipe] for job in rest if job.recipe in spent]
+    cost = sum(sum(own) / len(own) for own in known)
+    return Left(
+        len(plan) - len(rest), len(plan), tuple(job.name for job in rest), cost, len(rest) - len(known)
+    )
+
+
+def _is_wanted(job: Job, only: Sequence[str]) -> bool:
+    names = (job.name, job.recipe, job.group)
+    return not only or any(fnmatch(name, pattern) for pattern in only for name in names)
+
+
+def _is_ready(bench: Bench, job: Job, chosen: Mapping[str, int]) -> bool:
+    """Whether its settings are chosen, and what it builds on is trained."""
+    first = bench.stage1_of(job)
+    if job.world == "develop":
+        return first is None or "spr-stage1" in chosen
+    return job.recipe in chosen and (first is None or bench.done(first))
+
+
+# ---- doing it --------------------------------------------------------------------------------------------
+
+
+class _TimeIsUpError(Exception):
+    """Leaves a training, which goes on from its last evaluation another time."""
+
+
+def run_pieces(
+    bench: Bench,
+    *,
+    only: Sequence[str] = (),
+    minutes: float | None = None,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Do the pieces that are left, in their order, on one thread.
+
+    Several processes may do so in one folder: each piece is done by one of them. A process ends when no piece
+    is left that it could begin.
 
     Args:
         bench: where.
-        plan: jobs, those of stage 1 first.
-        workers: processes of one thread each.
-        tell: told what is done.
+        only: patterns of the names, the recipes or the groups of jobs; all by default.
+        minutes: stop after so many, within a training if need be; None for no limit.
+        tell: told what is done. It hears of val alone.
 
     Raises:
-        InvalidValue: a job of that name was done with other settings.
+        InvalidValue: a piece was done with other settings.
     """
-    missing = [job for job in plan if not _is_done(bench, job)]
-    first = [job for job in missing if job.stage1 is None]
-    rest = [job for job in missing if job.stage1 is not None]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        done = len(plan) - len(missing)
-        for wave in (first, rest):
-            for name, seconds, value in pool.map(_do, [bench] * len(wave), wave):
-                done += 1
-                tell(f"{done}/{len(plan)} {name}: {seconds:.0f} s, nDCG@20,IoU>=0.5 {value:.4f}")
-
-
-def _is_done(bench: Bench, job: Job) -> bool:
-    """Whether there is a result of exactly this job."""
-    path = bench.result_file(job.name)
-    if not path.is_file():
-        return False
-    if bench.result(job.name)["job"] != json.loads(json.dumps(asdict(job))):
-        raise InvalidValue(f"{path}: was made with other settings; remove it, or give another folder")
-    return True
-
-
-def _do(bench: Bench, job: Job) -> tuple[str, float, float]:
-    """One job, in a process of its own; the figures are written last, since they mark it as done."""
     torch.set_num_threads(1)
-    started = time.perf_counter()
-    trained = _train(bench, job)
-    test, answering = bench.world.split("test"), bench.answering(job)
-    ready = answering.completed(test)
-    asked = time.perf_counter()
-    run = answering.recipe.run(answering.model, ready, answering.how)
-    answered = time.perf_counter() - asked
-    # A stage 1 has no answer of its own in one video: all its segments are one proposal.
-    alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if job.stage1 else {}
-    figures = judge(run, test)
-    val = bench.world.split("val")
-    found = {
-        "test": figures,
-        "val": judge(answering.run(val), val),
-        "recall": in_corpus(run, test, answering.video_run(test)) | alone,
-        "query_seconds": answered / len(test.queries),
-    }
-    write_run(run, bench.run_file(job.name))
-    write_json(bench.result_file(job.name), {"job": asdict(job), **found, **_figures(trained)}, indent=1)
-    return job.name, time.perf_counter() - started, figures["nDCG@20,IoU>=0.5"]
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+    try:
+        for job in _pieces(bench, only):
+            _require_time(deadline)
+            found = _piece(bench, job, deadline)
+            left = what_is_left(bench, only)
+            tell(f"{left.done}/{left.planned} {job.name}: {found['cpu_seconds']:.0f} s of CPU, "
+                 f"val {found['selected']:.4f}")  # fmt: skip
+    except _TimeIsUpError:
+        tell(f"{minutes:g} minutes are over; the same command goes on from here")
 
 
-def _train(bench: Bench, job: Job) -> TrainedModel:
+def _require_time(deadline: float | None) -> None:
+    if deadline is not None and time.monotonic() > deadline:
+        raise _TimeIsUpError
+
+
+def _pieces(bench: Bench, only: Sequence[str]) -> Iterator[Job]:
+    """The first piece that can be begun, held while it is done; again and again, as each may free others."""
+    while True:
+        chosen = bench.chosen()
+        for job in jobs(bench.preset, chosen):
+            if bench.done(job.name):
+                _require_same(bench, job)
+            elif _is_wanted(job, only) and _is_ready(bench, job, chosen):
+                try:
+                    with bench.piece(job):
+                        if bench.done(job.name):
+                            continue
+                        yield job
+                except LibraryLocked:
+                    continue
+                break
+        else:
+            return
+
+
+def _require_same(bench: Bench, job: Job) -> None:
+    if bench.result(job.name)["job"] != json.loads(json.dumps(asdict(job))):
+        path = bench.result_file(job.name)
+        raise InvalidValue(f"{path}: was made with other settings; remove it, or give another folder")
+
+
+def _piece(bench: Bench, job: Job, deadline: float | None) -> dict[str, Any]:
+    """One job; the figures are written last, since they mark it as done."""
+    first = bench.stage1_of(job)
+    if first and not (bench.model(first) / "config.json").is_file():
+        # Figures that came from elsewhere say that it is done, but the model stayed there.
+        _train(bench, {own.name: own for own in bench.jobs()}[first], deadline)
+    trained = _train(bench, job, deadline)
+    begun = time.process_time()
+    found = {"job": asdict(job), **_course(trained), **figures(bench, job)}
+    found["cpu_seconds"] += time.process_time() - begun
+    write_json(bench.result_file(job.name), found)
+    for state in (bench.model(job.name) / "run").glob("**/state.pt"):
+        state.unlink()
+    return found
+
+
+def _train(bench: Bench, job: Job, deadline: float | None) -> TrainedModel:
     """The job's model, with its calibration and its card; an interrupted training goes on."""
-    world, out = bench.world, bench.model(job.name)
+    world, out, first = bench.world(job.world), bench.model(job.name), bench.stage1_of(job)
     overrides = list(job.overrides)
     if job.relevant:
         path = bench.out / "relevant" / f"{job.name}.npz"
@@ -144,22 +175,42 @@ def _train(bench: Bench, job: Job) -> TrainedModel:
     return train_model(
         job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
         train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
-        stage1=bench.built_on(job), segments=bench.segments, overrides=overrides,
+        stage1=bench.model(first) if first else None, segments=bench.preset.segments, overrides=overrides,
         resume=any((out / "run").glob("**/state.pt")),
+        progress=lambda step, steps, values: _require_time(deadline),
     )  # fmt: skip
 
 
-def _figures(trained: TrainedModel) -> dict[str, Any]:
-    """What a training says of itself."""
+def _course(trained: TrainedModel) -> dict[str, Any]:
+    """What a training says of itself, with its curve on val."""
+    loops = trained.trained.settings.loops
+    phases = [
+        {
+            "name": name,
+            "select": loop.select,
+            "steps": fitted.steps,
+            "budget": loop.steps,
+            "epochs": fitted.history[-1]["epoch"],
+            "stage_from": loop.patience_from,
+            "best_step": fitted.best_step,
+            "rested": fitted.rested,
+            "curve": [[row["step"], row["epoch"], round(row[loop.select], 5)] for row in fitted.history],
+            "losses": [_losses(row) for row in fitted.history],
+        }
+        for (name, loop), fitted in zip(loops.items(), trained.trained.fitted, strict=True)
+    ]
     fitted = trained.trained.fitted
     return {
+        "phases": phases,
         "selected": fitted[-1].best,
-        "converged": all(phase.best_step < phase.steps for phase in fitted),
-        "steps": sum(phase.steps for phase in fitted),
         "seconds": sum(phase.seconds for phase in fitted),
+        "cpu_seconds": sum(phase.cpu_seconds for phase in fitted),
         "parameters": sum(p.numel() for p in trained.trained.model.parameters()),
-        "log": fitted[-1].history,
     }
+
+
+def _losses(row: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in row.items() if name.startswith("loss/")}
 
 
 def _write_relevant_pairs(split: Split, theta: float, path: Path) -> None:

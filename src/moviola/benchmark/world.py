@@ -1,4 +1,4 @@
-"""The world that all models are compared on: films, an index of them, features, and three splits."""
+"""A world that models are compared on: films, features of pictures and of what is told, three splits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.random import Generator
+
+from moviola.benchmark.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SHARES, build
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder
 from moviola.files.rows import read_json
+from moviola.files.writing import write_json
 from moviola.training.data import Split
 
 __all__ = ["World", "prepare"]
@@ -21,9 +26,20 @@ _PAIRS = {"train": "train_top40.json", "val": "val.json", "test": "test.json"}
 
 @dataclass(frozen=True)
 class World:
-    """A gridhouse folder with its library and features under one folder."""
+    """A gridhouse folder with its library and features under one folder.
+
+    Attributes:
+        folder: where it lies.
+        part: what the names of pair files begin with that hold a part of the queries; "" for all.
+    """
 
     folder: Path
+    part: str = ""
+
+    @classmethod
+    def cut(cls, folder: Path, queries: int) -> World:
+        """A world with so many training queries, see :func:`prepare`."""
+        return cls(folder, f"{queries}-")
 
     @cached_property
     def features(self) -> FeatureFolder:
@@ -38,15 +54,26 @@ class World:
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
-        return self.folder / "films" / _PAIRS[split]
+        return self.folder / "films" / f"{self.part}{_PAIRS[split]}"
 
     def split(self, name: str, top: int | None = None) -> Split:
         """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""
         return Split.read(self.features, self.pairs(name), self.videos(name), top=top)
 
+    def types(self, split: str) -> dict[str, str]:
+        """Of each query by id what answers it: pictures (v), what is told (t), or both (vt)."""
+        return {str(row["query_id"]): str(row["type"]) for row in read_json(self.pairs(split))}
+
 
 def prepare(
-    folder: Path, *, videos: int, seed: int, workers: int, tell: Callable[[str], None] = print
+    folder: Path,
+    *,
+    videos: int,
+    seed: int,
+    workers: int,
+    told: bool = False,
+    queries: int | None = None,
+    tell: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
 
@@ -55,6 +82,9 @@ def prepare(
         videos: films, of which 60 % are for training.
         seed: of the world.
         workers: processes that film.
+        told: with a narrator, whose lines are a second stream of features (:mod:`moviola.benchmark.streams`).
+        queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
+            that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
         tell: told what is being done.
 
     Raises:
@@ -67,17 +97,44 @@ def prepare(
     films, world = folder / "films", World(folder)
     if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
-        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video)
+        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video, subtitles=told)
         tell("encoding their frames")
-        with Library(folder / "library", encoder="demo", sentence_encoder="none") as library:
+        sentences = "minilm" if told else "none"
+        with Library(folder / "library", encoder="demo", sentence_encoder=sentences) as library:
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             tell("exporting features")
             texts = [text for name in _PAIRS for _, _, text, _ in ranked_rows(world.pairs(name))]
-            export_features(library.store, texts, folder / "features")
+            export = export_two_streams if told else export_features
+            export(library.store, texts, folder / "features")
     there = read_json(films / "gridhouse.json")
     if (there["videos"], there["seed"]) != (videos, seed):
         raise InvalidValue(
             f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
             "give another folder"
         )
-    return world
+    return world if queries is None else _cut(world, queries, seed)
+
+
+TOLD_SHARE = 0.09
+"""Of all queries, those that only what is told answers (type "t" of TVR)."""
+
+
+def _cut(world: World, queries: int, seed: int) -> World:
+    """The same with so many training queries, and with the types of queries as in TVR."""
+    cut, draw = World.cut(world.folder, queries), np.random.default_rng(seed)
+    for split in _PAIRS:
+        rows, kept = read_json(world.pairs(split)), _drawn(world, split, queries, draw)
+        if not cut.pairs(split).is_file():
+            write_json(cut.pairs(split), [rows[place] for place in kept])
+    return cut
+
+
+def _drawn(world: World, split: str, queries: int, draw: Generator) -> list[int]:
+    """Places of the queries to keep, rising."""
+    told = np.array([kind == "t" for kind in world.types(split).values()])
+    order = draw.permutation(len(told))
+    others = order[~told[order]]
+    if split == "train":
+        others = others[: round(queries * (1 - TOLD_SHARE))]
+    few = round(len(others) * TOLD_SHARE / (1 - TOLD_SHARE))
+    return sorted([*others.tolist(), *order[told[order]][:few].tolist()])

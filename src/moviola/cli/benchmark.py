@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -28,38 +29,55 @@ def _group() -> None:
 @benchmark.command("gridhouse")
 def gridhouse_(
     preset: Annotated[str, typer.Option(help="small (minutes) or full (hours on 2 cores).")] = "small",
-    work: Annotated[
-        Path, typer.Option(help="Films, features, models and answers; kept between calls.")
+    out: Annotated[
+        Path, typer.Option(help="Films, features, models and figures; kept between calls.")
     ] = Path("benchmark-gridhouse"),
-    out: Annotated[Path | None, typer.Option(help="The report's folder; WORK/report by default.")] = None,
+    report: Annotated[Path | None, typer.Option(help="The report's folder; OUT/report by default.")] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(help="Rows to train: patterns of names, models or groups, for instance 'xml*,reel'."),
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0, help="Stop after so many.")] = None,
+    status: Annotated[bool, typer.Option("--status", help="Say what is left, and train nothing.")] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as cores by default.")
+        int | None, typer.Option(min=1, help="Processes that film; as many as cores by default.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Train every model on the same films and features, and write one report: Markdown, CSV and figures.
 
-    What is done already in WORK is kept, so an interrupted comparison goes on where it was.
+    It works in pieces of minutes, one a training, on one core. What is done already in OUT is kept, so an
+    interrupted comparison goes on where it was, within a training too. Start it once per core: each piece is
+    done by one of them. OUT/results can be carried to another machine, which then trains what is left.
 
-    Example: `moviola benchmark gridhouse --preset small --work bench`
+    Example: `moviola benchmark gridhouse --preset small --out bench --only 'spr-stage1*' --minutes 30`
 
-    From Python: `moviola.benchmark.run.run_jobs` and `moviola.benchmark.report.write_report`.
+    From Python: `moviola.benchmark.run.run_pieces` and `moviola.benchmark.report.write_report`.
     """
-    from moviola.benchmark.plan import PRESETS, jobs
+    from moviola.benchmark.bench import Bench
+    from moviola.benchmark.plan import PRESETS
     from moviola.benchmark.report import write_report
-    from moviola.benchmark.run import Bench, run_jobs
-    from moviola.benchmark.world import prepare
+    from moviola.benchmark.run import run_pieces, what_is_left
 
     if preset not in PRESETS:
         raise InvalidValue(f"preset {preset!r}: unknown; there are {', '.join(PRESETS)}")
-    chosen, processes = PRESETS[preset], workers or os.cpu_count() or 1
-    world = prepare(work, videos=chosen.videos, seed=chosen.seed, workers=processes, tell=note)
-    bench = Bench(world, work / "trained", chosen.segments)
-    run_jobs(bench, jobs(chosen), workers=processes, tell=note)
-    path = write_report(bench, chosen, out or work / "report", title=f"Gridhouse, {preset} preset", tell=note)
+    bench, rows = Bench(out, PRESETS[preset]), tuple(only.split(",")) if only else ()
+    if not status:
+        bench.prepare(workers or os.cpu_count() or 1, note)
+        run_pieces(bench, only=rows, minutes=minutes, tell=note)
+    left, path = what_is_left(bench, rows), None
+    if not status and bench.done(f"spr-stage1-n{bench.preset.top}"):
+        path = write_report(bench, report or out / "report", title=f"Gridhouse, {preset} preset", tell=note)
     if json:
-        emit_json({"report": str(path), "models": [job.name for job in jobs(chosen)]})
-    else:
+        emit_json({"report": path and str(path), **asdict(left)})
+        return
+    console.print(f"{left.done} of {left.planned} trainings are finished")
+    if left.names:
+        unknown = f", and {left.unknown} of models of which none is finished" if left.unknown else ""
+        console.print(f"left: about {left.cpu_seconds / 3600:.1f} CPU hours{unknown}")
+    if left.names and status:
+        console.print("left: " + ", ".join(left.names))
+    if path:
         console.print(f"the report is in {path}")
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "bars", "bias_curves", "heatmap", "lines", "profiles", "rating_spread", "relevance_points", "save",
-    "self_agreement_curves", "timelines",
+    "bars", "bias_curves", "curves", "heatmap", "lines", "profiles", "rating_spread", "relevance_points",
+    "save", "self_agreement_curves", "timelines",
 ]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -136,6 +136,19 @@ def lines(
         axes.set(xlabel=across, ylabel=up, title=title)
         axes.set_xticks(list(x))
         _legend(figure, axes)
+    return figure
+
+
+def curves(rows: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Figure:
+    """One line a row, each over places of its own: (place, value) in order."""
+    with _style():
+        figure, (axes,) = _figure(7.2, 4.4)
+        for number, (name, points) in enumerate(rows.items()):
+            _line(axes, number, [place for place, _ in points], [value for _, value in points], name)
+        axes.set(xlabel=across, ylabel=up, title=title)
+        axes.set_ylim(bottom=0)
+        if rows:
+            _legend(figure, axes)
     return figure
 
 

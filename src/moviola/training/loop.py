@@ -64,6 +64,8 @@ class LoopConfig:
         optimizer: see :class:`OptimizerConfig`.
         evaluate_every: evaluate on val after so many steps; 0: after each epoch.
         patience: stop after so many evaluations without a better value; 0: never.
+        patience_from: the epoch, counted from 0, from which evaluations count for that: where the last stage
+            of a schedule begins, so that no training ends before it, nor before it had its own chance.
         select: the measure on val whose best value chooses the weights.
         seed: of everything random.
         precision: "fp32", or "bf16"/"fp16" for mixed precision.
@@ -76,6 +78,7 @@ class LoopConfig:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     evaluate_every: int = 0
     patience: int = 10
+    patience_from: int = 0
     select: str = "nDCG@20,IoU>=0.5"
     seed: int = 0
     precision: str = "fp32"
@@ -94,13 +97,16 @@ class LoopConfig:
 class Fitted:
     """What came of a run; the model holds the best weights.
 
-    ``history`` has one row an evaluation; ``seconds`` is the time of the steps alone, without evaluations.
+    ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
+    ``cpu_seconds`` is what the process computed, evaluations included. ``rested``: patience ended it.
     """
 
     best: float
     best_step: int
     steps: int
     seconds: float
+    cpu_seconds: float
+    rested: bool
     history: list[dict[str, float]]
 
 
@@ -114,6 +120,7 @@ class _Progress:
     best_step: int = 0
     since_best: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -199,7 +206,15 @@ def fit(
 
     model.load_state_dict(state.best)
     model.eval()
-    return Fitted(run.best, run.best_step, run.step, run.seconds, run.history)
+    return Fitted(
+        best=run.best,
+        best_step=run.best_step,
+        steps=run.step,
+        seconds=run.seconds,
+        cpu_seconds=run.cpu_seconds,
+        rested=_patience_lost(config, run),
+        history=run.history,
+    )
 
 
 def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
@@ -248,7 +263,7 @@ def _evaluated(
     if measures[config.select] > run.best:
         run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
         return True
-    run.since_best += 1
+    run.since_best += run.epoch >= config.patience_from
     return False
 
 
@@ -304,9 +319,11 @@ class _State:
     schedule: Any
     scaler: Any
     best: Mapping[str, Tensor]
+    begun: float = field(default_factory=time.process_time)
 
     def save(self, folder: Path | None) -> None:
         """Write the state; an interruption leaves the last one whole."""
+        self.run.cpu_seconds = time.process_time() - self.begun
         if folder is None:
             return
         state = {
@@ -342,4 +359,5 @@ class _State:
         self.scaler.load_state_dict(state["scaler"])
         for name, value in state["run"].items():
             setattr(self.run, name, value)
+        self.begun -= self.run.cpu_seconds
         self.best = state["best"]

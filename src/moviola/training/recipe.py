@@ -76,11 +76,13 @@ class Recipe(ABC):
         architecture: its name in :data:`moviola.models.pretrained.ARCHITECTURES`.
         needs: names of the optional parts of a :class:`Split` that it reads.
         refines: whether it refines proposals, so that its scores can be calibrated.
+        optional_streams: sizes of streams that may be set to 0, for a model that does without them.
     """
 
     architecture: str
     needs: frozenset[str] = frozenset()
     refines: bool = False
+    optional_streams: frozenset[str] = frozenset({"subtitle_size"})
 
     @property
     @abstractmethod
@@ -178,8 +180,8 @@ def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str,
     """Settings of the model; what is the features' may not be given otherwise."""
     sized = recipe.sized(sizes)
     for name in (name for name in OF_FEATURES if name in given and name in sized):
-        pictures_alone = name == "subtitle_size" and given[name] == 0
-        if given[name] != sized[name] and not pictures_alone:
+        left_out = name in recipe.optional_streams and given[name] == 0
+        if given[name] != sized[name] and not left_out:
             raise InvalidValue(
                 f"model.{name}={given[name]}: the features have {sized[name]}; leave the setting out, or "
                 "give features that were made so"

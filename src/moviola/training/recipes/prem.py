@@ -30,6 +30,7 @@ class PremRecipe(RankerRecipe):
     """The trained retriever names the negatives of the localizer."""
 
     architecture = "prem"
+    optional_streams = frozenset({"visual_size", "subtitle_size"})
 
     @property
     def settings(self) -> TrainingSettings:

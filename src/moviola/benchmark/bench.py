@@ -1,0 +1,107 @@
+"""Where a comparison lives: worlds, models, what finished pieces found, which settings follow from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviola.benchmark.plan import SETTINGS, Job, Preset, jobs, tried_name
+from moviola.benchmark.world import World, prepare
+from moviola.errors import InvalidValue
+from moviola.files.locks import exclusive
+from moviola.files.rows import read_json
+from moviola.training.experiment import AnsweringModel
+from moviola.training.recipes import recipe
+
+__all__ = ["Bench"]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a comparison lives, and what is planned."""
+
+    out: Path
+    preset: Preset
+
+    def world(self, name: str) -> World:
+        """The world of that name, which has been prepared."""
+        return World.cut(self.out / "worlds" / name, self.preset.queries)
+
+    def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
+        """Film what is not filmed yet, with so many processes."""
+        for name, seed in self.preset.worlds.items():
+            with exclusive(self._lock(f"world-{name}")):
+                prepare(
+                    self.world(name).folder, videos=self.preset.videos, seed=seed, workers=workers, told=True,
+                    queries=self.preset.queries, tell=tell,
+                )  # fmt: skip
+
+    def model(self, name: str) -> Path:
+        """Folder of a trained model."""
+        return self.out / "models" / name
+
+    def result_file(self, name: str) -> Path:
+        """What a piece found."""
+        return self.out / "results" / f"{name}.json"
+
+    def done(self, name: str) -> bool:
+        """Whether a piece is finished."""
+        return self.result_file(name).is_file()
+
+    def result(self, name: str) -> dict[str, Any]:
+        """What a piece found.
+
+        Raises:
+            InvalidValue: an earlier version wrote it, without its curve on val.
+        """
+        found: dict[str, Any] = read_json(self.result_file(name))
+        if "phases" not in found:
+            raise InvalidValue(
+                f"{self.result_file(name)}: has no curves on val, as an earlier version wrote it; remove it "
+                "and run the comparison again"
+            )
+        return found
+
+    def chosen(self) -> dict[str, int]:
+        """Place in :data:`SETTINGS` of the best on val of the world to develop on, by recipe.
+
+        A recipe of which not all settings were tried yet is missing.
+        """
+        found = {}
+        for name, tried in SETTINGS.items():
+            names = [tried_name(name, place) for place in range(len(tried))]
+            if all(map(self.done, names)):
+                values = [self.result(own)["selected"] for own in names]
+                found[name] = values.index(max(values))
+        return found
+
+    def jobs(self) -> list[Job]:
+        """What is planned, with the settings that are chosen by now."""
+        return jobs(self.preset, self.chosen())
+
+    def stage1_of(self, job: Job) -> str | None:
+        """The job that a job's model builds on; None for models that need none."""
+        return job.stage1 if job.stage1 and recipe(job.recipe).needs else None
+
+    def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
+        """A job's trained model, ready to answer after so many segments, by default the preset's."""
+        first = self.stage1_of(job)
+        return AnsweringModel.open(
+            self.model(job.name), self.world(job.world).features.facts,
+            stage1=self.model(first) if first else None, segments=segments or self.preset.segments,
+        )  # fmt: skip
+
+    def _lock(self, name: str) -> Path:
+        path = self.out / "locks" / f"{name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def piece(self, job: Job) -> Any:
+        """Holds a piece, so that no other process does it.
+
+        Raises:
+            LibraryLocked: another one does.
+        """
+        return exclusive(self._lock(job.name))

@@ -1,0 +1,211 @@
+"""What a finished piece is asked for: all that any table of the report shows, as plain numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.benchmark.bench import Bench
+from moviola.benchmark.bounds import upper_bounds
+from moviola.benchmark.plan import Job
+from moviola.benchmark.recall import in_corpus, in_video
+from moviola.measures import Results, Run, evaluate, temporal_nms
+from moviola.models.description import revision_of
+from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
+from moviola.retrieval.segments import normalised, whole_segments
+from moviola.training.data import Split
+from moviola.training.experiment import AnsweringModel
+from moviola.training.judging import MEASURES, judge, run_of
+from moviola.training.one_video import SEGMENTS_IN_VIDEO
+from moviola.training.tasks.segments import SegmentGrid, recall
+
+__all__ = ["CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "figures"]
+
+OVER = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
+_, MAIN, FINE = OVER
+"""The measures of most tables; the one at 0.5 is what is said where one figure has to do."""
+
+TYPES = ("v", "t", "vt")
+"""Queries about what is seen, about what is told, and about both."""
+
+PADDING = 4.0
+CONTEXTS = (0.0, 4.0, 8.0)
+GRIDS = (None, 1.0, 1.5)
+"""Clips of the practical upper bound in seconds; None for the exact bound."""
+
+COUNTS = (10, 20, 50, 100, 200)
+"""Segments retrieved a query (SPR, Table 6)."""
+
+RECALL_DEPTHS = (50, 100, 200)
+THINNED = (0.7, 0.5)
+
+
+def figures(bench: Bench, job: Job) -> dict[str, Any]:
+    """What a job's trained model is worth; on the world to develop on, on val alone."""
+    world, answering = bench.world(job.world), bench.answering(job)
+    val = world.split("val")
+    on_val = judge(answering.run(val), val)
+    if job.world == "develop":
+        return {"val": on_val}
+    test = world.split("test")
+    ready = answering.completed(test)
+    asked = time.process_time()
+    run = answering.recipe.run(answering.model, ready, answering.how)
+    answered = time.process_time() - asked
+    found = evaluate(run, test.pairs.qrels, MEASURES)
+    # A stage 1 has no answer of its own in one video: all its segments are one proposal.
+    alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if job.stage1 else {}
+    is_first = job.name == f"spr-stage1-n{bench.preset.top}"
+    return {
+        "val": on_val,
+        "test": judge(run, test),
+        "query_ids": list(found.query_ids),
+        "per_query": {name: found.per_query[name].round(5).tolist() for name in OVER},
+        "types": _by_type(found, world.types("test")),
+        "thinned": {str(most): judge(temporal_nms(run, most), test) for most in THINNED},
+        "recall": in_corpus(run, test, answering.video_run(test)) | alone,
+        "query_seconds": answered / len(test.queries),
+        **(_of_stage1(bench, job, test) if job.recipe == "spr-stage1" else {}),
+        **(_of_first(bench, job, test) if is_first else {}),
+        **({"counts": _counted(answering, bench, job, test)} if job.recipe == "reel" else {}),
+    }
+
+
+def _by_type(found: Results, types: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """Means over the queries of each type, and how many these are."""
+    own = np.array([types[query] for query in found.query_ids])
+    return {
+        kind: {"queries": int((own == kind).sum())}
+        | {name: float(found.per_query[name][own == kind].mean()) for name in OVER}
+        for kind in TYPES
+        if (own == kind).any()
+    }
+
+
+def _counted(answering: AnsweringModel, bench: Bench, job: Job, test: Split) -> dict[str, float]:
+    """A refiner after other numbers of segments."""
+    return {
+        str(count): judge(bench.answering(job, count).run(test), test)[MAIN]
+        for count in COUNTS
+        if count <= len(SegmentGrid(test.features, answering.how.segment_clips))
+    }
+
+
+# ---- of a stage 1 ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MiddleClip(MeanPooling):
+    """A segment is its middle clip: CLIP without training on one frame (SPR, appendix B.2)."""
+
+    @property
+    def recipe(self) -> str:
+        """The name of the vectors."""
+        return "middle frame"
+
+    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
+        """(ceil(n / T), d) float32, L2-normalised."""
+        return normalised(whole_segments(clips, segment_clips)[:, segment_clips // 2])
+
+
+@dataclass(frozen=True)
+class _Coarse:
+    """The test videos' segments as a stage 1 embeds them, and what it proposes."""
+
+    retrieval: Retrieval
+    test: Split
+    grid: SegmentGrid
+
+    @classmethod
+    def of(cls, stage1: Stage1, test: Split, bench: Bench, job: Job) -> _Coarse:
+        length = bench.world(job.world).features.facts.segment_clips
+        index = segment_index(stage1, test.features, length)
+        retrieval = Retrieval(test.features, index, stage1, None, length, segments=bench.preset.segments)
+        return cls(retrieval, test, SegmentGrid(test.features, length))
+
+    def proposals(self, count: int | None = None) -> Proposals:
+        """Proposals after so many segments, by default the preset's."""
+        retrieval = replace(self.retrieval, segments=count or self.retrieval.segments)
+        return retrieval.proposals(self.test.queries)
+
+    def run(self, proposals: Proposals) -> Run:
+        """Proposals as answers."""
+        return run_of(self.retrieval.moments(self.test.queries, proposals, scored=False), self.test)
+
+    def recalls(self) -> dict[str, float]:
+        """Recall of segments, weighted by overlap."""
+        deep = replace(self.retrieval, segments=max(RECALL_DEPTHS)).hits(self.test.queries)
+        best, shares = self.grid.rows_of(deep), self.grid.shares(self.test.pairs)
+        return {f"recall@{depth}": recall(best, shares, depth) for depth in RECALL_DEPTHS}
+
+    def found(self) -> dict[str, float]:
+        """NDCG of the proposals, and recall of segments."""
+        return judge(self.run(self.proposals()), self.test) | self.recalls()
+
+
+def _trained(bench: Bench, job: Job, test: Split) -> _Coarse:
+    folder = bench.model(job.name)
+    return _Coarse.of(load_stage1(folder, revision_of(folder)), test, bench, job)
+
+
+def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
+    """Recall of segments, and proposals that begin earlier."""
+    coarse = _trained(bench, job, test)
+    run = coarse.run(coarse.proposals())
+    padded = replace(run, start=np.maximum(run.start - PADDING, 0))
+    return {"padded": judge(padded, test), "segments": coarse.recalls()}
+
+
+def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
+    """Of the stage 1 that everything is compared with: bounds, counts of segments, what needs no training."""
+    coarse = _trained(bench, job, test)
+    untrained = {"CLIP, one frame": MiddleClip(), "CLIP, mean pooled": MeanPooling()}
+    return {
+        "untrained": {name: _Coarse.of(own, test, bench, job).found() for name, own in untrained.items()},
+        "random": judge(_random(test), test),
+        "bounds": list(_bounds(test, coarse.proposals())),
+        "counts": [_count(coarse, count) for count in COUNTS if count <= len(coarse.grid)],
+        "world": {
+            "videos": {name: len(bench.world("report").videos(name)) for name in ("train", "val", "test")},
+            "queries": len(test.queries),
+            "answers": len(test.pairs) / len(test.queries),
+            "encoder": bench.world("report").features.facts.encoder,
+        },
+    }
+
+
+def _bounds(test: Split, proposals: Proposals) -> Iterator[dict[str, Any]]:
+    for context in CONTEXTS:
+        for grid in GRIDS:
+            bound = upper_bounds(test, proposals, context=context, grid=grid)
+            yield {"context": context, "grid": grid, **bound}
+
+
+def _count(coarse: _Coarse, count: int) -> dict[str, float]:
+    """What so many segments are worth as they are, and at best."""
+    proposals = coarse.proposals(count)
+    bound = upper_bounds(coarse.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
+    mean = float(np.diff(proposals.offsets).mean())
+    value = judge(coarse.run(proposals), coarse.test)[MAIN]
+    return {"segments": count, "proposals": mean, MAIN: value, "bound": bound}
+
+
+def _random(test: Split) -> Run:
+    """Forty spans a query, drawn from all videos."""
+    draw, features = np.random.default_rng(0), test.features
+    queries = len(test.queries)
+    video = draw.integers(len(features), size=(queries, 40))
+    length = draw.uniform(4, 16, size=video.shape)
+    start = draw.uniform(0, 1, size=video.shape) * np.maximum(features.durations[video] - length, 0)
+    return Run.from_columns(
+        np.repeat(np.array(test.queries.query_ids, dtype=object), 40),
+        np.array(features.video_ids, dtype=object)[video.ravel()],
+        start.ravel(),
+        np.minimum(start + length, features.durations[video]).ravel(),
+        np.tile(np.arange(40, 0, -1.0), queries),
+    )

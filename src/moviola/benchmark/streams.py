@@ -1,0 +1,74 @@
+"""Features of two streams, pictures and what a narrator tells, small enough for two cores.
+
+Pictures and the tokens of queries are the library's encoder's. What is told is a sentence encoder's, brought
+to as many numbers by the principal axes of the told lines. A query begins with one row more: what the
+sentence encoder makes of its text, on the same axes. So a query has a row in the space of each stream, as
+queries and subtitles of TVR are both RoBERTa's; and its last row, the whole text for the pictures, is what
+stage 1 and SPR_CLIP read, which know no subtitles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+from moviola.features import Computed, FeatureFolder, FeatureRows, convert, describe_folder
+from moviola.library import LibrarySource
+from moviola.library.store import LibraryStore
+
+__all__ = ["export_two_streams", "principal_axes"]
+
+
+def export_two_streams(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
+    """Write a library's features of both streams, and those of some queries, to a folder.
+
+    Args:
+        store: a library with a visual encoder and a sentence encoder, of films with subtitles.
+        texts: of the queries.
+        out: a new folder, see :class:`moviola.features.FeatureFolder`.
+
+    Raises:
+        InvalidValue: nothing is told in its videos, or ``out`` cannot be written.
+    """
+    source, sentences = LibrarySource(store), store.encoders.sentences
+    videos, different = source.videos(), list(dict.fromkeys(texts))
+    told = videos.subtitles
+    if told is None or sentences is None:
+        raise InvalidValue(f"{store.folder}: nothing is told in its videos; film them with a narrator")
+    place = videos.row_of
+    axes = principal_axes(told, len(videos), source.facts.query_dim)
+    queries, meanings = source.queries(different, different), sentences.encode_text(different) @ axes
+    row = {text: number for number, text in enumerate(different)}
+
+    def tokens(text: str) -> NDArray[np.float32]:
+        return np.concatenate([meanings[row[text]][None], queries.rows[row[text]].astype(np.float32)])
+
+    def pictures(video: str) -> NDArray[np.float32]:
+        return videos.visual.read(place[video]).astype(np.float32)
+
+    def lines(video: str) -> NDArray[np.float32]:
+        return told.read(place[video]).astype(np.float32) @ axes
+
+    convert(Computed(tuple(videos.video_ids), pictures), out / "visual")
+    convert(Computed(tuple(different), tokens), out / "queries")
+    convert(Computed(tuple(videos.video_ids), lines), out / "subtitles")
+    durations = dict(zip(videos.video_ids, videos.durations.tolist(), strict=True))
+    return describe_folder(out, source.facts, durations)
+
+
+def principal_axes(told: FeatureRows, videos: int, most: int) -> NDArray[np.float32]:
+    """(d, most) float32, orthonormal: the directions in which told lines are longest, the first the longest.
+
+    Args:
+        told: (n, d) of each video, zeros where nobody speaks.
+        videos: how many.
+        most: axes, at most d.
+    """
+    rows = [told.read(video).astype(np.float64) for video in range(videos)]
+    gram = sum(own.T @ own for own in rows)
+    axes: NDArray[np.float32] = np.linalg.eigh(gram)[1][:, ::-1][:, :most].astype(np.float32)
+    return axes
