@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,10 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.1f}"
 
 
+def _mb(size: float) -> str:
+    return "–" if isnan(size) else f"{size:.0f}"
+
+
 def _share(own: float, flat: float) -> str:
     if not (own > 0 and flat > 0):
         return "–"  # too little to be measured, or a system that does not tell
@@ -161,8 +166,8 @@ def _cost(results: Sequence[Result]) -> Table:
         rows.append(
             (
                 *_name(result), f"{size['scanned']} + {size['ranked']}", f"{size['disk']:.0f}",
-                f"{own['peak_mb']:.0f}", _share(own["peak_mb"], flat.get(segments, float("nan"))),
-                f"{build['cpu']:.0f} / {build['wall']:.0f}", f"{build['peak_mb']:.0f}",
+                _mb(own["peak_mb"]), _share(own["peak_mb"], flat.get(segments, float("nan"))),
+                f"{build['cpu']:.0f} / {build['wall']:.0f}", _mb(build["peak_mb"]),
                 f"{own['open'] * 1e3:.0f}", f"{result['add']['cpu']:.2f} / {result['add']['wall']:.2f}",
             )
         )  # fmt: skip
