@@ -30,6 +30,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar
 
 from moviola.errors import InvalidValue, MissingDependency, MoviolaError, UnreadableMedia, WorkersError
+from moviola.threads import available_cores
 
 __all__ = ["ATTEMPTS", "Lost", "Share", "Workers", "require_seen", "shared_out"]
 
@@ -127,7 +128,7 @@ class Workers:
     def __init__(self, where: int | str) -> None:
         self._where = _place(where)
         self._ray = _import_ray(alone=isinstance(self._where, int))
-        self._cores = (os.cpu_count() or 1) // self._where if isinstance(self._where, int) else _CORES
+        self._cores = available_cores() // self._where if isinstance(self._where, int) else _CORES
         self._connected = False
 
     def __enter__(self) -> Self:
