@@ -297,7 +297,7 @@ class Workers:
 
 
 def _place(where: int | str) -> int | str:
-    text, cores = str(where), os.cpu_count() or 1
+    text, cores = str(where), available_cores()
     if text.startswith(REMOTE) and text != REMOTE:
         return text
     if not text.isdecimal() or int(text) < 1:

@@ -10,8 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_info
-
 from moviola.benchmark.scale.corpus import Corpus, made_corpus, real_corpus
 from moviola.benchmark.scale.measured import measured
 from moviola.benchmark.scale.plan import EMBEDDED, Preset
@@ -19,6 +17,7 @@ from moviola.benchmark.scale.stages import stages
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
+from moviola.threads import available_cores, compute_threads
 
 __all__ = ["ScaleBench", "run_scale"]
 
@@ -121,8 +120,8 @@ def machine() -> dict[str, Any]:
     """What a time depends on."""
     return {
         "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": max((pool["num_threads"] for pool in threadpool_info()), default=1),
+        "cores": available_cores(),
+        "threads": compute_threads(),
         "busy": round(os.getloadavg()[0], 1),
         "system": f"{platform.system()} {platform.machine()}",
         "faiss": version("faiss-cpu"),
