@@ -151,3 +151,23 @@ def test_scores_of_search_are_asked_of_models_that_search_uses(
 ) -> None:
     with pytest.raises(InvalidValue, match="xml: `moviola search` does not use it"):
         asked(world, trained("xml"), as_search=True)
+
+
+@pytest.mark.parametrize("stream", ["visual_size", "subtitle_size"])
+def test_a_model_of_one_stream_answers_from_features_of_two(
+    heard_world: Any, tmp_path: Path, stream: str
+) -> None:
+    """PREM's rows "Text" and "Image" are asked like any other saved model."""
+    phases = [
+        f"{phase}.{limit}" for phase in ("retriever", "localizer") for limit in ("steps=1", "batch_size=4")
+    ]
+    made = train_model(
+        "prem", heard_world.features, train=heard_world.folder / "train.json",
+        val=heard_world.folder / "val.json", out=tmp_path / "prem", train_videos=heard_world.train_videos,
+        val_videos=heard_world.val_videos,
+        overrides=[
+            f"model.{stream}=0", "model.hidden_size=16", "model.heads=2", "sampling.negatives=1", *phases
+        ],
+    )  # fmt: skip
+    assert read_description(made.folder).config[stream] == 0
+    assert len(asked(heard_world, made).run) > 0

@@ -42,8 +42,9 @@ def require_same_sizes(folder: Path, about: Description, recipe: Recipe, facts: 
     sizes = Sizes(facts.visual_dim, facts.subtitle_dim, facts.query_dim, facts.clip_seconds, longest=1)
     ours = {"clip_seconds": facts.clip_seconds, **recipe.sized(sizes)}
     theirs = {"clip_seconds": about.extra.get("clip_seconds", ours["clip_seconds"]), **about.config}
-    if theirs.get("subtitle_size") == 0:  # it reads pictures alone, whatever else there is
-        ours["subtitle_size"] = 0
+    for stream in recipe.optional_streams:
+        if theirs.get(stream) == 0:  # it reads the other stream alone, whatever else there is
+            ours[stream] = 0
     for name in OF_FEATURES:
         if name in ours and theirs.get(name, ours[name]) != ours[name]:
             raise EncoderMismatch(
