@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from moviola.cli import app
 from moviola.encoders.readers import TextLine
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
-from moviola.library import IngestProgress, reading
+from moviola.library import IngestProgress, reading, spoken, written
 from moviola.library.catalogue import CATALOGUE_FILE
 from moviola.library.written import Look, looks, read_text, written_cues
 from moviola.media import write_video
@@ -153,8 +153,8 @@ class Named:
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     made = Readers()
     monkeypatch.setattr(reading, "LEGIBLE", 1)  # the films are tiny
-    monkeypatch.setattr(reading, "read_text", made.read_text)
-    monkeypatch.setattr(reading, "read_speech", made.read_speech)
+    monkeypatch.setattr(written, "read_text", made.read_text)
+    monkeypatch.setattr(spoken, "read_speech", made.read_speech)
     monkeypatch.setattr(reading, "load_text_reader", lambda: Named(made.names["text"]))
     monkeypatch.setattr(reading, "load_speech_reader", lambda name, device: Named(name))
     return made
@@ -380,19 +380,19 @@ def test_what_is_written_counts_by_its_words_beside_pictures(
         "c": "Directed by Jonas Meyer",
         "d": "The End",
     }
-    monkeypatch.setattr(reading, "read_text", lambda path, *_: [Cue(1, 3, cards[path.stem], "text", 0.9)])
+    monkeypatch.setattr(written, "read_text", lambda path, *_: [Cue(1, 3, cards[path.stem], "text", 0.9)])
 
-    def written(library: Library, text: str, by: Any) -> set[str]:
+    def texts_of(library: Library, text: str, by: Any) -> set[str]:
         found = library.search(text, by=by)
         return {moment.video_id for moment in found if moment.snippet_kind == "text"}
 
     words.index(films)
     with Library(words.folder.parent / "seen", encoder="demo", sentence_encoder="minilm") as seen:
         seen.index(films)
-        assert written(seen, "a man with a camera", "text") == {"a"}
-        assert written(seen, "a man with a camera", "both") == set()
-        assert written(seen, "film without camera", "both") == {"a"}
-    assert written(words, "a man with a camera", "both") == {"a"}  # nothing else can answer
+        assert texts_of(seen, "a man with a camera", "text") == {"a"}
+        assert texts_of(seen, "a man with a camera", "both") == set()
+        assert texts_of(seen, "film without camera", "both") == {"a"}
+    assert texts_of(words, "a man with a camera", "both") == {"a"}  # nothing else can answer
 
 
 def test_a_kind_that_the_library_lacks_is_named(words: Library) -> None:

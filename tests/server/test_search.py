@@ -141,7 +141,7 @@ def test_what_another_process_commits_is_found(serving: Serving, folder: Path, f
 def test_models_that_another_process_puts_in_use_are_searched_with(serving: Serving, folder: Path) -> None:
     with serving(folder) as client:
         before = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
-        with Library(folder, resident=True) as library:  # as a server's is
+        with Library(folder) as library:
             library.use(stage1="demo", refiner="demo")
             wanted = library.search("a red ball", top_k=24)
         after = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]

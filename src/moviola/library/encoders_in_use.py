@@ -41,9 +41,11 @@ class LibraryEncoders:
         self._visual: FrameTextEncoder | None = None
         self._sentences: SentenceEncoder | None = None
 
-    def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str]]:
+    def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
         """What another process gets are the names; it loads the encoders itself."""
-        return LibraryEncoders, (self._folder, self._settings, self.device, self._precision)
+        return LibraryEncoders, (
+            self._folder, self._settings, self.device, self._precision, self._resident,
+        )  # fmt: skip
 
     @property
     def visual(self) -> FrameTextEncoder | None:
