@@ -79,7 +79,7 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
 READING_CHILD = """
 import os, signal, sys
 from types import SimpleNamespace
-from moviola.library import reading
+from moviola.library import reading, spoken, written
 from moviola.search import Library
 from moviola.types import Cue
 
@@ -101,8 +101,8 @@ def append(*arguments):
 appended, reading.append_cues = reading.append_cues, append
 named = lambda name, **_: SimpleNamespace(id=name, revision="1")
 reading.load_text_reader, reading.load_speech_reader = lambda: named("seer"), named
-reading.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
-reading.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en")
+written.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
+spoken.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en")
 with Library(folder, encoder="none") as library:
     report = library.index(films, ocr=True, speech="listener")
     print(*begun, *report.read["text"], *report.read["speech"], sep=",")

@@ -70,6 +70,8 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     before = starts(collected)[0]
     player = collected.locator("#player")
     collected.locator(".item .opener").first.click()
+    # The timeline is as long as the moment until the video is known.
+    expect(player.locator(".player-time")).to_contain_text("/ 0:24")
     handle = player.get_by_role("slider", name="Start of the moment")
     expect(handle).to_have_attribute("aria-valuetext", before)
     handle.focus()
