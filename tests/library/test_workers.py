@@ -160,9 +160,9 @@ def test_a_node_and_workers_that_die_in_the_middle(tmp_path: Path, named: Path, 
         (tmp_path / "always.mp4").rename(named / "always.mp4")
         library.index(named, ocr=False)
     assert searched(tmp_path / "library") == searched(one)
-    # The two nodes that were left, of one core each.
+    # The two nodes that were left, of one core each, and the one that may not be known to be dead yet.
     assert told["squares"] == [number * number for number in range(40)]
-    assert told["in_flight"] <= 2 * 4 + 1
+    assert told["in_flight"] <= 3 * 4 + 1
     assert told["threads"] == "1"
     # Asked for what they cannot do.
     assert told["blind"][0] == "WorkersError"
