@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,3 +175,18 @@ def test_a_query_needs_no_torch(builtin: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1"]
+
+
+def test_the_first_frames_ever_are_encoded_without_a_word(tmp_path: Path) -> None:
+    """The graph is made then, and who traces a model looks at its loss, of which transformers warns."""
+    program = (
+        "import numpy as np\n"
+        "from moviola.encoders import load_encoder\n"
+        "print(load_encoder('demo').encode_frames(np.zeros((2, 112, 112, 3), np.uint8)).shape)\n"
+    )
+    environment = os.environ | {"MOVIOLA_COMPILED": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    assert (done.stdout, done.stderr) == ("(2, 128)\n", "")
+    assert list(tmp_path.iterdir())

@@ -104,6 +104,10 @@ def load_pretrained(loader: Callable[..., Any], folder: object, choice: DeviceCh
     finally:
         if bars:
             logging.enable_progress_bar()
+    for part in model.modules():
+        if hasattr(part, "loss_type"):
+            # Nothing is trained here; whoever traces the model looks at all that it has, and would be warned.
+            part.loss_function = None
     return model.to(choice.device).eval()
 
 
