@@ -145,7 +145,7 @@ class Workers:
     # -- work ------------------------------------------------------------------------------------------
 
     def require(self, check: Callable[[Item], object], item: Item) -> None:
-        """Call a function once on every node of a cluster; processes of this machine need no such check.
+        """Call a function once on every living node of a cluster; processes of this machine need no check.
 
         Args:
             check: raises where a node cannot do the work.
@@ -157,6 +157,7 @@ class Workers:
         if isinstance(self._where, int):
             return
         self._connect()
+        raised = self._ray.exceptions
         pinned = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         pickled = self._ray.cloudpickle.dumps(check)
         try:
@@ -170,7 +171,9 @@ class Workers:
         for node, answer in answers:
             try:
                 self._ray.get(answer)
-            except self._ray.exceptions.RayError as error:
+            except (raised.TaskUnschedulableError, raised.NodeDiedError):
+                continue  # it has died, which Ray learns after a while, and is given no work
+            except raised.RayError as error:
                 name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
                 raise WorkersError(f"{self._where}: node {name}: {_told(error)}") from error
 
