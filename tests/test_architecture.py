@@ -266,6 +266,6 @@ def test_places_are_recognised(text: str) -> None:
     assert all(ABSOLUTE.search(text.format(root)) for root in ("home", "work", "Users"))
 
 
-@pytest.mark.parametrize("text", ["example.org/home/page", "~/work/films", "src/work/main", "/tmp/films"])
+@pytest.mark.parametrize("text", ["example.org/{}/page", "~/{}/films", "src/{}/main", "/tmp/films"])
 def test_what_is_no_place_is_left_alone(text: str) -> None:
-    assert not ABSOLUTE.search(text)
+    assert not any(ABSOLUTE.search(text.format(root)) for root in ("home", "work", "Users"))

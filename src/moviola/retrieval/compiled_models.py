@@ -24,7 +24,7 @@ from moviola.models.description import read_description
 from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.trained import Decoded
 from moviola.retrieval.segments import normalised, whole_segments
-from moviola.retrieval.stage1 import trained_recipe
+from moviola.retrieval.stage1 import TrainedVectors
 from moviola.threads import ONE, compute_threads
 
 if TYPE_CHECKING:
@@ -120,18 +120,8 @@ class CompiledModel(ABC):
 
 
 @dataclass(frozen=True)
-class CompiledStage1(CompiledModel):
+class CompiledStage1(TrainedVectors, CompiledModel):
     """A trained segment retriever (SPR, section 3.1.2), a :class:`moviola.retrieval.stage1.Stage1`."""
-
-    @property
-    def recipe(self) -> str:
-        """The name of the vectors, with the model's revision."""
-        return trained_recipe(self.revision)
-
-    @property
-    def trained(self) -> bool:
-        """True: vectors are in the model's own space."""
-        return True
 
     def segments(self, clips: Floats, segment_clips: int) -> Floats:
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""

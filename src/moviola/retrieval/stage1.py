@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
 
 __all__ = [
-    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "load_stage1", "segment_index",
-    "trained_recipe", "video_scores",
+    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "TrainedVectors", "load_stage1",
+    "segment_index", "trained_recipe", "video_scores",
 ]  # fmt: skip
 
 # Segments that pass through a trained stage 1 together.
@@ -71,16 +71,13 @@ class MeanPooling:
         return normalised(queries.vectors)
 
 
-@dataclass(frozen=True)
-class TrainedStage1:
-    """A trained segment retriever (SPR, section 3.1.2).
+class TrainedVectors:
+    """What every trained stage 1 says of its vectors, whatever runs it.
 
     Attributes:
-        model: in evaluation mode.
         revision: changes with the model's weights and settings.
     """
 
-    model: SegmentRetriever
     revision: str
 
     @property
@@ -92,6 +89,19 @@ class TrainedStage1:
     def trained(self) -> bool:
         """True: vectors are in the model's own space."""
         return True
+
+
+@dataclass(frozen=True)
+class TrainedStage1(TrainedVectors):
+    """A trained segment retriever (SPR, section 3.1.2).
+
+    Attributes:
+        model: in evaluation mode.
+        revision: changes with the model's weights and settings.
+    """
+
+    model: SegmentRetriever
+    revision: str
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
