@@ -11,12 +11,14 @@ from moviola.benchmark.plan import (
     CONQUERS,
     HARD,
     HARD_SHARE,
+    LONGER,
     MODELS,
     ORDER,
     PRESETS,
     RELEVANT,
     SETTINGS,
     STRATEGIES,
+    TIMES,
     TOPS,
     Job,
     Preset,
@@ -117,6 +119,19 @@ def test_hard_negatives_begin_within_the_budget_and_patience_after_them() -> Non
         begins = first * -(-examples // loop.batch_size)
         assert loop.steps and 0.1 < begins / loop.steps < 0.5
         assert abs(begins - HARD_SHARE * loop.steps) <= -(-examples // loop.batch_size)
+
+
+def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
+    rows = {job.name: job for job in jobs(FULL)}
+    for model in LONGER:
+        usual, longer = (settings_of(rows[name]) for name in (f"{model}-n20", f"{model}-longer"))
+        for phase, loop in usual.loops.items():
+            assert longer.loops[phase].steps == TIMES * loop.steps
+            assert longer.loops[phase].evaluate_every == pytest.approx(TIMES * loop.evaluate_every, abs=1)
+        if model in HARD:
+            setting = HARD[model].split(".")[1]
+            first, later = (getattr(settings.sampling, setting) for settings in (usual, longer))
+            assert later == pytest.approx(TIMES * first, abs=1)
 
 
 def test_both_presets_train_every_recipe_and_every_study() -> None:

@@ -64,6 +64,10 @@ class Budget:
     steps: Mapping[str, int]
     batch: Mapping[str, int]
 
+    def longer(self, times: int) -> Budget:
+        """So many times as many steps."""
+        return Budget({phase: times * steps for phase, steps in self.steps.items()}, self.batch)
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -248,15 +252,16 @@ class _Planner:
         if preset.studies:
             yield from self.studies()
 
-    def overrides(self, recipe: str, top: int, *more: str, place: int | None = None) -> tuple[str, ...]:
+    def overrides(
+        self, recipe: str, top: int, *more: str, place: int | None = None, times: int = 1
+    ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
         picked = SETTINGS[recipe][self.chosen.get(recipe, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
-        return (*self.schedule(recipe, top, given), *given)
+        return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, top, given), *given)
 
-    def schedule(self, recipe: str, top: int, given: tuple[str, ...]) -> tuple[str, ...]:
+    def schedule(self, budget: Budget, recipe: str, top: int, given: tuple[str, ...]) -> tuple[str, ...]:
         """Limits in steps, and the epoch in which hard negatives begin."""
-        budget = self.preset.budgets[recipe]
         made = ["loop.epochs=1000000", f"loop.patience={PATIENCE}"]
         for phase, steps in budget.steps.items():
             made += [f"{phase}.steps={steps}", f"{phase}.batch_size={budget.batch[phase]}"]
@@ -298,15 +303,24 @@ class _Planner:
             yield Job(f"{name}-n{top}{mark}", recipe, top, seed, own, f"spr-stage1-n{top}{mark}", group)
 
     def study(
-        self, name: str, recipe: str, group: str, *more: str, top: int | None = None, relevant: float = 0.0
+        self,
+        name: str,
+        recipe: str,
+        group: str,
+        *more: str,
+        top: int | None = None,
+        relevant: float = 0.0,
+        times: int = 1,
     ) -> Job:
         """A row of a study."""
         n = top or self.preset.top
-        own = self.overrides(recipe, n, *more)
+        own = self.overrides(recipe, n, *more, times=times)
         return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant)
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
+        for recipe in LONGER:
+            yield self.study(f"{recipe}-longer", recipe, "longer", times=TIMES)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
@@ -323,6 +337,9 @@ class _Planner:
             own = self.overrides("spr-stage1", self.preset.top, f"sampling.least_share={share}")
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
 
+
+LONGER, TIMES = ("xml", "reloclnet", "spr-relo", "reel"), 2
+"""Trained with so many times the budget too: whether a row would have gained by more."""
 
 SHARES = (0.1, 0.5, 0.7)
 """Shares of a segment that must lie in an answer, besides .3 (SPR, Table 7)."""

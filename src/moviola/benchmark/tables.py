@@ -8,7 +8,7 @@ import numpy as np
 
 from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import CONQUERS, ORDER, SETTINGS, SHARES, STRATEGIES, tried_name
+from moviola.benchmark.plan import CONQUERS, LONGER, ORDER, SETTINGS, SHARES, STRATEGIES, TIMES, tried_name
 from moviola.benchmark.table import Row, Table
 from moviola.measures import compare
 from moviola.training.judging import MEASURES
@@ -357,6 +357,15 @@ def _strategies(found: Findings) -> Table:
     return _table(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
 
 
+def _longer(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    for model in LONGER:
+        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
+        rows |= {f"{NAMES[model]}, {TIMES} times the steps": f"{model}-longer"}
+    text = f"N = {found.preset.top}; the schedule is as much longer."
+    return _table(found, "Longer training", rows, ALL, text)
+
+
 def _hard(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in ("xml", "reloclnet"):
@@ -427,6 +436,7 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "duplicates-dropped": _thinned,
     "number-of-segments": _counts,
     "untrained-and-trained": _untrained,
+    "longer-training": _longer,
     "training-strategies": _strategies,
     "hard-negatives": _hard,
     "recall": _recall,
