@@ -100,6 +100,16 @@ def test_only_allowed_ids_are_searched(index: Index) -> None:
     assert scores[2, 0] == pytest.approx(1, abs=1e-5)
 
 
+def test_asked_for_as_many_as_are_allowed_it_gives_the_cosine_of_each(index: Index) -> None:
+    stored, queries = vectors(120), vectors(70, seed=1)
+    index.add(np.arange(120, dtype=np.int64), stored)
+    allowed = np.arange(3, 120, 7, dtype=np.int64)
+    scores, found = index.search(queries, len(allowed), allowed=allowed)
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.tile(allowed, (70, 1)))
+    cosines = np.take_along_axis(scores, np.argsort(found, axis=1), axis=1)
+    np.testing.assert_allclose(cosines, queries @ stored[allowed].T, atol=1e-5)
+
+
 def test_nothing_allowed_finds_nothing(index: Index) -> None:
     index.add(np.arange(4, dtype=np.int64), vectors(4))
     assert index.search(vectors(1), 3, allowed=np.empty(0, np.int64))[1].shape == (1, 0)

@@ -177,6 +177,18 @@ def test_filters_act_inside_the_search(
         assert recall(found, truth) >= RECALL[name]
 
 
+def test_each_of_a_few_that_are_allowed_has_its_score(name: str, stored: NDArray[np.float32]) -> None:
+    """Of what was learnt and of what came since, as exactly as the type keeps vectors."""
+    index, queries = built(name, stored), far_off(stored, 30)
+    newer = clustered(4, seed=3)
+    index.add(ids_of(COUNT + 4)[COUNT:], newer)
+    everything = np.concatenate([stored, newer])
+    chosen = np.r_[0:COUNT:400, COUNT : COUNT + 4]
+    scores, found = index.search(queries, len(chosen), allowed=ids_of(COUNT + 4)[chosen])
+    cosines = np.take_along_axis(scores, np.argsort(found, axis=1), axis=1)
+    np.testing.assert_allclose(cosines, queries @ everything[chosen].T, atol=TOLERANCE[name])
+
+
 def test_what_is_removed_or_added_counts_at_once(name: str, stored: NDArray[np.float32]) -> None:
     index = built(name, stored[:2500])
     best = index.search(stored[:1], 10)[1][0]

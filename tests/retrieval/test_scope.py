@@ -94,11 +94,17 @@ def test_standing_against_its_definition(retrieval: Retrieval, queries: QueryFea
     assert len(retrieval.standing(vector, video[:0], start[:0], end[:0])) == 0
 
 
-def test_segments_as_the_index_has_them(retrieval: Retrieval) -> None:
-    for places in (([0, 1, 3], [2, 0, 9]), ([0, 2], [6, 1])):  # whole segments, and short last ones
-        video, position = (np.array(column) for column in places)
-        expected = [
-            MeanPooling().segments(retrieval.features.read(place), SEGMENT)[at]
-            for place, at in zip(video.tolist(), position.tolist(), strict=True)
-        ]
-        np.testing.assert_allclose(retrieval.segment_vectors(video, position), expected, atol=1e-6)
+@pytest.mark.parametrize("at_once", [4096, 2])
+def test_cosines_with_segments_in_any_order(
+    retrieval: Retrieval, queries: QueryFeatures, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole segments, a short last one, one that is asked for twice."""
+    monkeypatch.setattr("moviola.retrieval.pipeline._COMPARED_AT_ONCE", at_once)
+    vectors = retrieval.vectors(queries)
+    video, position = np.array([[3, 0, 1], [0, 3, 2]]), np.array([[9, 2, 0], [6, 9, 1]])
+    expected = [
+        [MeanPooling().segments(retrieval.features.read(place), SEGMENT)[at] @ vectors.T for place, at in row]
+        for row in np.stack([video, position], axis=2).tolist()
+    ]
+    found = retrieval.cosines(vectors, video, position)
+    np.testing.assert_allclose(found, np.moveaxis(expected, 2, 0), atol=1e-6)

@@ -155,7 +155,8 @@ class Index(ABC):
         Args:
             queries: (q, dim) float32, L2-normalised.
             k: depth, >= 1; answers are shorter when fewer vectors are there.
-            allowed: (m,) int64; when given, only these ids are searched.
+            allowed: (m,) int64; when given, only these ids are searched. Asked for as many as are allowed, it
+                gives the score of each.
 
         Returns:
             scores (q, k') float32, cosines (or what the type has of them), falling along each row, and

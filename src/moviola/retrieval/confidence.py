@@ -1,13 +1,13 @@
 """Whether a library has an answer to a query at all: its nearest segments, as unrelated queries see them.
 
 However little a library holds of what is asked, one of its segments is the nearest. How well it matches is
-told by comparison: with the vector of a segment, the query's cosine is set against those of some two hundred
-queries about everything (``unrelated_queries.txt``), in their standard deviations. The most that comes of its
-:data:`NEAREST` segments is the query's *lead*. What leads mean depends on encoder and library, so each of the
-unrelated queries has one too, with its own nearest segments: a query that cannot be answered leads about as
-far as they do. An answer is confident if its lead
-is above a quantile of theirs, the *level*. In a library of everything many of them have true answers and lead
-far; so no more is asked than :data:`ENOUGH`.
+told by comparison: the query's cosine with a segment is set against those of some two hundred queries about
+everything (``unrelated_queries.txt``), in their standard deviations, all of them as the index has them. The
+most that comes of its :data:`NEAREST` segments is the query's *lead*. What leads mean depends on encoder and
+library, so each of the unrelated queries has one too, with its own nearest segments: a query that cannot be
+answered leads about as far as they do. An answer is confident if its lead is above a quantile of theirs, the
+*level*. In a library of everything many of them have true answers and lead far; so no more is asked than
+:data:`ENOUGH`.
 
 Levels are chosen so that of queries with answers at most some 5 % are refused; ``benchmarks/no_match``
 measures that, and how many of those without: nine of ten by an encoder that knows its world, a quarter by one
@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import Integers, QueryFeatures
+from moviola.features import QueryFeatures
 from moviola.retrieval.pipeline import Retrieval
 from moviola.retrieval.proposals import Hits
 
@@ -85,16 +85,10 @@ class Unrelated:
         """(Q,) float64, the leads of queries with their first :data:`NEAREST` hits; -inf without a hit."""
         if not hits.score.shape[1]:
             return np.full(len(hits.score), -np.inf)
-        columns = (hits.video, hits.position, hits.score)
-        rows = zip(*(column[:, :NEAREST] for column in columns), strict=True)
-        return np.array([self._lead(retrieval, *row) for row in rows])
-
-    def _lead(
-        self, retrieval: Retrieval, video: Integers, position: Integers, score: NDArray[np.float32]
-    ) -> float:
-        others = self.vectors @ retrieval.segment_vectors(video, position).T
+        video, position, score = (column[:, :NEAREST] for column in (hits.video, hits.position, hits.score))
+        others = retrieval.cosines(self.vectors, video, position)
         ahead = (score - others.mean(axis=0)) / np.maximum(others.std(axis=0), 1e-6)
-        return float(ahead.max())
+        return ahead.max(axis=1).astype(np.float64)
 
     def confident(self, leads: Sequence[float] | NDArray[np.float64], level: float) -> NDArray[np.bool_]:
         """(Q,) bool, whether such leads are those of queries with an answer."""

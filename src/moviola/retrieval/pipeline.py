@@ -33,6 +33,8 @@ SEGMENTS = 200
 _BACKGROUND_VIDEOS = 64
 _BACKGROUND_PIECES = 4096
 _BACKGROUND_WINDOWS = 64
+# Segments that are compared with something in one search.
+_COMPARED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -149,16 +151,26 @@ class Retrieval:
         known = queries.segment_vectors
         return self.stage1.queries(queries) if known is None else known
 
-    def segment_vectors(self, video: Integers, position: Integers) -> NDArray[np.float32]:
-        """(n, d) float32, L2-normalised: segments as the index has them, by the places of their videos."""
-        length = self.segment_clips
-        clips = [
-            self.features.read(place, at * length, (at + 1) * length)
-            for place, at in zip(video.tolist(), position.tolist(), strict=True)
-        ]
-        if all(len(own) == length for own in clips):
-            return self.stage1.segments(np.concatenate(clips), length)
-        return np.concatenate([self.stage1.segments(own, length) for own in clips])
+    def cosines(
+        self, vectors: NDArray[np.float32], video: Integers, position: Integers
+    ) -> NDArray[np.float32]:
+        """Cosines of vectors with some segments, as the index has them.
+
+        Args:
+            vectors: (m, d) float32, L2-normalised, among the segments of the index.
+            video, position: places of videos and positions in them, of one shape (...); all in the index.
+
+        Returns:
+            (m, ...) float32.
+        """
+        ids, place = np.unique(segment_ids(self.features.keys[video], position), return_inverse=True)
+        cosines = np.empty((len(vectors), len(ids)), np.float32)
+        for begin in range(0, len(ids), _COMPARED_AT_ONCE):
+            part = ids[begin : begin + _COMPARED_AT_ONCE]
+            scores, found = self.index.search(vectors, len(part), allowed=part)
+            in_order = np.argsort(found, axis=1)
+            cosines[:, begin : begin + len(part)] = np.take_along_axis(scores, in_order, axis=1)
+        return np.take(cosines, place.reshape(video.shape), axis=1)
 
     def _ids_of(self, within: Scope) -> Integers:
         own, position = _all_segments(self.features, self.segment_clips, within.videos)
@@ -300,12 +312,9 @@ class Retrieval:
         counts = stop - first
         begin = np.cumsum(counts) - counts
         position = np.arange(counts.sum()) - np.repeat(begin - first, counts)
-        ids = segment_ids(np.repeat(self.features.keys[video], counts), position)
-        allowed, places = np.unique(ids, return_inverse=True)
-        if not len(allowed):
+        if not len(position):
             return np.empty(0)
-        scores, found = self.index.search(vector[None], len(allowed), allowed=allowed)
-        cosines = scores[0][np.argsort(found[0])][places]
+        cosines = self.cosines(vector[None], np.repeat(video, counts), position)[0]
         return self.segment_chance(vector).standing(np.maximum.reduceat(cosines, begin))
 
     @cached_property
