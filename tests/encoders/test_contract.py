@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import erf
 
 from moviola.encoders import FrameTextEncoder, PictureEncoder, load_encoder, picture_dim
 from moviola.encoders.devices import FEW_TEXTS
 from moviola.encoders.loading import BUILTIN
+from moviola.encoders.towers import ACTIVATIONS
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner
 
@@ -76,6 +78,13 @@ def test_many_texts_give_the_same_features_as_few(encoder: FrameTextEncoder) -> 
     np.testing.assert_allclose(
         many.reshape(FEW_TEXTS, *few.shape), np.tile(few, (FEW_TEXTS, 1, 1)), atol=2e-5
     )
+
+
+def test_gelu_against_its_definition() -> None:
+    x = np.concatenate([np.linspace(-8, 8, 100_001), [0, -100, 100]]).astype(np.float32)
+    exact = x * 0.5 * (1 + erf(x.astype(np.float64) / np.sqrt(2)))
+    np.testing.assert_allclose(ACTIVATIONS["gelu"](x), exact, rtol=1e-7, atol=1e-7)
+    assert np.isnan(ACTIVATIONS["gelu"](np.array([np.nan], np.float32))).all()
 
 
 def test_the_last_token_is_the_text(encoder: FrameTextEncoder) -> None:

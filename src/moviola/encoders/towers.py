@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,29 @@ Ends = Callable[[Mapping[str, Any], Ints], Ints]
 """(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
 
 
-def _gelu(x: Floats) -> Floats:
-    from scipy.special import erf
+# The error function is tabulated at so many places between two whole numbers, up to where it is 1.
+_PER_ONE, _FLAT_FROM = 2048, 6
 
-    return np.asarray(0.5 * x * (1 + erf(x / math.sqrt(2))), dtype=np.float32)
+
+@cache
+def _erf_values() -> NDArray[np.float64]:
+    return np.array([math.erf(place / _PER_ONE) for place in range(_PER_ONE * _FLAT_FROM + 2)])
+
+
+def _erf(x: Floats) -> NDArray[np.float64]:
+    """The error function to 3e-8, half of what float32 tells apart below 1: SciPy takes .15 s to import.
+
+    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|.
+    """
+    place = np.fmin(np.abs(x) * np.float32(_PER_ONE), _PER_ONE * _FLAT_FROM)
+    below = place.astype(np.intp)
+    values = _erf_values()
+    low = values[below]
+    return np.copysign(low + (values[below + 1] - low) * (place - below), x)
+
+
+def _gelu(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + _erf(x * np.float32(math.sqrt(0.5)))), dtype=np.float32)
 
 
 def _gelu_tanh(x: Floats) -> Floats:
