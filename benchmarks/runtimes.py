@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from moviola.compiled import Compiled, cache_folder
+from moviola.compiled import Source
+from moviola.compiled.runtime import convert
 from moviola.encoders import ClipEncoder, load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.threads import compute_threads
@@ -91,7 +92,7 @@ def contenders(folder: str, images: NDArray[np.uint8]) -> dict[str, Encode]:
     for name, encoder in (("OpenVINO, fp32", full), ("OpenVINO, int8", load_encoder(folder, device="cpu"))):
         found[name] = encoder.encode_frames
         encoder.encode_frames(images)
-    found["OpenVINO, bf16"] = by_openvino(Compiled(cache_folder(), full._frames_source()).path, "bf16")
+    found["OpenVINO, bf16"] = by_openvino(full._frames_source(), "bf16")
     if find_spec("onnx") is not None:
         found |= by_onnxruntime(full._frames_module(), Path(folder))
     return found
@@ -103,11 +104,12 @@ def by_torch(module: Any) -> Encode:
     return lambda images: run(module, "cpu", images)[0]
 
 
-def by_openvino(graph: Path, precision: str) -> Encode:
+def by_openvino(source: Source, precision: str) -> Encode:
     import openvino
 
     settings = {"INFERENCE_NUM_THREADS": compute_threads(), "INFERENCE_PRECISION_HINT": precision}
-    compiled = openvino.Core().compile_model(graph / "graph.xml", "CPU", settings)
+    model = convert(source.build(), source.examples, source.shapes, "fp32")
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
     return lambda images: cast("NDArray[np.float32]", compiled([images])[0])
 
 

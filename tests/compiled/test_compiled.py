@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from moviola.compiled import Compiled, Source, module
 from moviola.compiled.module import least_cosine
-from moviola.compiled.runtime import Array, Graph, convert
+from moviola.compiled.runtime import Array, convert, open_graph, save_graph
 from moviola.errors import DataError
 
 WIDTH = 64
@@ -80,9 +80,9 @@ def test_eight_bits_are_near(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_graph_has_the_threads_that_were_asked_for_and_holds_no_core(count: int) -> None:
-    arrays = inputs(2, 3)
-    graph = Graph(convert(build(), arrays, [(None, None)] * 2, "fp32"), "fp32", count)
+def test_a_graph_has_the_threads_that_were_asked_for_and_holds_no_core(count: int, tmp_path: Path) -> None:
+    save_graph(convert(build(), inputs(2, 3), [(None, None)] * 2, "fp32"), tmp_path, "fp32", 1)
+    graph = open_graph(tmp_path, "fp32", count)
     settings = {name: graph.setting(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
     assert settings == {"INFERENCE_NUM_THREADS": count, "NUM_STREAMS": 1}
     assert graph.setting("ENABLE_CPU_PINNING") is False
@@ -222,8 +222,8 @@ def test_without_a_place_to_keep_the_graph_torch_computes_and_says_so(
 def test_nothing_is_left_of_a_graph_that_was_not_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(graph: object, folder: Path) -> None:
-        (folder / "graph.xml").touch()
+    def stop(graph: object, folder: Path, *settings: object) -> None:
+        (folder / "graph.blob").touch()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "save_graph", stop)
@@ -233,10 +233,11 @@ def test_nothing_is_left_of_a_graph_that_was_not_finished(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_graph_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b"no graph"])
+def test_a_damaged_graph_is_named(content: bytes, tmp_path: Path) -> None:
     compiled = Compiled(tmp_path, source())
     compiled(*inputs(3, 4))
-    (compiled.path / "graph.xml").write_text("<net")
+    (compiled.path / "graph.blob").write_bytes(content)
     with pytest.raises(DataError, match=rf"{compiled.path.name}: no graph .*; delete this folder"):
         Compiled(tmp_path, source())(*inputs(3, 4))
 

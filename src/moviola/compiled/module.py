@@ -38,7 +38,7 @@ LEAST_COSINE: dict[Precision, float] = {"int8": 0.999, "fp32": 0.999999}
 
 _REFUSED = "refused.toml"
 
-_LAYOUT = 1
+_LAYOUT = 2
 """Goes up when graphs are made otherwise than before."""
 
 
@@ -133,8 +133,7 @@ class Compiled:
     def _make(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Make the graph, check it on the first inputs, keep it or refuse it; the outputs for these.
 
-        What is checked is read from the file: the runtime simplifies a graph that comes from there otherwise
-        than one that was just converted, and the first process should compute what all others do.
+        What is checked is read from the file, so that the first process computes what all others do.
         """
         source = self.source
         module = source.build()
@@ -143,7 +142,7 @@ class Compiled:
         model = convert(module, source.examples, source.shapes, source.precision)
         try:
             with draft_folder_of(self.path) as draft:
-                save_graph(model, draft)
+                save_graph(model, draft, source.precision, source.threads)
                 graph = open_graph(draft, source.precision, source.threads)
                 cosine = least_cosine(graph(inputs), wanted)
                 accepted = cosine >= LEAST_COSINE[source.precision]
