@@ -98,11 +98,16 @@ def test_a_name_is_a_confident_answer(named_library: Library) -> None:
     assert named_library.search("lighthouses").confident is True
 
 
-def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(named_library: Library) -> None:
+def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(
+    named_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is known of the text: it is not encoded again."""
     searcher = named_library._searcher
     finder = searcher._finder(searcher._viewer.view(), "both", True, Filter())
     query = Text("the lighthouse")
-    found = finder.named([], query, finder.name_shares(query, None))
+    features, shares = finder.features(query), finder.name_shares(query, None)
+    monkeypatch.setattr(type(named_library.encoder), "encode_text", None)
+    found = finder.named([], query, features, shares)
     assert {finder.view.videos[one.row].video_id for one in found} == {"holiday_lighthouse"}
     assert all(one.score >= 0.5 for one in found)
 

@@ -144,7 +144,8 @@ class Index(ABC):
     def sorted_ids(self) -> Ids:
         """All ids, (n,) int64, rising; not to be written to."""
         if self._sorted is None:
-            self._sorted = np.sort(self.ids())
+            ids = self.ids()
+            self._sorted = ids if (np.diff(ids) > 0).all() else np.sort(ids)
         return self._sorted
 
     def search(

@@ -131,23 +131,30 @@ class Finder:
             return chains(found_by_step, query.gaps)
         assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
         seen: list[Found] = []
+        features: QueryFeatures | None = None
         if (retrieval := self.stages(query)) is not None and len(retrieval.index):
             features = self.features(query)
             seen = self._by_pictures(retrieval, features, rows, segments)
-        return self.joined(seen, self.said(query, rows), query, self.name_shares(query, rows))
+        return self.joined(seen, self.said(query, rows), query, features, self.name_shares(query, rows))
 
     def joined(
-        self, seen: list[Found], said: list[Found], query: Simple, shares: Mapping[int, float]
+        self,
+        seen: list[Found],
+        said: list[Found],
+        query: Simple,
+        features: QueryFeatures | None,
+        shares: Mapping[int, float],
     ) -> list[Found]:
         """Candidates of all evidence, where the filter wants them.
 
         Args:
             seen, said: found by pictures and by cues.
             query: what is looked for.
+            features: as of :meth:`features`; None where no pictures are looked at.
             shares: as of :meth:`name_shares`.
         """
         with stage("fusion"):
-            return self.there(self.named(fused(seen, said), query, shares))
+            return self.there(self.named(fused(seen, said), query, features, shares))
 
     def _by_pictures(
         self, retrieval: Retrieval, features: QueryFeatures, rows: set[int] | None, segments: int
@@ -184,18 +191,23 @@ class Finder:
             for found in self.there(self.cues.moments(self.view, term.text, rows, self.kinds, meant))
         ]
 
-    def named(self, found: list[Found], query: Simple, shares: Mapping[int, float]) -> list[Found]:
+    def named(
+        self,
+        found: list[Found],
+        query: Simple,
+        features: QueryFeatures | None,
+        shares: Mapping[int, float],
+    ) -> list[Found]:
         """Candidates with what names add, and moments of the videos that are known by their names.
 
         Args:
             found: candidates so far.
-            query: what is looked for.
-            shares: as of :meth:`name_shares`.
+            query, features, shares: as of :meth:`joined`.
         """
         known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME}
         missing = known - {one.row for one in found}
-        if missing and (retrieval := self.stages(query)) is not None and len(retrieval.index):
-            found = [*found, *self._by_pictures(retrieval, self.features(query), missing, SEGMENTS)]
+        if missing and features is not None and (retrieval := self.stages(query)) is not None:
+            found = [*found, *self._by_pictures(retrieval, features, missing, SEGMENTS)]
         return with_names(found, shares)
 
     def name_shares(self, query: Simple, rows: set[int] | None) -> dict[int, float]:

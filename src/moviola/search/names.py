@@ -49,17 +49,20 @@ class NameSearch:
 
     def shares(self, text: str) -> dict[int, float]:
         """How well names fit a text, in (0, 1], by row number; the others do not."""
-        shares = self._of_words(text)
+        of_words, of_meaning = self._of_words(text), self._of_meaning(text)
+        both = of_words.keys() & of_meaning.keys()
+        return of_words | of_meaning | {row: max(of_words[row], of_meaning[row]) for row in both}
+
+    def _of_meaning(self, text: str) -> dict[int, float]:
         names = self.names
-        if len(names.rows):
-            encoder = self.store.encoders.sentences
-            assert encoder is not None
-            cosines = names.vectors @ normalised(encoder.encode_text([text]))[0]
-            meant = ((cosines - _MEANING) / (1 - _MEANING))[names.meanings]
-            told = np.flatnonzero(meant > 0)
-            for row, share in zip(names.rows[told].tolist(), meant[told].tolist(), strict=True):
-                shares[row] = max(shares.get(row, 0.0), share)
-        return shares
+        if not len(names.rows):
+            return {}
+        encoder = self.store.encoders.sentences
+        assert encoder is not None
+        cosines = names.vectors @ normalised(encoder.encode_text([text]))[0]
+        meant = ((cosines - _MEANING) / (1 - _MEANING))[names.meanings]
+        told = np.flatnonzero(meant > 0)
+        return dict(zip(names.rows[told].tolist(), meant[told].tolist(), strict=True))
 
     def _of_words(self, text: str) -> dict[int, float]:
         names = self.names

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError
+from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View, Viewer, read_unrelated
 from moviola.retrieval import NEAREST, SEGMENTS, Hits, MeanPooling, Refiner, Retrieval, Unrelated, level_of
 from moviola.search.cues import CueSearch
@@ -161,17 +162,19 @@ class Searcher:
         """Candidates for each text, and whether they are an answer; encoded and searched all at once."""
         retrieval = finder.texts
         seen: list[list[Found]] = [[] for _ in texts]
+        features: Sequence[QueryFeatures | None] = [None] * len(texts)
         leads: Sequence[float | None] = [None] * len(texts)
         if texts and retrieval is not None and len(retrieval.index):
             queries = finder.text_features([""] * len(texts), texts)
             hits = retrieval.hits(queries, within=finder.scope(rows))
             moments = retrieval.moments(queries, retrieval.merged(hits))
             seen = [finder.found(moments, query) for query in range(len(texts))]
+            features = [queries.select([query]) for query in range(len(texts))]
             leads = self._leads(finder, hits)
-        for text, shown, lead in zip(texts, seen, leads, strict=True):
+        for text, shown, own, lead in zip(texts, seen, features, leads, strict=True):
             query = Text(text)
             said, shares = finder.said(query, rows), finder.name_shares(query, rows)
-            found = finder.joined(shown, said, query, shares)
+            found = finder.joined(shown, said, query, own, shares)
             yield found, self._judged(finder, lead, said, shares)
 
     def _composed(
