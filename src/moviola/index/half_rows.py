@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moviola.index.file_rows import FileRows
 from moviola.index.products import all_products, paired_products
 
-__all__ = ["HalfRows"]
+__all__ = ["HalfRows", "widened"]
 
 # So few rows stay in the processor's cache, and in memory that is used again, from reading to comparing.
 _ROWS_AT_ONCE = 1 << 7
@@ -56,7 +56,7 @@ class HalfRows(FileRows):
         ):
             pairs = slice(begin, end)
             sorted_scores[pairs] = paired_products(
-                scaled, sorted_numbers[pairs], _widened(block), place[pairs] - part.start
+                scaled, sorted_numbers[pairs], _shifted(block), place[pairs] - part.start
             )
         found = np.empty_like(sorted_scores)
         found[order] = sorted_scores
@@ -69,12 +69,19 @@ class HalfRows(FileRows):
         """
         scaled, found = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            found[:, part] = all_products(scaled, _widened(block))
+            found[:, part] = all_products(scaled, _shifted(block))
         return found
 
 
-def _widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
-    """Rows (m, dim) as float32, divided by :data:`_SCALE`.
+def widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Rows (..., dim) float16, all finite, as float32; NumPy does it number by number."""
+    wide = _shifted(rows)
+    wide *= _SCALE
+    return wide
+
+
+def _shifted(rows: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Rows (..., dim) as float32, divided by :data:`_SCALE`.
 
     NumPy widens halves one by one. Their bits, moved to where float32 has them, are the same numbers times
     2^-112, since the exponents count from elsewhere. Nothing is rounded.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import QueryFeatures, VideoFeatures, clips_by_video
+from moviola.index.half_rows import widened
 from moviola.models.clip_windows import ClipWindows
 from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 
@@ -120,4 +121,4 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         """
         parts, place = clips_by_video(video, clip)
         encodings = [self._encoding(features, one)[clips] for one, clips in parts]
-        return np.einsum("rh,nrh->nr", asked, np.concatenate(encodings).astype(np.float32)), place
+        return np.einsum("rh,nrh->nr", asked, widened(np.concatenate(encodings))), place
