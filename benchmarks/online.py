@@ -1,6 +1,6 @@
 """A search from end to end in a library of the paper's size: warm, from the command line, beside busy cores.
 
-    python benchmarks/online.py LIBRARY [--videos 20200] [--queries 40] [--cold 5] [--busy 2]
+    python benchmarks/online.py LIBRARY [--videos 20200] [--queries 40] [--cold 5] [--busy 2] [--processor]
 
 LIBRARY is made by the library's own functions if nothing is there (5 GB at 20,200 videos): of each video 19
 segments of 4 clips, features of 512 numbers that walk about in 64 dimensions, named by two of 40 words; an
@@ -9,9 +9,10 @@ identity, so that mean-pooled segments are its own; Reel with random weights, wh
 depend on none of these values.
 
 Queries are asked warm, and from the command line, each time by a new process; then the same beside
-``--busy`` processes that multiply matrices without a pause. Medians, by stage as the program times itself
-(``--timings``).
-Processor time stands beside: it is what a quiet machine would take, whoever else computes.
+``--busy`` processes that multiply matrices without a pause (0: not). Medians, by stage as the program times
+itself (``--timings``). Processor time stands beside: it is what a quiet machine would take, whoever else
+computes; with ``--processor`` stages are given in it, too. Python's bytecode is kept, as that of an installed
+program is; the first process, which makes it, does not count.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -47,6 +50,15 @@ from text_threads import busy
 
 Timings = list[dict[str, float]]
 """Milliseconds by stage, of each query."""
+
+CLOCKS = {False: time.perf_counter, True: time.process_time}
+COMMAND = """
+import time, moviola.timing
+moviola.timing.perf_counter = time.{}
+from moviola.cli import main
+main()
+"""
+"""The command line, its stages timed by a clock."""
 
 DIM, CLIPS, PER_SEGMENT, HIDDEN = 512, 76, 4, 256
 WORDS = [
@@ -71,13 +83,16 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--cold", type=int, default=5)
     parser.add_argument("--busy", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
     if not (options.library / "moviola.toml").is_file():
         make_library(options.library, options.videos)
-    found = {"warm": warm(options.library, options.queries), "cold": cold(options.library, options.cold)}
-    with busy(options.busy):
-        found[f"warm, {options.busy} busy"] = warm(options.library, options.queries)
-        found[f"cold, {options.busy} busy"] = cold(options.library, options.cold)
+    found: dict[str, Timings] = {}
+    for beside in (0, options.busy) if options.busy else (0,):
+        with busy(beside), patch("moviola.timing.perf_counter", CLOCKS[options.processor]):
+            name = f", {beside} busy" if beside else ""
+            found[f"warm{name}"] = warm(options.library, options.queries)
+            found[f"cold{name}"] = cold(options.library, options.cold, options.processor)
     report(found)
 
 
@@ -97,27 +112,25 @@ def warm(folder: Path, queries: int) -> Timings:
     return rows
 
 
-def cold(folder: Path, times: int) -> Timings:
+def cold(folder: Path, times: int, processor: bool) -> Timings:
     """The same of new processes; ``"total"`` is from the start of the process to its end."""
     rows: Timings = []
-    for number in range(times):
-        command = [
-            sys.executable,
-            "-m",
-            "moviola",
-            "search",
-            f"{TEXTS[0]} {number}",
-            "--library",
-            str(folder),
-        ]
-        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        command += ["--library", str(folder), "--json", "--timings"]
-        out = subprocess.run(command, check=True, capture_output=True, text=True)
-        total, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-        processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        timings: dict[str, float] = json.loads(out.stdout)["timings"]
-        rows.append({**timings, **milliseconds({"total": total, "processor": processor})})
-    return rows
+    with TemporaryDirectory() as bytecode:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(times + 1):
+            text = f"{TEXTS[0]} {number}"
+            command = [sys.executable, "-c", COMMAND.format(CLOCKS[processor].__name__), "search", text]
+            began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            out = subprocess.run(
+                [*command, "--library", str(folder), "--json", "--timings"],
+                check=True, capture_output=True, text=True, env=environment,
+            )  # fmt: skip
+            total, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            timings: dict[str, float] = json.loads(out.stdout)["timings"]
+            rows.append({**timings, **milliseconds({"total": total, "processor": spent})})
+    return rows[1:]
 
 
 def report(found: Mapping[str, Timings]) -> None:
