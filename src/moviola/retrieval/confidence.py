@@ -85,10 +85,9 @@ class Unrelated:
         """(Q,) float64, the leads of queries with their first :data:`NEAREST` hits; -inf without a hit."""
         if not hits.score.shape[1]:
             return np.full(len(hits.score), -np.inf)
-        video, position, score = (column[:, :NEAREST] for column in (hits.video, hits.position, hits.score))
-        others = retrieval.cosines(self.vectors, video, position)
-        ahead = (score - others.mean(axis=0)) / np.maximum(others.std(axis=0), 1e-6)
-        return ahead.max(axis=1).astype(np.float64)
+        others = retrieval.cosines(self.vectors, hits.video[:, :NEAREST], hits.position[:, :NEAREST])
+        ahead = (hits.score[:, :NEAREST] - others.mean(axis=0)) / np.maximum(others.std(axis=0), 1e-6)
+        return np.asarray(ahead.max(axis=1), dtype=np.float64)
 
     def confident(self, leads: Sequence[float] | NDArray[np.float64], level: float) -> NDArray[np.bool_]:
         """(Q,) bool, whether such leads are those of queries with an answer."""
