@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from moviola.search import Library
 from moviola.timing import STAGES, milliseconds, recorded, stage
@@ -59,3 +60,18 @@ def test_nobody_needs_to_record() -> None:
     with stage("text"):
         pass
     assert milliseconds({"text": 0.0123456}) == {"text": 12.346}
+
+
+def test_a_search_uses_one_blas_thread_whatever_the_process_has_set(library: Library) -> None:
+    """Who loaded NumPy before moviola has threads that spin after each product, beside all other work."""
+    inside: list[int] = []
+    with threadpool_limits(2, "blas"):
+        library.search_many(
+            [Query("1", "a red square")], progress=lambda answered: inside.append(numpys_threads())
+        )
+        assert (inside, numpys_threads()) == ([1], 2)
+
+
+def numpys_threads() -> int:
+    (pool,) = (pool for pool in threadpool_info() if "numpy" in pool["filepath"])
+    return int(pool["num_threads"])

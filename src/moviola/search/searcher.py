@@ -22,6 +22,7 @@ from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import ranked
 from moviola.search.names import NameSearch
 from moviola.search.queries import SearchQuery, Text, as_query, texts_of
+from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
 from moviola.types import CUE_KINDS, CueKind, Query
 
@@ -83,6 +84,7 @@ class Searcher:
         self._unrelated: tuple[View, Unrelated | None] | None = None
         self._names: tuple[View, NameSearch] | None = None
 
+    @one_blas_thread()
     def search_many(
         self,
         queries: Sequence[Query | SearchQuery],
