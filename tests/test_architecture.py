@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "retrieval": BASE | {"features", "models", "index", "temporal", "timing", "threads", "compiled"},
     "library": BASE
     | {"threads", "media", "encoders", "features", "index", "retrieval", "models", "compiled"},
-    "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "timing"},
+    "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "threads", "timing"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
