@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,10 @@ def test_a_file_is_of_one_generation(tmp_path: Path) -> None:
     write_video_table(path, 7, table)
     read = read_video_table(path, 7)
     assert read is not None and dict(read) == dict(table)
-    assert isinstance(read.texts.base, np.memmap)
+    root: object = read.texts
+    while isinstance(root, np.ndarray):
+        root = root.base
+    assert isinstance(root, mmap)
     assert read_video_table(path, 8) is None
     path.write_bytes(path.read_bytes()[:100])
     assert read_video_table(path, 7) is None
