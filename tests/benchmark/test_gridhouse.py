@@ -22,7 +22,7 @@ TABLES = {
     "all-models": ("All models", 14),
     "all-models-val": ("All models on val", 11),
     "types-of-queries": ("By type of query", 11),
-    "claims": ("Claims", 17),
+    "claims": ("Claims", 18),
     "seeds": ("Seeds", 11),
     "settings": ("Settings", 27),
     "trainings": ("Trainings and their cost", 11),

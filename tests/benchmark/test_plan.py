@@ -105,7 +105,7 @@ def test_table_5_is_whole() -> None:
             assert not strong or (sampling.strong, sampling.weak) == (strong, weak)
 
 
-def test_hard_negatives_begin_within_the_budget_and_patience_after_them() -> None:
+def test_hard_negatives_begin_within_the_budget() -> None:
     """At about the same share of the steps, whatever N and however long an epoch of a strategy is."""
     for job in jobs(FULL):
         if job.recipe not in HARD or job.group == "hard":
@@ -113,12 +113,17 @@ def test_hard_negatives_begin_within_the_budget_and_patience_after_them() -> Non
         settings = settings_of(job)
         loop, sampling = settings.loops["train"], settings.sampling
         first = getattr(sampling, HARD[job.recipe].split(".")[1])
-        assert loop.patience_from == first >= 1
+        assert first >= 1
         by_query = getattr(sampling, "strategy", "") == "strong-weak"
         examples = FULL.queries * (1 if by_query else job.top)
         begins = first * -(-examples // loop.batch_size)
         assert loop.steps and 0.1 < begins / loop.steps < 0.5
         assert abs(begins - HARD_SHARE * loop.steps) <= -(-examples // loop.batch_size)
+
+
+def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
+    for job in plan:
+        assert all(loop.steps and not loop.patience for loop in settings_of(job).loops.values())
 
 
 def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:

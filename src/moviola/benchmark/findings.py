@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ __all__ = ["Findings"]
 
 BOUND_CONTEXT, BOUND_GRID = 8.0, 1.0
 """Of the practical upper bound that refiners are compared with: SPR's context, the features' clips."""
+
+RISING = 0.05
+"""Share by which val's best value rises in the last quarter of a training that would gain by a longer one."""
 
 
 class Findings:
@@ -68,19 +71,12 @@ class Findings:
         return Results(measures, per_query, tuple(found["query_ids"]), (), (), ())
 
     def converged(self, name: str) -> bool:
-        """Whether val had stopped rising when a training ended, in each of its phases.
-
-        Either patience ended it, or its last evaluation was not the best.
-        """
-        phases = self.result(name)["phases"]
-        return all(phase["rested"] or phase["best_step"] < phase["steps"] for phase in phases)
+        """Whether val's best value rose by less than :data:`RISING` in the last quarter of each phase."""
+        return all(_late_gain(phase) < RISING for phase in self.result(name)["phases"])
 
     def late_gain(self, name: str) -> float:
         """By what share val's best value rose in the last quarter of a training (of its last phase)."""
-        curve = self.result(name)["phases"][-1]["curve"]
-        steps, values = [row[0] for row in curve], [row[2] for row in curve]
-        early = max(value for step, value in zip(steps, values, strict=True) if step <= early_end(steps))
-        return float(max(values) / max(early, 1e-9) - 1)
+        return _late_gain(self.result(name)["phases"][-1])
 
     def best(self, names: Iterable[str]) -> str:
         """The best model on val of those whose main row is trained; "" if none is."""
@@ -93,6 +89,12 @@ class Findings:
         rows = self.result(self.first)["bounds"]
         place = (BOUND_CONTEXT, BOUND_GRID)
         return float(next(row[MAIN] for row in rows if (row["context"], row["grid"]) == place))
+
+
+def _late_gain(phase: Mapping[str, Any]) -> float:
+    steps, values = [row[0] for row in phase["curve"]], [row[2] for row in phase["curve"]]
+    early = max(value for step, value in zip(steps, values, strict=True) if step <= early_end(steps))
+    return float(max(values) / max(early, 1e-9) - 1)
 
 
 def early_end(steps: list[float]) -> float:

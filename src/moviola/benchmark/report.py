@@ -90,6 +90,6 @@ def _learned(found: Findings, path: Path) -> None:
         name = f"{model}-n{found.preset.top}"
         if found.done(name):
             phase = found.result(name)["phases"][-1]
-            points = [(row[0] / phase["budget"], row[2]) for row in phase["curve"]]
+            points = [(row[0] / phase["steps"], row[2]) for row in phase["curve"]]
             rows[NAMES[model]] = points
     save(curves(rows, "Val while training", "share of the budget of steps", OVER[1]), path)

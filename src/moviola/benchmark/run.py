@@ -189,11 +189,8 @@ def _course(trained: TrainedModel) -> dict[str, Any]:
             "name": name,
             "select": loop.select,
             "steps": fitted.steps,
-            "budget": loop.steps,
             "epochs": fitted.history[-1]["epoch"],
-            "stage_from": loop.patience_from,
             "best_step": fitted.best_step,
-            "rested": fitted.rested,
             "curve": [[row["step"], row["epoch"], round(row[loop.select], 5)] for row in fitted.history],
             "losses": [_losses(row) for row in fitted.history],
         }

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
-from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import CONQUERS, LONGER, ORDER, SETTINGS, SHARES, STRATEGIES, TIMES, tried_name
+from moviola.benchmark.findings import RISING, Findings
+from moviola.benchmark.plan import (
+    CONQUERS,
+    HARD,
+    LONGER,
+    ORDER,
+    SETTINGS,
+    SHARES,
+    STRATEGIES,
+    TIMES,
+    tried_name,
+)
 from moviola.benchmark.table import Row, Table
 from moviola.measures import compare
 from moviola.training.judging import MEASURES
@@ -126,10 +137,9 @@ def _trainings(found: Findings) -> Table:
             (
                 label,
                 f"{result['parameters']:,}",
-                " + ".join(f"{phase['steps']} of {phase['budget']}" for phase in phases),
+                " + ".join(str(phase["steps"]) for phase in phases),
                 " + ".join(f"{phase['epochs']:.0f}" for phase in phases),
-                " + ".join(f"{phase['stage_from'] or '–'}" for phase in phases),
-                " + ".join("patience" if phase["rested"] else "budget" for phase in phases),
+                _hard_from(result["job"]),
                 " + ".join(str(phase["best_step"]) for phase in phases),
                 f"{found.late_gain(name):+.1%}",
                 f"{result['cpu_seconds'] / 60:.1f}",
@@ -137,7 +147,7 @@ def _trainings(found: Findings) -> Table:
             )
         )
     head = (
-        "model", "parameters", "steps", "epochs", "hard negatives from epoch", "ended by", "best step",
+        "model", "parameters", "steps", "epochs", "hard negatives from epoch", "best step",
         "gain of the last quarter", "CPU minutes", "ms a query",
     )  # fmt: skip
     text = (
@@ -148,6 +158,12 @@ def _trainings(found: Findings) -> Table:
         "left online."
     )
     return Table("Trainings and their cost", head, rows, text)
+
+
+def _hard_from(job: Mapping[str, Any]) -> str:
+    """The epoch from which a job drew hard negatives, as its settings have it."""
+    named = HARD.get(job["recipe"], "")
+    return next((value for name, value in (o.split("=", 1) for o in job["overrides"]) if name == named), "–")
 
 
 def _hours(found: Findings) -> Table:
@@ -169,8 +185,8 @@ def _claims(found: Findings) -> Table:
     text = (
         f"N = {found.preset.top}, seed 0; the best of several is the best on val. Reel's differences are "
         "given for each seed that both were trained with, and p is the largest of their paired permutation "
-        "tests. It is given where all of them have one sign and val had stopped rising for both models: of a "
-        "model that still learned nothing follows."
+        "tests. It is given where all of them have one sign and val had stopped rising for both models (by "
+        f"less than {RISING:.0%} in the last quarter): of a model that still learned nothing follows."
     )
     rows = [*_claims_of_spr(found), *_claims_of_stages(found), *_claims_of_reel(found)]
     return Table("Claims", ("claim", "expected", "found"), rows, text)
@@ -186,6 +202,14 @@ def _claims_of_spr(found: Findings) -> Iterator[Row]:
         yield claim, "+29 %", _gain(ours, theirs, MAIN) + rising
         ours, theirs = (found.result(f"{name}-n{top}")["thinned"]["0.5"] for name in (spr, base))
         yield f"the same, duplicates dropped from both, {MAIN}", "", _gain(ours, theirs, MAIN) + rising
+    pair = "spr-relo", "xml"
+    if all(found.done(f"{name}-longer") for name in pair):
+        ours, theirs = (found.test(f"{name}-longer") for name in pair)
+        yield (
+            f"SPR_ReLo-S over XML, both with {TIMES} times the steps, {MAIN}",
+            "+29 %",
+            _gain(ours, theirs, MAIN),
+        )
     if spr:
         gain = _gain(found.test(f"{spr}-n{top}"), coarse, FINE)
         yield f"{NAMES[spr]} over coarse proposals, {FINE}", "+60 %", gain
