@@ -40,6 +40,23 @@ def test_another_process_is_refused_with_the_owners_id(tmp_path: Path) -> None:
     assert _other_process(lock).stdout == "taken\n"
 
 
+def test_who_waits_comes_when_the_other_is_done(tmp_path: Path) -> None:
+    lock, order = tmp_path / ".lock", list[str]()
+
+    def wait() -> None:
+        with exclusive(lock, wait=True):
+            order.append("second")
+
+    thread = threading.Thread(target=wait)
+    with exclusive(lock):
+        thread.start()
+        thread.join(0.2)  # enough for who does not wait; who does is still there, however long it was given
+        assert thread.is_alive()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
 def test_the_same_process_is_refused_in_either_thread(tmp_path: Path) -> None:
     lock = tmp_path / ".lock"
     refused: list[bool] = []

@@ -30,9 +30,9 @@ class Bench:
         return World.cut(self.out / "worlds" / name, self.preset.queries)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
-        """Film what is not filmed yet, with so many processes."""
+        """Film what is not filmed yet, with so many processes; who comes while another does so waits."""
         for name, seed in self.preset.worlds.items():
-            with exclusive(self._lock(f"world-{name}")):
+            with exclusive(self._lock(f"world-{name}"), wait=True):
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=seed, workers=workers, told=True,
                     queries=self.preset.queries, tell=tell,

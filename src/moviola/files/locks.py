@@ -14,20 +14,24 @@ __all__ = ["exclusive"]
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path`` of a folder; another process that asks is refused at once.
+def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock file ``path`` of a folder; another process that asks is refused at once, or waits.
 
     The owner's process id stands in a file of its own beside it, since a locked file cannot be read
     everywhere.
 
+    Args:
+        path: the file.
+        wait: until whoever holds it is done.
+
     Raises:
-        LibraryLocked: another writer holds the lock; the message names its process id.
+        LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id.
         InvalidValue: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
 
     owner = path.with_name(path.name + ".owner")
-    lock = FileLock(path, blocking=False)
+    lock = FileLock(path, blocking=wait)
     try:
         lock.acquire()
     except Timeout:
