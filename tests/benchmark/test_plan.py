@@ -12,13 +12,13 @@ from moviola.benchmark.plan import (
     HARD,
     HARD_SHARE,
     LONGER,
+    LONGER_FACTOR,
     MODELS,
     ORDER,
     PRESETS,
     RELEVANT,
     SETTINGS,
     STRATEGIES,
-    TIMES,
     TOPS,
     Job,
     Preset,
@@ -131,12 +131,14 @@ def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
     for model in LONGER:
         usual, longer = (settings_of(rows[name]) for name in (f"{model}-n20", f"{model}-longer"))
         for phase, loop in usual.loops.items():
-            assert longer.loops[phase].steps == TIMES * loop.steps
-            assert longer.loops[phase].evaluate_every == pytest.approx(TIMES * loop.evaluate_every, abs=1)
+            assert longer.loops[phase].steps == LONGER_FACTOR * loop.steps
+            assert longer.loops[phase].evaluate_every == pytest.approx(
+                LONGER_FACTOR * loop.evaluate_every, abs=1
+            )
         if model in HARD:
             setting = HARD[model].split(".")[1]
             first, later = (getattr(settings.sampling, setting) for settings in (usual, longer))
-            assert later == pytest.approx(TIMES * first, abs=1)
+            assert later == pytest.approx(LONGER_FACTOR * first, abs=1)
 
 
 def test_both_presets_train_every_recipe_and_every_study() -> None:

@@ -1,11 +1,11 @@
-"""What is trained for the comparison: the rows, at three sizes of effort.
+"""What is trained for the comparison: the rows, at two sizes of effort.
 
 Each model has the same small budget of settings, tried on a world of their own and chosen by its val. The
 world that is reported on has other films, and nothing is chosen there but the weights of a training, by val.
 
-The papers' schedules are kept, scaled to fewer steps: the rate warms up and falls over a row's whole budget
-of steps, and hard negatives begin after :data:`HARD_SHARE` of it. Every training has its whole budget: with
-patience a lucky value on val, while the rate was high, ended some after a third of it.
+The papers' schedules are kept, scaled to fewer steps: where a rate warms up and falls, it does so over the
+row's whole budget, and hard negatives begin after :data:`HARD_SHARE` of it. Every training has its whole
+budget: with patience a lucky value on val, while the rate was high, ended some after half of it.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ class _Planner:
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
         for recipe in LONGER:
-            yield self.study(f"{recipe}-longer", recipe, "longer", times=TIMES)
+            yield self.study(f"{recipe}-longer", recipe, "longer", times=LONGER_FACTOR)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
@@ -339,7 +339,7 @@ class _Planner:
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
 
 
-LONGER, TIMES = ("xml", "reloclnet", "spr-relo", "reel"), 2
+LONGER, LONGER_FACTOR = ("xml", "reloclnet", "spr-relo", "reel"), 2
 """Trained with so many times the budget too: whether a row would have gained by more."""
 
 SHARES = (0.1, 0.5, 0.7)

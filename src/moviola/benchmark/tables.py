@@ -13,11 +13,11 @@ from moviola.benchmark.plan import (
     CONQUERS,
     HARD,
     LONGER,
+    LONGER_FACTOR,
     ORDER,
     SETTINGS,
     SHARES,
     STRATEGIES,
-    TIMES,
     tried_name,
 )
 from moviola.benchmark.table import Row, Table
@@ -206,7 +206,7 @@ def _claims_of_spr(found: Findings) -> Iterator[Row]:
     if all(found.done(f"{name}-longer") for name in pair):
         ours, theirs = (found.test(f"{name}-longer") for name in pair)
         yield (
-            f"SPR_ReLo-S over XML, both with {TIMES} times the steps, {MAIN}",
+            f"SPR_ReLo-S over XML, both with {LONGER_FACTOR} times the steps, {MAIN}",
             "+29 %",
             _gain(ours, theirs, MAIN),
         )
@@ -385,7 +385,7 @@ def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in LONGER:
         rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, {TIMES} times the steps": f"{model}-longer"}
+        rows |= {f"{NAMES[model]}, {LONGER_FACTOR} times the steps": f"{model}-longer"}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return _table(found, "Longer training", rows, ALL, text)
 
