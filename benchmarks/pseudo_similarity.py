@@ -29,7 +29,6 @@ from moviola.datasets.gridhouse import Slots
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import plain
 from moviola.encoders import load_sentence_encoder
-from moviola.media import write_video
 from moviola.training.experiment import AnsweringModel, train_model
 from moviola.training.judging import judge
 
@@ -156,12 +155,7 @@ def trainings(options: argparse.Namespace) -> dict[str, Any]:
 def annotated(world: World, options: argparse.Namespace, similarity: str) -> Callable[[str], Path]:
     """The pair files of the films with one way of similarity."""
     folder = options.work / similarity
-    folder.mkdir(exist_ok=True)
-    if not (folder / "videos").exists():
-        (folder / "videos").symlink_to((world.folder / "films" / "videos").resolve())
-        gridhouse.build(
-            folder, videos=options.videos, seed=options.seed, similarity=similarity, write_video=write_video
-        )
+    gridhouse.annotate(folder, world.folder / "films", similarity=similarity)
     return lambda split: folder / {"train": "train_top20.json"}.get(split, f"{split}.json")
 
 

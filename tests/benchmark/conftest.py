@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moviola.benchmark.bench import Bench
-from moviola.benchmark.plan import Budget, Preset
+from moviola.benchmark.plan import WORLDS, Budget, Preset
 from moviola.benchmark.world import World
 from moviola.training.recipes import RECIPES
 from toy_world import MANY_EVENTS, toy_world
@@ -31,7 +31,7 @@ def toy() -> Preset:
     return Preset(
         videos=VIDEOS,
         queries=QUERIES,
-        worlds={"develop": 0, "report": 0},
+        films={"develop": 0, "report": 0},
         tops=(20,),
         top=20,
         seeds=(0,),
@@ -74,6 +74,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def bench(toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A comparison whose worlds are there and whose pieces are not."""
     bench = Bench(tmp_path_factory.mktemp("comparison"), toy)
-    for name in toy.worlds:
-        write_world(bench.world(name).folder)
+    for films in {films for films, _ in WORLDS.values()}:
+        write_world(bench.world(films).folder)
     return bench

@@ -33,6 +33,7 @@ TABLES = {
     "number-of-segments": ("Number of segments (SPR, Table 6)", 5),
     "untrained-and-trained": ("CLIP without training against trained (SPR, Table 7)", 6),
     "longer-training": ("Longer training", 8),
+    "pseudo-labels": ("The similarity of pseudo labels", 8),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "hard-negatives": ("The baselines' hard negatives", 4),
     "recall": ("Recall of moments in the corpus and in one video, and of videos", 10),

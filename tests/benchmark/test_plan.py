@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from moviola.benchmark.plan import (
+    BY_SENTENCES,
     CONQUERS,
     HARD,
     HARD_SHARE,
@@ -17,9 +18,11 @@ from moviola.benchmark.plan import (
     ORDER,
     PRESETS,
     RELEVANT,
+    SENTENCES,
     SETTINGS,
     STRATEGIES,
     TOPS,
+    WORLDS,
     Job,
     Preset,
     jobs,
@@ -148,6 +151,16 @@ def test_both_presets_train_every_recipe_and_every_study() -> None:
         assert {job.name for job in plan if job.relevant} == set(RELEVANT)
     assert {job.name for job in small} < {job.name for job in full}
     assert {job.group for job in full} == {job.group for job in small} | {"seeds"}
+
+
+def test_rows_by_sentences_differ_from_the_main_rows_by_their_world_alone(plan: list[Job]) -> None:
+    rows = {job.name: job for job in plan}
+    for model in BY_SENTENCES:
+        usual, other = rows[f"{model}-n20"], rows[f"{model}-{SENTENCES}"]
+        assert (other.recipe, other.top, other.seed, other.overrides) == (
+            usual.recipe, usual.top, usual.seed, usual.overrides,
+        )  # fmt: skip
+        assert [WORLDS[job.world] for job in (usual, other)] == [("report", "slots"), ("report", SENTENCES)]
 
 
 def test_a_plan_without_studies_has_the_main_rows_alone() -> None:

@@ -234,6 +234,32 @@ def test_queries_are_cut_to_a_part_of_them_with_the_types_of_tvr(world: World, t
     assert prepare(whole.folder, videos=20, seed=0, workers=1, queries=40).pairs("val").read_bytes() == before
 
 
+def test_labels_by_sentences_lie_beside_the_films(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def annotate(folder: Path, films: Path, *, similarity: str) -> None:
+        folder.mkdir()
+        for path in films.glob("[tv]*.json"):
+            rows = json.loads(path.read_text())
+            (folder / path.name).write_text(json.dumps([{**row, "chosen": similarity} for row in rows]))
+
+    monkeypatch.setattr("moviola.benchmark.world.annotate", annotate)
+    shutil.copytree(world.folder, tmp_path / "world")
+    whole, told = World(tmp_path / "world"), list[str]()
+    for split in ("train", "val", "test"):
+        rows = json.loads(world.pairs(split).read_text())
+        whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "tell": told.append}
+    usual, other = prepare(whole.folder, **how), prepare(whole.folder, similarity="letters", **how)
+    assert prepare(whole.folder, similarity="letters", **how) == other
+    assert told == ["choosing pseudo labels by letters"]
+    assert (usual.features.folder, usual.videos("val")) == (other.features.folder, other.videos("val"))
+    for split in ("train", "val", "test"):
+        assert usual.pairs(split).parent.name == "films"
+        rows = json.loads(usual.pairs(split).read_text())
+        assert json.loads(other.pairs(split).read_text()) == [{**row, "chosen": "letters"} for row in rows]
+
+
 # ---- the report ------------------------------------------------------------------------------------------
 
 

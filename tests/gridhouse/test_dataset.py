@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets import gridhouse
-from moviola.datasets.gridhouse import dataset
+from moviola.datasets.gridhouse import annotate, dataset
 from moviola.errors import InvalidValue
 from moviola.media import probe, read_subtitles, write_video
 
@@ -178,6 +178,12 @@ def test_pseudo_sets_by_a_sentence_encoder(
         np.testing.assert_allclose(found, np.sort(cosines)[::-1][: len(found)], atol=2e-6)
         differ += old["relevant_moment"] != new["relevant_moment"]
     assert differ
+
+    annotate(tmp_path / "annotations", world, similarity="letters")
+    assert not (tmp_path / "annotations" / "videos").exists()
+    for name in (*SPLITS, "gridhouse", "splits", "video_corpus"):
+        made, anew = (tmp_path / folder / f"{name}.json" for folder in ("world", "annotations"))
+        assert made.read_bytes() == anew.read_bytes()
 
     make(tmp_path / "world", subtitles=True, filler=1)
     for name in (*SPLITS, "gridhouse"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moviola.benchmark.plan import SETTINGS, Job, Preset, jobs, tried_name
+from moviola.benchmark.plan import SETTINGS, WORLDS, Job, Preset, jobs, tried_name
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
@@ -27,15 +27,16 @@ class Bench:
 
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
-        return World.cut(self.out / "worlds" / name, self.preset.queries)
+        films, similarity = WORLDS[name]
+        return World.cut(self.out / "worlds" / films, self.preset.queries, similarity)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Film what is not filmed yet, with so many processes; who comes while another does so waits."""
-        for name, seed in self.preset.worlds.items():
-            with exclusive(self._lock(f"world-{name}"), wait=True):
+        for name, (films, similarity) in WORLDS.items():
+            with exclusive(self._lock(f"world-{films}"), wait=True):
                 prepare(
-                    self.world(name).folder, videos=self.preset.videos, seed=seed, workers=workers, told=True,
-                    queries=self.preset.queries, tell=tell,
+                    self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[films],
+                    workers=workers, told=True, queries=self.preset.queries, similarity=similarity, tell=tell,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:

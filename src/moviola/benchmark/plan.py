@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PRESETS", "SETTINGS", "Budget", "Job", "Preset", "jobs", "tried_name"]
+__all__ = ["PRESETS", "SETTINGS", "WORLDS", "Budget", "Job", "Preset", "jobs", "tried_name"]
 
 TOPS = (1, 20, 40)
 """N: moments a training query (TVR-Ranking, section 3.5)."""
@@ -23,6 +23,17 @@ HARD_SHARE = 0.25
 
 EVALUATIONS = 24
 """Evaluations on val that a budget of steps has."""
+
+SENTENCES = "minilm"
+"""The sentence encoder by which pseudo labels are chosen besides, as the papers choose theirs by SimCSE."""
+
+WORLDS = {
+    "develop": ("develop", "slots"),
+    "report": ("report", "slots"),
+    f"report-{SENTENCES}": ("report", SENTENCES),
+}
+"""Of each world its films, and the similarity that chose its pseudo labels (see
+:mod:`moviola.datasets.gridhouse.similarity`)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ class Job:
         group: the table that it belongs to.
         relevant: pairs of captions that resemble each other at least so much are handed to it as potentially
             relevant (theta); 0 for none.
-        world: where: "develop", to choose settings by val, or "report".
+        world: where, one of :data:`WORLDS`; settings are chosen by val of "develop".
     """
 
     name: str
@@ -77,7 +88,7 @@ class Preset:
     Attributes:
         videos: films of each world, of which 60 % are for training, 10 % for val, 30 % for test.
         queries: training queries.
-        worlds: seed of the films by the name of the world.
+        films: the seeds of those to develop on and of those that are reported on.
         tops: N, of which ``top`` is that of all studies but Table 5's, which has the largest.
         seeds: of the main rows with ``top``.
         segments: k, segments retrieved a query.
@@ -88,7 +99,7 @@ class Preset:
 
     videos: int
     queries: int
-    worlds: Mapping[str, int]
+    films: Mapping[str, int]
     tops: tuple[int, ...]
     top: int
     seeds: tuple[int, ...]
@@ -188,11 +199,11 @@ def _budgets(scale: float) -> dict[str, Budget]:
 
 PRESETS: dict[str, Preset] = {
     "small": Preset(
-        videos=40, queries=60, worlds={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
+        videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
         segments=40, budgets=_budgets(0.005),
     ),
     "full": Preset(
-        videos=300, queries=500, worlds={"develop": 51, "report": 52}, tops=TOPS, top=20, seeds=(0, 1, 2),
+        videos=300, queries=500, films={"develop": 51, "report": 52}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=_budgets(1.0),
     ),
 }  # fmt: skip
@@ -334,13 +345,26 @@ class _Planner:
             settings = tuple(f"model.relevant_pairs.{term}" for term in terms.split())
             least = min(self.preset.tops)
             yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta)
+        yield from self.by_sentences()
         for share in SHARES:
             own = self.overrides("spr-stage1", self.preset.top, f"sampling.least_share={share}")
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
 
+    def by_sentences(self) -> Iterator[Job]:
+        """Main rows on pseudo labels that are chosen by texts; stage 1 first, which others build on."""
+        top, first = self.preset.top, f"spr-stage1-{SENTENCES}"
+        for recipe in BY_SENTENCES:
+            yield Job(
+                f"{recipe}-{SENTENCES}", recipe, top, 0, self.overrides(recipe, top),
+                None if recipe == "spr-stage1" else first, "labels", world=f"report-{SENTENCES}",
+            )  # fmt: skip
+
 
 LONGER, LONGER_FACTOR = ("xml", "reloclnet", "spr-relo", "reel"), 2
 """Trained with so many times the budget too: whether a row would have gained by more."""
+
+BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
+"""Trained on labels by :data:`SENTENCES` too."""
 
 SHARES = (0.1, 0.5, 0.7)
 """Shares of a segment that must lie in an answer, besides .3 (SPR, Table 7)."""

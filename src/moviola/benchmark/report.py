@@ -59,12 +59,12 @@ def _about(found: Findings) -> str:
     missing = [job.name for job in plan if not found.done(job.name)]
     counts = world["videos"]
     return (
-        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.worlds['report']}): "
+        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films['report']}): "
         f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose weights "
         f"by, {counts['test']} to test on, each split searched and judged alone. {world['queries']} test "
         f"queries, {world['answers']:.1f} relevant moments each. Frames once a second by "
         f"`{world['encoder']}`, what is told by MiniLM; all models see the same features. Settings were "
-        f"chosen on as many other films (seed {preset.worlds['develop']}). Stage 1 retrieves "
+        f"chosen on as many other films (seed {preset.films['develop']}). Stage 1 retrieves "
         f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
         "train; every model's settings are in its folder's config.json.\n\n"
         f"**{len(plan) - len(missing)} of {len(plan)} trainings are finished.**"

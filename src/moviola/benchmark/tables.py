@@ -10,11 +10,13 @@ import numpy as np
 from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from moviola.benchmark.findings import RISING, Findings
 from moviola.benchmark.plan import (
+    BY_SENTENCES,
     CONQUERS,
     HARD,
     LONGER,
     LONGER_FACTOR,
     ORDER,
+    SENTENCES,
     SETTINGS,
     SHARES,
     STRATEGIES,
@@ -399,6 +401,19 @@ def _hard(found: Findings) -> Table:
     return _table(found, "The baselines' hard negatives", rows, ALL, text)
 
 
+def _labels(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    for model in BY_SENTENCES:
+        rows |= {f"{NAMES[model]}, slots": f"{model}-n{found.preset.top}"}
+        rows |= {f"{NAMES[model]}, sentences": f"{model}-{SENTENCES}"}
+    text = (
+        f"N = {found.preset.top}. Pseudo labels by what the captions were generated from (slots), which is "
+        "close to the rule of relevance, and by the cosine of MiniLM's sentence embeddings; settings were "
+        "chosen with the first. Val and test are the same."
+    )
+    return _table(found, "The similarity of pseudo labels", rows, ALL, text)
+
+
 RECALLS = (
     "SVMR R@1,IoU>0.7", "SVMR R@5,IoU>0.7", "VCMR R@1,IoU>0.7", "VCMR R@10,IoU>0.7", "VCMR R@100,IoU>0.7",
     "VR R@1", "VR R@5", "VR R@10", "VR R@100",
@@ -461,6 +476,7 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "number-of-segments": _counts,
     "untrained-and-trained": _untrained,
     "longer-training": _longer,
+    "pseudo-labels": _labels,
     "training-strategies": _strategies,
     "hard-negatives": _hard,
     "recall": _recall,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from moviola.benchmark.streams import export_two_streams
-from moviola.datasets.gridhouse.dataset import SHARES, build
+from moviola.datasets.gridhouse.dataset import SHARES, SLOTS, annotate, build
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder
@@ -31,15 +31,22 @@ class World:
     Attributes:
         folder: where it lies.
         part: what the names of pair files begin with that hold a part of the queries; "" for all.
+        similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.similarity`.
     """
 
     folder: Path
     part: str = ""
+    similarity: str = SLOTS
 
     @classmethod
-    def cut(cls, folder: Path, queries: int) -> World:
+    def cut(cls, folder: Path, queries: int, similarity: str = SLOTS) -> World:
         """A world with so many training queries, see :func:`prepare`."""
-        return cls(folder, f"{queries}-")
+        return cls(folder, f"{queries}-", similarity)
+
+    @property
+    def annotations(self) -> Path:
+        """Where the pair files are: beside the films, or in a folder of their own for another similarity."""
+        return self.folder / ("films" if self.similarity == SLOTS else f"annotations-{self.similarity}")
 
     @cached_property
     def features(self) -> FeatureFolder:
@@ -54,7 +61,7 @@ class World:
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
-        return self.folder / "films" / f"{self.part}{_PAIRS[split]}"
+        return self.annotations / f"{self.part}{_PAIRS[split]}"
 
     def split(self, name: str, top: int | None = None) -> Split:
         """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""
@@ -73,6 +80,7 @@ def prepare(
     workers: int,
     told: bool = False,
     queries: int | None = None,
+    similarity: str = SLOTS,
     tell: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
@@ -85,6 +93,8 @@ def prepare(
         told: with a narrator, whose lines are a second stream of features (:mod:`moviola.benchmark.streams`).
         queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
             that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
+        similarity: by which the pseudo labels are chosen, "slots" or a sentence encoder's name. Films and
+            queries are the same with each.
         tell: told what is being done.
 
     Raises:
@@ -94,7 +104,7 @@ def prepare(
     from moviola.media import write_video
     from moviola.search import Library
 
-    films, world = folder / "films", World(folder)
+    films, world = folder / "films", World(folder, similarity=similarity)
     if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
         build(films, videos=videos, seed=seed, workers=workers, write_video=write_video, subtitles=told)
@@ -103,7 +113,8 @@ def prepare(
         with Library(folder / "library", encoder="demo", sentence_encoder=sentences) as library:
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             tell("exporting features")
-            texts = [text for name in _PAIRS for _, _, text, _ in ranked_rows(world.pairs(name))]
+            pairs = map(World(folder).pairs, _PAIRS)
+            texts = [text for path in pairs for _, _, text, _ in ranked_rows(path)]
             export = export_two_streams if told else export_features
             export(library.store, texts, folder / "features")
     there = read_json(films / "gridhouse.json")
@@ -112,6 +123,9 @@ def prepare(
             f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
             "give another folder"
         )
+    if similarity != SLOTS and not world.pairs("train").is_file():
+        tell(f"choosing pseudo labels by {similarity}")
+        annotate(world.annotations, films, similarity=similarity)
     return world if queries is None else _cut(world, queries, seed)
 
 
@@ -121,7 +135,7 @@ TOLD_SHARE = 0.09
 
 def _cut(world: World, queries: int, seed: int) -> World:
     """The same with so many training queries, and with the types of queries as in TVR."""
-    cut, draw = World.cut(world.folder, queries), np.random.default_rng(seed)
+    cut, draw = World.cut(world.folder, queries, world.similarity), np.random.default_rng(seed)
     for split in _PAIRS:
         rows, kept = read_json(world.pairs(split)), _drawn(world, split, queries, draw)
         if not cut.pairs(split).is_file():

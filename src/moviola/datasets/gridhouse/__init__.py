@@ -1,7 +1,8 @@
 """Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
 
-``simulate`` lives through one film, ``Camera`` draws it, ``build`` writes a whole data set. The rule of
-relevance stands in :mod:`moviola.datasets.gridhouse.vocabulary`.
+``simulate`` lives through one film, ``Camera`` draws it, ``build`` writes a whole data set, and ``annotate``
+its annotations anew, by another similarity. The rule of relevance stands in
+:mod:`moviola.datasets.gridhouse.vocabulary`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from moviola.datasets.gridhouse.vocabulary import Slots, Thing, caption, imprecise, relevance
 
 if TYPE_CHECKING:
-    from moviola.datasets.gridhouse.dataset import GridhouseReport, build
+    from moviola.datasets.gridhouse.dataset import GridhouseReport, annotate, build
     from moviola.datasets.gridhouse.episode import Episode, GridMoment, Scene, simulate
     from moviola.datasets.gridhouse.picture import Camera
     from moviola.datasets.gridhouse.scenes import scene_caption
@@ -24,6 +25,7 @@ __all__ = [
     "Scene",
     "Slots",
     "Thing",
+    "annotate",
     "build",
     "caption",
     "imprecise",
@@ -35,7 +37,8 @@ __all__ = [
 # These need minigrid (the extra `demo`); they are imported when first asked for.
 _LATE = {
     "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "dataset",
-    "Scene": "episode", "build": "dataset", "scene_caption": "scenes", "simulate": "episode",
+    "Scene": "episode", "annotate": "dataset", "build": "dataset", "scene_caption": "scenes",
+    "simulate": "episode",
 }  # fmt: skip
 
 

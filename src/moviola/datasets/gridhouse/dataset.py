@@ -6,12 +6,11 @@ settings. Judgements of val and test cover every film of the folder. Films belon
 60 : 10 : 30 by their number; the queries of a split come from its films, and no text is in two splits.
 
 The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), in one
-of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. The films are the same with both.
+of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. Films and queries are the same with both.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -34,9 +33,10 @@ from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimila
 from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
 from moviola.encoders import load_sentence_encoder
 from moviola.errors import InvalidValue
+from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
-__all__ = ["GridhouseReport", "build"]
+__all__ = ["SLOTS", "GridhouseReport", "annotate", "build"]
 
 FRAME_RATE = 6.0
 SIZE = 224
@@ -189,18 +189,41 @@ def build(
         "filler": filler,
     }  # fmt: skip
     _claim(folder, settings)
-    encoder = None if similarity == SLOTS else load_sentence_encoder(similarity)
-    films = _films(settings)
-    _make_videos(folder / "videos", films, write_video, workers, progress or (lambda done, total: None))
-    write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
-    return _annotate(folder, films, encoder, np.random.default_rng([seed, 0x7175]))
+    encoder = _encoder(similarity)
+    _make_videos(
+        folder / "videos", _films(settings), write_video, workers, progress or (lambda done, total: None)
+    )
+    return _annotate(folder, settings, similarity, encoder)
+
+
+def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
+    """Write the annotations of films that are made already, by another similarity, to a folder of their own.
+
+    Args:
+        folder: where they go.
+        films: the folder of a data set that :func:`build` made; nothing is changed in it.
+        similarity: as in :func:`build`.
+
+    Raises:
+        MissingModel: no such sentence encoder is on the machine.
+    """
+    settings = read_json(films / "gridhouse.json")
+    settings.pop("similarity", None)
+    encoder = _encoder(similarity)
+    _claim(folder, settings)
+    return _annotate(folder, settings, similarity, encoder)
+
+
+def _encoder(similarity: str) -> TextEncoder | None:
+    """None for what the slots hold."""
+    return None if similarity == SLOTS else load_sentence_encoder(similarity)
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
     """Write the films' settings down, or see that they are those of what is there."""
     path = folder / "gridhouse.json"
     if path.exists():
-        there = json.loads(path.read_text())
+        there = read_json(path)
         there.pop("similarity", None)
         if there != settings:
             raise InvalidValue(
@@ -274,8 +297,10 @@ def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:
 
 
 def _annotate(
-    folder: Path, films: Sequence[_Film], encoder: TextEncoder | None, draw: Generator
+    folder: Path, settings: dict[str, Any], similarity: str, encoder: TextEncoder | None
 ) -> GridhouseReport:
+    films, draw = _films(settings), np.random.default_rng([settings["seed"], 0x7175])
+    write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
     corpus: dict[str, float] = {}
     rows: list[_Row] = []
     for film in films:
