@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from moviola.library.ahead import ahead, side_by_side
+from moviola.library.ahead import Branch, ahead, side_by_side
 
 
 def running() -> list[threading.Thread]:
@@ -65,7 +65,7 @@ def test_pieces_run_side_by_side_each_in_its_order() -> None:
     taken = list(side_by_side((iter(piece) for piece in pieces), threads=3))
     assert {number for number, _ in taken} == set(range(20))
     for number, piece in enumerate(pieces):
-        assert [step for of, step in taken if of == number] == piece
+        assert [step for of, step in taken if of == number] == [*piece, None]
     assert not running()
 
 
@@ -77,9 +77,9 @@ def test_a_piece_that_waits_does_not_hold_up_another() -> None:
         yield "late"
 
     taken = side_by_side([waiting(), iter(["early"])], threads=2)
-    assert next(taken) == (1, "early")
+    assert [next(taken), next(taken)] == [(1, "early"), (1, None)]
     go.set()
-    assert list(taken) == [(0, "late")]
+    assert list(taken) == [(0, "late"), (0, None)]
     assert not running()
 
 
@@ -97,10 +97,59 @@ def test_few_pieces_are_begun_before_the_oldest_is_done() -> None:
         yield 0
 
     taken = side_by_side(pieces(), threads=2)
-    assert [next(taken) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
+    first = [next(taken) for _ in range(6)]
+    assert [piece for piece in first if piece[1] is not None] == [(1, 1), (2, 2), (3, 3)]
     assert begun == [1, 2, 3]
     go.set()
-    assert sorted(taken) == [(number, number) for number in (0, *range(4, 10))]
+    rest = [number for number, step in taken if step is not None]
+    assert sorted(rest) == [0, *range(4, 10)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_branches_are_part_of_their_piece(threads: int) -> None:
+    def piece(number: int) -> Iterator[str | Branch[str]]:
+        yield f"{number} begins"
+        yield Branch(iter([f"{number}a", f"{number}b"]))
+        yield Branch(deeper(number))
+        yield f"{number} ends"
+
+    def deeper(number: int) -> Iterator[str | Branch[str]]:
+        yield Branch(iter([f"{number}c"]))
+
+    taken = list(side_by_side(map(piece, range(10)), threads))
+    for number in range(10):
+        own = [step for of, step in taken if of == number]
+        assert own[-1] is None and own[0] == f"{number} begins"
+        assert sorted(own[1:-1]) == [f"{number} ends", *(f"{number}{letter}" for letter in "abc")]
+        assert own.index(f"{number}a") < own.index(f"{number}b")
+    assert not running()
+
+
+def test_a_branch_is_done_beside_what_it_came_from() -> None:
+    done = threading.Event()
+
+    def branch() -> Iterator[str]:
+        done.set()
+        yield "branch"
+
+    def piece() -> Iterator[str | Branch[str]]:
+        yield Branch(branch())
+        assert done.wait(timeout=60)
+        yield "trunk"
+
+    taken = list(side_by_side([piece()], threads=2))
+    assert sorted(taken[:-1]) == [(0, "branch"), (0, "trunk")] and taken[-1] == (0, None)
+    assert not running()
+
+
+def test_an_error_of_a_branch_ends_all() -> None:
+    def broken() -> Iterator[int]:
+        raise ValueError("broken")
+        yield 1
+
+    with pytest.raises(ValueError, match="broken"):
+        list(side_by_side([iter([Branch(broken())])], threads=2))
+    assert not running()
 
 
 def test_an_error_of_any_piece_ends_all() -> None:

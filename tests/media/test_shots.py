@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from moviola.errors import MediaError
 from moviola.media import (
+    Suspects,
     Transition,
-    TransitionFinder,
     find_transitions,
+    joined,
+    look_through,
     sample_frames,
     shots,
     shrunk,
@@ -270,9 +272,8 @@ def test_what_is_found_while_frames_come_in_is_what_is_found_afterwards(
     path = tmp_path / "film.mp4"
     write_video(path, [image for part in pictures for image in part], rate=10)
     samples = sampled(path, sampling)
-    finder = TransitionFinder(path, sampling)
-    for frame in samples:
-        finder.add(frame[None])
-    found = finder.finish()
+    suspects = Suspects(sampling)
+    named = [*(suspects.add(frame[None]) for frame in samples), suspects.rest()]
+    found = joined([look_through(path, stretches) for stretches in named])
     assert found == find_transitions(path, samples, sampling)
     assert len(found) >= 4

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice, starmap
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-__all__ = ["ahead", "side_by_side"]
+__all__ = ["Branch", "ahead", "side_by_side"]
 
 Step = TypeVar("Step")
 
@@ -20,10 +23,20 @@ def ahead(steps: Iterator[Step]) -> Generator[Step, None, None]:
     """Run an iterator in a thread, a few steps ahead; closing this generator ends the thread."""
     with closing(side_by_side([steps], threads=1)) as taken:
         for _, step in taken:
-            yield step
+            if step is not None:
+                yield step
 
 
-def side_by_side(works: Iterable[Iterator[Step]], threads: int) -> Generator[tuple[int, Step], None, None]:
+@dataclass(frozen=True, slots=True)
+class Branch(Generic[Step]):
+    """A step that is not handed on: a part of the same piece of work that another thread may do meanwhile."""
+
+    steps: Iterator[Step]
+
+
+def side_by_side(
+    works: Iterable[Iterator[Step | Branch[Step]]], threads: int
+) -> Generator[tuple[int, Step | None], None, None]:
     """Run iterators in threads, several at once, a few steps ahead; closing this generator ends the threads.
 
     Steps come as they are made: whoever takes them never waits for one piece of work while another has steps.
@@ -35,32 +48,37 @@ def side_by_side(works: Iterable[Iterator[Step]], threads: int) -> Generator[tup
         threads: that run them, at least 1.
 
     Yields:
-        The number of a piece, from 0, and one of its steps; those of one piece in order.
+        The number of a piece, from 0, and one of its steps, those of one iterator in order; None as the step
+        when all of a piece is done, its branches too.
 
     Raises:
         Whatever a piece of work raises.
     """
     remaining = enumerate(works)
     crew = _Crew[Step](threads)
-    oldest, ended = 0, set[int]()
+    oldest, parts = 0, Counter[int]()  # of each piece that is begun, how many iterators are not at their end
     try:
-        begun = sum(crew.begin(next(remaining, None)) for _ in range(2 * threads))
+        begun = sum(starmap(crew.begin, islice(remaining, 2 * threads)))
         while oldest < begun:
             number, step = crew.next_step()
-            if not isinstance(step, _End):
+            if not isinstance(step, _Change):
                 yield number, step
                 continue
-            ended.add(number)
-            while oldest in ended:
-                ended.remove(oldest)
+            parts[number] += step.parts
+            if not parts[number]:
+                yield number, None
+            while parts.get(oldest) == 0:
                 oldest += 1
-                begun += crew.begin(next(remaining, None))
+                begun += sum(starmap(crew.begin, islice(remaining, 1)))
     finally:
         crew.close()
 
 
-class _End:
-    """Stands behind the last step of a piece of work."""
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """By how many the iterators of a piece of work are more than before."""
+
+    parts: int
 
 
 class _Crew(Generic[Step]):
@@ -71,8 +89,8 @@ class _Crew(Generic[Step]):
     """
 
     def __init__(self, threads: int) -> None:
-        self._pieces: SimpleQueue[tuple[int, Iterator[Step]] | None] = SimpleQueue()
-        self._ready: SimpleQueue[tuple[int, Step | _End | BaseException]] = SimpleQueue()
+        self._pieces: SimpleQueue[tuple[int, Iterator[Step | Branch[Step]]] | None] = SimpleQueue()
+        self._ready: SimpleQueue[tuple[int, Step | _Change | BaseException]] = SimpleQueue()
         self._room: SimpleQueue[None] = SimpleQueue()
         self._closed = False
         for _ in range(_AHEAD * threads):
@@ -83,17 +101,18 @@ class _Crew(Generic[Step]):
         for thread in self._threads:
             thread.start()
 
-    def begin(self, piece: tuple[int, Iterator[Step]] | None) -> bool:
-        """Let a thread run a piece when it can; None ends a thread, and gives False."""
-        self._pieces.put(piece)
-        return piece is not None
+    def begin(self, number: int, steps: Iterator[Step | Branch[Step]]) -> int:
+        """Let a thread run one more iterator of a piece when it can; 1."""
+        self._ready.put((number, _Change(1)))
+        self._pieces.put((number, steps))
+        return 1
 
-    def next_step(self) -> tuple[int, Step | _End]:
+    def next_step(self) -> tuple[int, Step | _Change]:
         """What is ready next; raises what a piece raised."""
         number, step = self._ready.get()
         if isinstance(step, BaseException):
             raise step
-        if not isinstance(step, _End):
+        if not isinstance(step, _Change):
             self._room.put(None)
         return number, step
 
@@ -106,15 +125,21 @@ class _Crew(Generic[Step]):
         for thread in self._threads:
             thread.join()
 
+    def _is_open(self) -> bool:
+        return not self._closed
+
     def _work(self) -> None:
-        while (piece := self._pieces.get()) is not None:
+        while (piece := self._pieces.get()) is not None and self._is_open():
             number, steps = piece
             try:
                 for step in steps:
+                    if isinstance(step, Branch):
+                        self.begin(number, step.steps)
+                        continue
                     self._room.get()
-                    if self._closed:
+                    if not self._is_open():
                         return
                     self._ready.put((number, step))
-                self._ready.put((number, _End()))
+                self._ready.put((number, _Change(-1)))
             except BaseException as error:  # handed to the reader, who raises it
                 self._ready.put((number, error))

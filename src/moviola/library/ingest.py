@@ -1,8 +1,8 @@
 """Videos into features: threads decode ahead while the encoder works; a video is committed whole.
 
-Each video is decoded by one thread: its frames, and again the seconds in which a shot may begin, now and then
-in between, so that the encoder has something to do meanwhile. As many videos are decoded at once as there are
-cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is work.
+A thread decodes the frames of a video; the seconds in which a shot may begin are decoded again, now and then,
+by whichever thread is free. As many threads decode as there are cores, and frames are encoded as they come,
+whichever video they are of: nobody waits while there is work.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import MediaError, printable
-from moviola.library.ahead import side_by_side
+from moviola.library.ahead import Branch, side_by_side
 from moviola.library.catalogue import ShotRow
 from moviola.library.repeats import encode_changes
 from moviola.library.scan import FoundFile
 from moviola.media import (
-    TransitionFinder,
+    Suspects,
     embedded_subtitles,
     find_transitions,
+    joined,
+    look_through,
     probe,
     read_subtitles,
     sample_frames,
@@ -36,7 +38,7 @@ from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
-    from moviola.media import FrameStream, MediaInfo, Transition
+    from moviola.media import FrameStream, Marks, MediaInfo, Transition
 
 __all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "find_shots", "read_cues"]
 
@@ -79,13 +81,21 @@ class _Pictures:
 
 
 @dataclass(frozen=True, slots=True)
+class _Looked:
+    """What the pictures of some stretches told; ``place`` is of the stretches among those that were named."""
+
+    place: int
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
 class _Closed:
     duration: float
     broken_at: float | None
-    shots: Sequence[ShotRow]
 
 
-_Step = _Opened | _Pictures | _Closed | Refused
+_Step = _Opened | _Pictures | _Looked | _Closed | Refused
+AnyStep = TypeVar("AnyStep")
 
 
 @dataclass(slots=True)
@@ -95,15 +105,24 @@ class _Underway:
     opened: _Opened | None = None
     rows: list[NDArray[np.float32]] = field(default_factory=list)
     repeats: int = 0
+    looks: dict[int, Marks] = field(default_factory=dict)
+    closed: _Closed | None = None
+    refused: Refused | None = None
 
     def add(self, rows: NDArray[np.float32], repeats: int) -> None:
         self.rows.append(rows)
         self.repeats += repeats
 
-    def done(self, closed: _Closed) -> Encoded:
-        assert self.opened is not None
-        file, info, features = self.opened.file, self.opened.info, np.concatenate(self.rows)
-        return Encoded(file, info, closed.duration, closed.broken_at, features, closed.shots, self.repeats)
+    def done(self) -> Encoded | Refused:
+        if self.refused:
+            return self.refused
+        assert self.opened and self.closed
+        duration = self.closed.duration
+        shots = _shots(joined(marks for _, marks in sorted(self.looks.items())), duration)
+        return Encoded(
+            self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
+            shots, self.repeats,
+        )  # fmt: skip
 
 
 def encode_videos(
@@ -132,7 +151,7 @@ def encode_videos(
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the file that comes next
-    with closing(side_by_side((_decode(file, size, rate) for file in files), compute_threads())) as steps:
+    with closing(side_by_side((_steps(file, size, rate) for file in files), compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
             match step:
@@ -141,10 +160,14 @@ def encode_videos(
                 case _Pictures(images):
                     video.add(*((encode(images), 0) if every_frame else encode_changes(images, encode)))
                     on_frames(files[number], sum(map(len, video.rows)) / rate)
+                case _Looked(place, marks):
+                    video.looks[place] = marks
                 case _Closed():
-                    done[number] = underway.pop(number).done(step)
+                    video.closed = step
                 case Refused():
-                    done[number] = step
+                    video.refused = step
+                case None:
+                    done[number] = underway.pop(number).done()
             while following in done:
                 yield done.pop(following)
                 following += 1
@@ -184,16 +207,34 @@ def _probed(file: FoundFile) -> Encoded | Refused:
         return Refused(file, f"cannot be read ({error.strerror})")
 
 
-def _decode(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step]:
+def _steps(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Branch[_Step]]:
+    return _refused_if_unreadable(file, _decode(file, size, rate))
+
+
+def _decode(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Branch[_Step]]:
+    yield _Opened(file, probe(file.path))
+    suspects, places = Suspects(rate), count()
+
+    def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
+        return Branch(_refused_if_unreadable(file, _look(file, next(places), stretches)))
+
+    with sample_frames(file.path, rate=rate, size=size) as stream:
+        for images in _batches(stream):
+            yield _Pictures(images)
+            if stretches := suspects.add(shrunk(images)):
+                yield look(stretches)
+    yield look(suspects.rest())
+    yield _Closed(stream.duration, stream.broken_at)
+
+
+def _look(file: FoundFile, place: int, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
+    yield _Looked(place, look_through(file.path, stretches))
+
+
+def _refused_if_unreadable(file: FoundFile, steps: Iterator[AnyStep]) -> Iterator[AnyStep | Refused]:
+    """Steps, and in place of an error that the file causes, that it is refused."""
     try:
-        yield _Opened(file, probe(file.path))
-        transitions = TransitionFinder(file.path, rate)
-        with sample_frames(file.path, rate=rate, size=size) as stream:
-            for images in _batches(stream):
-                yield _Pictures(images)
-                transitions.add(shrunk(images))
-        shots = _shots(transitions.finish(), stream.duration)
-        yield _Closed(stream.duration, stream.broken_at, shots)
+        yield from steps
     except MediaError as error:
         yield Refused(file, error.reason)
     except OSError as error:

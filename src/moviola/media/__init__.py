@@ -9,7 +9,7 @@ from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sampl
 from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.shots import TransitionFinder, find_transitions, shrunk
+from moviola.media.shots import Marks, Suspects, find_transitions, joined, look_through, shrunk
 from moviola.media.sound import read_sound
 from moviola.media.stills import frame_at, read_picture
 from moviola.media.subtitles import (
@@ -28,14 +28,15 @@ __all__ = [
     "VIDEO_SUFFIXES",
     "Card",
     "FrameStream",
+    "Marks",
     "MediaInfo",
     "Piece",
     "SampledFrame",
     "SheetCell",
     "SubtitleStream",
     "Subtitles",
+    "Suspects",
     "Transition",
-    "TransitionFinder",
     "contact_sheet",
     "cut",
     "embedded_subtitles",
@@ -43,6 +44,8 @@ __all__ = [
     "find_videos",
     "frame_at",
     "join",
+    "joined",
+    "look_through",
     "make_playable",
     "plays_in_browsers",
     "probe",

@@ -7,9 +7,10 @@ there, the file is decoded again, picture by picture, so that a cut is dated to 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from moviola.media.picture import InputScaler
 from moviola.media.transitions import LONGEST_DISSOLVE, Slope, Transition, joined_fades, transitions
 from moviola.types import FrameSize
 
-__all__ = ["TransitionFinder", "find_transitions", "shrunk", "suspected"]
+__all__ = ["Marks", "Suspects", "find_transitions", "joined", "look_through", "shrunk", "suspected"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
@@ -34,9 +35,9 @@ _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 _MARGIN = 0.3
 # Seconds that are looked at in one piece, and how far two pieces of one stretch overlap.
 _PIECE, _OVERLAP = 20.0, LONGEST_DISSOLVE + 0.6
-# Seconds of sampled frames after which they are looked through first; then whenever there are twice as many,
-# so that the file is read from its beginning a few times only.
-_FIRST_LOOK = 120.0
+# Seconds of sampled frames after which stretches are named first, and how many times as many there have to be
+# for the next ones: each time the file is read from its beginning, but decoded where they are alone.
+_FIRST_LOOK, _LOOKS_GROW = 60.0, 1.5
 # Pictures a second that are told apart.
 _FASTEST = 120
 
@@ -96,61 +97,72 @@ def find_transitions(path: Path, samples: NDArray[np.uint8], rate: float) -> lis
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
     """
-    marks: list[Transition | Slope] = []
-    _mark(path, suspected(samples, rate), marks)
-    return joined_fades(marks)
+    return joined([look_through(path, suspected(samples, rate))])
 
 
-class TransitionFinder:
-    """Finds what :func:`find_transitions` finds while the sampled frames still come in.
+Marks = list[list[Transition | Slope]]
+"""What is seen in each of some pieces of a video, in order of time; two pieces of one stretch overlap."""
+
+
+class Suspects:
+    """Stretches of a video to look through, while its sampled frames still come in: any may be looked through
+    as soon as it is named, beside the others.
 
     Args:
-        path: a video file.
         rate: sampled frames a second.
     """
 
-    def __init__(self, path: Path, rate: float) -> None:
-        self._path, self._rate = path, rate
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
         self._samples: list[NDArray[np.uint8]] = []
         self._next_look = _FIRST_LOOK
-        self._looked_through = 0  # stretches
-        self._marks: list[Transition | Slope] = []
+        self._named = 0  # stretches
 
-    def add(self, samples: NDArray[np.uint8]) -> None:
-        """Take the next frames, :func:`shrunk`; from time to time, look through what is complete.
-
-        Raises:
-            UnreadableMedia, NoVideoStream: the file cannot be read (again).
-        """
+    def add(self, samples: NDArray[np.uint8]) -> list[tuple[float, float]]:
+        """Take the next frames, :func:`shrunk`; from time to time, name the stretches that are complete."""
         self._samples.append(samples)
         seconds = sum(map(len, self._samples)) / self._rate
-        if seconds >= self._next_look:
-            self._next_look = 2 * seconds
-            # A stretch that ends later may grow with the frames that follow.
-            self._look(seconds - max(1, round(self._rate)) / self._rate - 2 * _MARGIN)
+        if seconds < self._next_look:
+            return []
+        self._next_look = _LOOKS_GROW * seconds
+        # A stretch that ends later may grow with the frames that follow.
+        return self._until(seconds - max(1, round(self._rate)) / self._rate - 2 * _MARGIN)
 
-    def finish(self) -> list[Transition]:
-        """Where shots give way to each other in all frames that were added, in order; errors likewise."""
-        self._look(math.inf)
-        return joined_fades(self._marks)
+    def rest(self) -> list[tuple[float, float]]:
+        """The stretches that were not named yet, after the last frames."""
+        return self._until(math.inf)
 
-    def _look(self, until: float) -> None:
-        """Look through the stretches that end before a second."""
-        stretches = suspected(np.concatenate(self._samples), self._rate)[self._looked_through :]
-        complete = [(start, end) for start, end in stretches if end < until]
-        _mark(self._path, complete, self._marks)
-        self._looked_through += len(complete)
+    def _until(self, time: float) -> list[tuple[float, float]]:
+        stretches = suspected(np.concatenate(self._samples), self._rate)[self._named :]
+        complete = [stretch for stretch in stretches if stretch[1] < time]
+        self._named += len(complete)
+        return complete
 
 
-def _mark(path: Path, stretches: list[tuple[float, float]], marks: list[Transition | Slope]) -> None:
-    """Append what is found in some stretches, apart from each other and in order, to what was before them."""
-    for times, pictures in _pictures(path, _pieces(stretches)):
+def look_through(path: Path, stretches: Sequence[tuple[float, float]]) -> Marks:
+    """What every picture of some stretches tells, piece by piece, for :func:`joined`.
+
+    Args:
+        path: a video file.
+        stretches: in seconds, apart from each other and in order.
+
+    Raises:
+        UnreadableMedia, NoVideoStream: the file cannot be read (again).
+    """
+    return [transitions(times, pictures) for times, pictures in _pictures(path, _pieces(stretches))]
+
+
+def joined(looks: Iterable[Marks]) -> list[Transition]:
+    """Where shots give way to each other, in order, by all that was seen of a video, in order of time."""
+    marks: list[Transition | Slope] = []
+    for found in chain.from_iterable(looks):
         known = marks[-1].end if marks else -1.0
         # Two pieces of one stretch overlap, and both see what lies there.
-        marks += [mark for mark in transitions(times, pictures) if mark.start >= known and mark.end > known]
+        marks += [mark for mark in found if mark.start >= known and mark.end > known]
+    return joined_fades(marks)
 
 
-def _pieces(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _pieces(stretches: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Stretches in pieces of limited length."""
     pieces = []
     for start, end in stretches:
