@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -99,6 +100,22 @@ def test_a_report_names_what_is_missing(tmp_path: Path) -> None:
     assert {"search.csv", "ndcg.csv", "latency.png", "ndcg.png"} <= {
         each.name for each in path.parent.iterdir()
     }
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_growth_is_told_of_libraries_that_were_asked_in_turn(tmp_path: Path) -> None:
+    bench = ScaleBench(tmp_path, replace(TINY, sizes=(1500, 2500)))
+    run_scale(bench)
+    for result in bench.results():
+        growth = result["growth"]
+        assert growth.pop("segments", None) == (1500 if result["segments"] == 2500 else None)
+        assert set(growth) == ({"picture", "text"} if result["segments"] == 2500 else set())
+        assert all(set(times) == {"own", "smallest"} for times in growth.values())
+    write_scale_report(bench, tmp_path / "report")
+    with (tmp_path / "report" / "growth.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert [row[:3] for row in rows] == [[kind, "1,500 to 2,500", "1.67"] for kind in ("flat", "reranked")]
+    assert all(float(cell) > 0 for row in rows for cell in row[3:5])
 
 
 @pytest.mark.usefixtures("_in_this_process")

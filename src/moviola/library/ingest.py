@@ -95,7 +95,7 @@ class _Closed:
 
 
 _Step = _Opened | _Pictures | _Looked | _Closed | Refused
-AnyStep = TypeVar("AnyStep")
+_AnyStep = TypeVar("_AnyStep")
 
 
 @dataclass(slots=True)
@@ -231,7 +231,7 @@ def _look(file: FoundFile, place: int, stretches: Sequence[tuple[float, float]])
     yield _Looked(place, look_through(file.path, stretches))
 
 
-def _refused_if_unreadable(file: FoundFile, steps: Iterator[AnyStep]) -> Iterator[AnyStep | Refused]:
+def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
     """Steps, and in place of an error that the file causes, that it is refused."""
     try:
         yield from steps

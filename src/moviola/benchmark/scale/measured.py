@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -109,7 +109,15 @@ def _high_water() -> float:
 # -- asking ------------------------------------------------------------------------------------------------
 
 
-def measured(corpus: Corpus, kind: str, work: Path, *, timed: int, rounds: int) -> dict[str, Any]:
+def measured(
+    corpus: Corpus,
+    kind: str,
+    work: Path,
+    *,
+    timed: int,
+    rounds: int,
+    smallest: tuple[Corpus, Path] | None = None,
+) -> dict[str, Any]:
     """Everything about one type, beside exact search; both are built in ``work`` where they are not there.
 
     Args:
@@ -118,12 +126,15 @@ def measured(corpus: Corpus, kind: str, work: Path, *, timed: int, rounds: int) 
         work: the folder of this size.
         timed: queries of each kind that are asked one by one.
         rounds: how often all are asked at once.
+        smallest: the smallest library and its folder, with whose index of this type it is compared; None
+            for that one itself.
     """
     folder = work / kind
     building = built(corpus, kind, folder)
     built(corpus, "flat", work / "flat")
     index, flat = _opened(folder), _opened(work / "flat")
     stats = index.stats()
+    singles = {name: [query[None] for query in queries[:timed]] for name, queries in corpus.queries.items()}
     asked = np.concatenate([queries[:timed] for queries in corpus.queries.values()])
     return {
         "type": kind,
@@ -138,10 +149,14 @@ def measured(corpus: Corpus, kind: str, work: Path, *, timed: int, rounds: int) 
         },
         "memory": _alone(_grown, folder, asked),
         "single": {
-            name: _in_turns(index, flat, [query[None] for query in queries[:timed]])
-            for name, queries in corpus.queries.items()
+            name: _in_turns({"own": index, "flat": flat}, queries, median)
+            for name, queries in singles.items()
         },
-        "batch": {"queries": len(corpus.batch), **_in_turns(index, flat, [corpus.batch] * rounds, min)},
+        "growth": _growth(index, kind, *smallest, singles) if smallest else {},
+        "batch": {
+            "queries": len(corpus.batch),
+            **_in_turns({"own": index, "flat": flat}, [corpus.batch] * rounds, min),
+        },
         **_judged(corpus, index, flat, work / "exact.npz"),
         "add": _added(corpus, folder, kind),
     }
@@ -154,20 +169,34 @@ def _opened(folder: Path) -> Index:
 
 
 def _in_turns(
-    index: Index, flat: Index, asked: list[Floats], of: Callable[[list[float]], float] = median
-) -> dict[str, float]:
-    """Seconds by the type and by exact search, each asked in turn, so that both meet the same machine."""
-    taken: dict[str, list[Spent]] = {"": [], "flat_": []}
-    for which in (index, flat):
-        which.search(asked[0][:1], DEPTH)
+    indexes: Mapping[str, Index], asked: list[Floats], of: Callable[[list[float]], float]
+) -> dict[str, dict[str, float]]:
+    """Seconds by each of some indexes, asked in turn, so that all meet the same machine."""
+    taken: dict[str, list[Spent]] = {name: [] for name in indexes}
+    for index in indexes.values():
+        index.search(asked[0][:1], DEPTH)
     for queries in asked:
-        for prefix, which in (("", index), ("flat_", flat)):
-            taken[prefix].append(spent(which.search, queries, DEPTH)[1])
+        for name, index in indexes.items():
+            taken[name].append(spent(index.search, queries, DEPTH)[1])
     return {
-        f"{prefix}{clock}": of([getattr(one, clock) for one in times])
-        for prefix, times in taken.items()
-        for clock in ("wall", "cpu")
+        name: Spent(of([one.wall for one in times]), of([one.cpu for one in times])).entry
+        for name, times in taken.items()
     }
+
+
+def _growth(
+    index: Index, kind: str, smallest: Corpus, work: Path, singles: Mapping[str, list[Floats]]
+) -> dict[str, Any]:
+    """Seconds by a type, and by the same over the smallest library, whose files are in memory."""
+    built(smallest, kind, work / kind)
+    indexes = {"own": index, "smallest": _opened(work / kind)}
+    times = {}
+    for name, queries in singles.items():
+        for each in indexes.values():
+            for query in queries:
+                each.search(query, DEPTH)  # what a query reads of the files is read before it is timed
+        times[name] = _in_turns(indexes, queries, median)
+    return {"segments": len(smallest.ids), **times}
 
 
 def _judged(corpus: Corpus, index: Index, flat: Index, path: Path) -> dict[str, Any]:

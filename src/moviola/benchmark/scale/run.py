@@ -22,6 +22,10 @@ from moviola.threads import available_cores, compute_threads
 __all__ = ["ScaleBench", "run_scale"]
 
 
+_LAYOUT = 2
+"""Of the files that results are written to."""
+
+
 @dataclass(frozen=True)
 class ScaleBench:
     """A folder of measurements.
@@ -64,7 +68,8 @@ class ScaleBench:
     def settings(self) -> dict[str, Any]:
         """What a result depends on beside its size and type."""
         own = {key: value for key, value in asdict(self.preset).items() if key not in ("sizes", "types")}
-        return {**own, "features": str(self.features.resolve()) if self.features else None}
+        features = str(self.features.resolve()) if self.features else None
+        return {**own, "features": features, "layout": _LAYOUT}
 
     def corpus(self, size: int) -> Corpus:
         """What is searched at a size."""
@@ -112,7 +117,9 @@ def _measure(bench: ScaleBench, size: int, kind: str) -> dict[str, Any]:
     if kind == "stages":
         found = stages(corpus, folder / "exact.npz", own.refined)
         return {"segments": len(corpus.ids), "made": corpus.made, **found}
-    found = measured(corpus, kind, folder, timed=own.timed, rounds=own.rounds)
+    first = min(bench.sizes())
+    smallest = (bench.corpus(first), bench.work / str(first)) if first < size else None
+    found = measured(corpus, kind, folder, timed=own.timed, rounds=own.rounds, smallest=smallest)
     return {"made": corpus.made, **found}
 
 
