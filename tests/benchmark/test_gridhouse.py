@@ -32,7 +32,7 @@ TABLES = {
     "duplicates-dropped": ("Duplicates dropped", 10),
     "number-of-segments": ("Number of segments (SPR, Table 6)", 5),
     "untrained-and-trained": ("CLIP without training against trained (SPR, Table 7)", 6),
-    "longer-training": ("Longer training", 8),
+    "longer-training": ("Longer training", 10),
     "pseudo-labels": ("The similarity of pseudo labels", 8),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "hard-negatives": ("The baselines' hard negatives", 4),

@@ -13,7 +13,6 @@ from moviola.benchmark.plan import (
     HARD,
     HARD_SHARE,
     LONGER,
-    LONGER_FACTOR,
     MODELS,
     ORDER,
     PRESETS,
@@ -131,17 +130,15 @@ def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
 
 def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
     rows = {job.name: job for job in jobs(FULL)}
-    for model in LONGER:
+    for model, (_, times, *_) in LONGER.items():
         usual, longer = (settings_of(rows[name]) for name in (f"{model}-n20", f"{model}-longer"))
         for phase, loop in usual.loops.items():
-            assert longer.loops[phase].steps == LONGER_FACTOR * loop.steps
-            assert longer.loops[phase].evaluate_every == pytest.approx(
-                LONGER_FACTOR * loop.evaluate_every, abs=1
-            )
+            assert longer.loops[phase].steps == times * loop.steps
+            assert longer.loops[phase].evaluate_every == pytest.approx(times * loop.evaluate_every, abs=times)
         if model in HARD:
             setting = HARD[model].split(".")[1]
             first, later = (getattr(settings.sampling, setting) for settings in (usual, longer))
-            assert later == pytest.approx(LONGER_FACTOR * first, abs=1)
+            assert later == pytest.approx(times * first, abs=1)
 
 
 def test_both_presets_train_every_recipe_and_every_study() -> None:

@@ -331,8 +331,8 @@ class _Planner:
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
-        for recipe in LONGER:
-            yield self.study(f"{recipe}-longer", recipe, "longer", times=LONGER_FACTOR)
+        for row, (recipe, times, *kind) in LONGER.items():
+            yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
@@ -360,8 +360,15 @@ class _Planner:
             )  # fmt: skip
 
 
-LONGER, LONGER_FACTOR = ("xml", "reloclnet", "spr-relo", "reel"), 2
-"""Trained with so many times the budget too: whether a row would have gained by more."""
+LONGER: dict[str, tuple[str, int, *tuple[str, ...]]] = {
+    "xml": ("xml", 2),
+    "reloclnet": ("reloclnet", 2),
+    "spr-relo": ("spr-relo", 2),
+    "reel": ("reel", 2),
+    "conquer-disjoint": ("conquer", 4, "model.similarity=disjoint"),
+}
+"""Main rows that are trained with so many times the budget too, whether they gain by more: recipe, times,
+and what the row sets besides."""
 
 BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
 """Trained on labels by :data:`SENTENCES` too."""

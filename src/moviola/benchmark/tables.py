@@ -14,7 +14,6 @@ from moviola.benchmark.plan import (
     CONQUERS,
     HARD,
     LONGER,
-    LONGER_FACTOR,
     ORDER,
     SENTENCES,
     SETTINGS,
@@ -208,7 +207,7 @@ def _claims_of_spr(found: Findings) -> Iterator[Row]:
     if all(found.done(f"{name}-longer") for name in pair):
         ours, theirs = (found.test(f"{name}-longer") for name in pair)
         yield (
-            f"SPR_ReLo-S over XML, both with {LONGER_FACTOR} times the steps, {MAIN}",
+            f"SPR_ReLo-S over XML, both with {LONGER['xml'][1]} times the steps, {MAIN}",
             "+29 %",
             _gain(ours, theirs, MAIN),
         )
@@ -385,9 +384,9 @@ def _strategies(found: Findings) -> Table:
 
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
-    for model in LONGER:
+    for model, (_, times, *_) in LONGER.items():
         rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, {LONGER_FACTOR} times the steps": f"{model}-longer"}
+        rows |= {f"{NAMES[model]}, {times} times the steps": f"{model}-longer"}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return _table(found, "Longer training", rows, ALL, text)
 
