@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,11 +133,12 @@ def of_one(table: Floats, grades: NDArray[np.int64], best: NDArray[np.int64]) ->
 
 def trainings(options: argparse.Namespace) -> dict[str, Any]:
     """nDCG on test of stage 1 and Reel, trained on either's labels."""
-    world = prepare(options.work / "world", videos=options.videos, seed=options.seed, workers=1)
+    folder = options.work / "world"
     first, second = options.steps
     found: dict[str, Any] = {}
     for name in ("slots", ENCODER):
-        training = Training(world, annotated(world, options, name), options.work / "models" / name)
+        world = prepare(folder, videos=options.videos, seed=options.seed, workers=1, similarity=name)
+        training = Training(world, options.work / "models" / name)
         stage1 = training.done("spr-stage1", "spr-stage1", [f"loop.steps={first}"])
         found[f"{name}: stage 1"] = figures(world, stage1, None)
         for power in POWERS[name]:
@@ -152,19 +152,11 @@ def trainings(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def annotated(world: World, options: argparse.Namespace, similarity: str) -> Callable[[str], Path]:
-    """The pair files of the films with one way of similarity."""
-    folder = options.work / similarity
-    gridhouse.annotate(folder, world.folder / "films", similarity=similarity)
-    return lambda split: folder / {"train": "train_top20.json"}.get(split, f"{split}.json")
-
-
 @dataclass(frozen=True)
 class Training:
     """Models of one way of similarity."""
 
     world: World
-    pairs: Callable[[str], Path]
     folder: Path
 
     def done(self, out: str, name: str, settings: list[str], stage1: Path | None = None) -> Path:
@@ -172,9 +164,9 @@ class Training:
         folder = self.folder / out
         if not (folder / "config.json").is_file():
             train_model(
-                name, self.world.features, train=self.pairs("train"), val=self.pairs("val"), out=folder,
-                stage1=stage1, segments=SEGMENTS, train_videos=self.world.videos("train"),
-                val_videos=self.world.videos("val"), overrides=settings,
+                name, self.world.features, train=self.world.pairs("train"), val=self.world.pairs("val"),
+                train_videos=self.world.videos("train"), val_videos=self.world.videos("val"), top=TOP,
+                out=folder, stage1=stage1, segments=SEGMENTS, overrides=settings,
             )  # fmt: skip
         return folder
 

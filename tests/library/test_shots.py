@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from moviola.cli import app
-from moviola.errors import LibraryError
+from moviola.errors import LibraryError, UnreadableMedia
 from moviola.library import ShotRow, Viewer
-from moviola.media import write_video
+from moviola.media import Marks, look_through, write_video
 from moviola.search import Library
 
 Opened = Callable[..., Library]
@@ -60,6 +60,23 @@ def test_shots_are_found_while_indexing(indexed: Library) -> None:
     assert shots_of(indexed) == SHOTS
     features = Viewer(indexed.store).view().features
     np.testing.assert_allclose(features.shot_edges(0), [0.0, 3.4, 6.0, 12.0])
+
+
+def test_a_film_that_cannot_be_read_again_for_its_shots_is_refused_alone(
+    cut_film: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(path: Path, stretches: Sequence[tuple[float, float]]) -> Marks:
+        if path.stem == "gone":
+            raise UnreadableMedia(path, "no such file")
+        return look_through(path, stretches)
+
+    write_cut_film(cut_film.with_name("gone.mp4"))
+    monkeypatch.setattr("moviola.library.ingest.look_through", look)
+    library = opened(encoder="demo", sentence_encoder="none")
+    report = library.index(cut_film.parent)
+    assert report.added == ["film"]
+    assert list(report.refused.values()) == ["gone.mp4: no such file; skipped"]
+    assert shots_of(library) == SHOTS
 
 
 def test_a_video_without_cuts_is_one_shot(library: Library) -> None:

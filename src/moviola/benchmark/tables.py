@@ -396,7 +396,7 @@ def _hard(found: Findings) -> Table:
     for model in ("xml", "reloclnet"):
         rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
         rows |= {f"{NAMES[model]}, without hard negatives": f"{model}-without-hard"}
-    text = f"N = {found.preset.top}; the same budget of steps and the same patience."
+    text = f"N = {found.preset.top}; the same budget of steps."
     return _table(found, "The baselines' hard negatives", rows, ALL, text)
 
 

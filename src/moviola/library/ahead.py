@@ -44,7 +44,7 @@ def side_by_side(
     to be held back by someone who needs them in order.
 
     Args:
-        works: pieces of work; taken one by one, in the thread that iterates.
+        works: pieces of work; taken one by one, in the thread that iterates. No step of theirs is None.
         threads: that run them, at least 1.
 
     Yields:

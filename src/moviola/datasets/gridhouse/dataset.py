@@ -205,6 +205,8 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
         similarity: as in :func:`build`.
 
     Raises:
+        NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
+        InvalidValue: ``folder`` holds annotations of other films.
         MissingModel: no such sentence encoder is on the machine.
     """
     settings = read_json(films / "gridhouse.json")
