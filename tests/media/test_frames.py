@@ -12,6 +12,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from av.video.frame import VideoFrame
 
 from moviola.errors import InvalidValue
 from moviola.media import frame_at, probe, sample_frames, sample_stills
@@ -128,6 +129,58 @@ def test_frame_on_screen_at_each_moment(films: Any, name: str) -> None:
         assert stream.duration == pytest.approx(
             times[-1] + (times[-1] - times[-2]), abs=0.9 if film.uneven else 0.13
         )
+
+
+class Watching:
+    """Notes what passes by: when pictures are shown, and the numbers of those that were decoded."""
+
+    def __init__(self, films: Any) -> None:
+        self.shown: list[float] = []
+        self.seen: dict[float, int] = {}
+        self.blind = False
+        self._number_of = films.number_of
+
+    def announce(self, since: float) -> None:
+        assert not self.blind
+        self.shown.append(since)
+
+    def see(self, since: float, frame: VideoFrame) -> None:
+        assert not self.blind
+        self.seen[since] = self._number_of(frame.to_ndarray(format="rgb24"))
+
+    def close_eyes(self) -> None:
+        self.blind = True
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_who_watches_is_told_of_every_picture_and_changes_none(films: Any, name: str) -> None:
+    path, _ = films.make(name, **FILMS[name])
+    times = stamps(path)
+    with sample_frames(path, size=SMALL) as stream:
+        expected = [(frame.shown_since, films.number_of(frame.image)) for frame in stream]
+    watching = Watching(films)
+    with sample_frames(path, size=SMALL, watcher=watching) as stream:
+        assert [(frame.shown_since, films.number_of(frame.image)) for frame in stream] == expected
+    if watching.blind:
+        # Not all of their pictures have times, or there is no second key frame.
+        assert path.suffix in {".avi", ".mpg"} or name == "intra_refresh_ts"
+        return
+    assert sorted(watching.shown) == pytest.approx(times, abs=0.00101)
+    assert len(watching.seen) == stream.decoded
+    for since, number in watching.seen.items():
+        assert number == bisect_right(times, since + 0.00101) - 1
+
+
+@pytest.mark.parametrize(("name", "decoded"), [("h264_long_gop", 1.0), ("h264_short_gop", 0.1)])
+def test_who_watches_sees_what_leads_to_rare_key_frames(films: Any, name: str, decoded: float) -> None:
+    # Every picture is referred to; of the long film's 200 those from 12.5 to 13 s lead to no wanted picture.
+    long = {"options": {"bf": "0", "preset": "veryfast", "sc_threshold": "0"}, "gop": 157, "seconds": 16}
+    path, film = films.make(name, **(long if "long" in name else FILMS[name]))
+    watching = Watching(films)
+    with sample_frames(path, size=SMALL, watcher=watching) as stream:
+        list(stream)
+    assert not watching.blind
+    assert len(watching.seen) == pytest.approx(decoded * len(film.times), rel=0.1)
 
 
 @pytest.mark.parametrize(("name", "share"), PRUNES.items())

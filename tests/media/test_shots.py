@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import av
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import MediaError
 from moviola.media import (
-    Suspects,
+    ShotFinder,
     Transition,
     find_transitions,
     joined,
@@ -28,12 +28,13 @@ from moviola.media import (
     shrunk,
     write_video,
 )
-from moviola.media.shots import suspected
+from moviola.media.shots import Stretch
 from moviola.media.transitions import Slope, joined_fades, transitions
 from moviola.types import FrameSize
 
 Image = NDArray[np.uint8]
 HEIGHT, WIDTH = 72, 128
+SAMPLE = FrameSize(64, 64, "crop", 64)
 
 
 def scene(seed: int, count: int, *, speed: float = 0.0, contrast: float = 60.0) -> list[Image]:
@@ -59,14 +60,18 @@ def shots_of(tmp_path: Path) -> Callable[..., list[Transition]]:
     def find(images: Iterable[Image], rate: float = 25.0, sampling: float = 1.0) -> list[Transition]:
         path = tmp_path / "film.mp4"
         write_video(path, images, rate=rate)
-        return find_transitions(path, sampled(path, sampling), sampling)
+        return find_transitions(path, rate=sampling, size=SAMPLE)
 
     return find
 
 
-def sampled(path: Path, rate: float = 1.0) -> Image:
-    with sample_frames(path, rate=rate, size=FrameSize(64, 64, "crop", 64)) as stream:
-        return shrunk(np.stack([frame.image for frame in stream]))
+def watched(path: Path, rate: float = 1.0, at_once: int = 1) -> tuple[ShotFinder, list[Stretch]]:
+    """A film whose frames came in, so many at once, and what has to be looked through."""
+    finder, named = ShotFinder(rate), []
+    with sample_frames(path, rate=rate, size=SAMPLE, watcher=finder.passing) as stream:
+        while frames := [frame.image for frame in islice(stream, at_once)]:
+            named += finder.add(shrunk(np.stack(frames)))
+    return finder, named + finder.rest()
 
 
 Find = Callable[..., list[Transition]]
@@ -150,12 +155,11 @@ def test_light_that_changes_is_no_dissolve(shots_of: Find) -> None:
     assert shots_of([(image * s).astype(np.uint8) for image, s in zip(images, share, strict=True)]) == []
 
 
-def test_a_still_film_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_nothing_is_suspected_of_a_still_film(tmp_path: Path) -> None:
     path = tmp_path / "still.mp4"
     write_video(path, scene(1, 50), rate=25)
-    samples = sampled(path)
-    path.unlink()
-    assert find_transitions(path, samples, 1.0) == []
+    finder, named = watched(path)
+    assert (finder.marks, named) == ([], [])
 
 
 # ---- odd files -------------------------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def test_a_varying_frame_rate(tmp_path: Path, suffix: str) -> None:
     times = [Fraction(sum(steps[:number]), 50) for number in range(len(images))]
     path = tmp_path / f"uneven.{suffix}"
     write_uneven(path, images, times)
-    found = find_transitions(path, sampled(path), 1.0)
+    found = find_transitions(path, rate=1.0, size=SAMPLE)
     np.testing.assert_allclose([shot.time for shot in found], [float(times[40]), float(times[70])], atol=2e-3)
 
 
@@ -196,15 +200,97 @@ def test_a_damaged_film_gives_the_shots_that_can_be_seen(tmp_path: Path) -> None
     write_video(path, noisy, rate=25)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    found = find_transitions(path, sampled(path), 1.0)
+    found = find_transitions(path, rate=1.0, size=SAMPLE)
     assert [round(shot.time * 25) for shot in found] == [60]
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    samples = np.zeros((2, 16, 16, 3), np.uint8)
-    samples[1] = 255
     with pytest.raises(MediaError, match=r"gone\.mp4"):
-        find_transitions(tmp_path / "gone.mp4", samples, 1.0)
+        find_transitions(tmp_path / "gone.mp4", rate=1.0, size=SAMPLE)
+    with pytest.raises(MediaError, match=r"gone\.mp4"):
+        look_through(tmp_path / "gone.mp4", [(0.0, 1.0)])
+
+
+# ---- pictures that pass by -------------------------------------------------------------------------------
+
+WHOLE = "bframes=0:keyint=250:scenecut=0"
+ENCODED = {
+    "every picture is referred to": WHOLE,
+    "cuts are key frames": "bframes=0:keyint=250",
+    "every second one": "bframes=3:b-pyramid=normal:keyint=250",
+    "every fourth one": "bframes=3:b-pyramid=none:b-adapt=0:keyint=250",
+    "cuts are no key frames": "bframes=3:keyint=250:scenecut=0",
+    "key frames of two kinds": "bframes=3:open-gop=1:keyint=60:min-keyint=5",
+    "short groups": "bframes=3:keyint=12",
+}
+
+
+def encoded(path: Path, images: Sequence[Image], settings: str, rate: int = 25) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=rate, options={"x264-params": settings, "crf": "23"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.codec_context.thread_count = 1
+        for image in images:
+            picture = VideoFrame.from_ndarray(np.ascontiguousarray(image))
+            container.mux(stream.encode(picture.reformat(format="yuv420p")))
+        container.mux(stream.encode(None))
+    return path
+
+
+def film_of_everything() -> list[Image]:
+    """Cuts, one of them after a short shot, a dissolve, a fade, a pan, and stretches in which nothing is."""
+    still = [scene(seed, 60, speed=0.6) for seed in range(8)]
+    black = [np.zeros_like(still[0][0])] * 15
+    pan = scene(9, 50, speed=5.0)
+    return [
+        *still[0], *still[1][:8], *still[2], *blended(still[2][-20:], still[3][:20]), *still[3][20:],
+        *blended(still[3][-15:], black), *blended(black, still[4][:15]), *still[4][15:], *pan,
+        *[pan[-1]] * 30, *still[5], *still[6],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", ENCODED.values(), ids=ENCODED)
+def test_pictures_that_pass_by_tell_what_all_pictures_do(tmp_path: Path, settings: str) -> None:
+    images = film_of_everything()
+    path = encoded(tmp_path / "film.mp4", images, settings)
+    found = find_transitions(path, rate=1.0, size=SAMPLE)
+    every = joined(look_through(path, [(0.0, len(images) / 25)]))
+    assert [shot.kind for shot in found] == [shot.kind for shot in every]
+    assert len(found) >= 7
+    for ours, theirs in zip(found, every, strict=True):
+        most = 0 if ours.kind == "cut" else 4 / 25
+        assert abs(ours.start - theirs.start) <= most and abs(ours.end - theirs.end) <= most
+
+
+def test_a_film_whose_pictures_all_pass_by_is_not_decoded_again(tmp_path: Path) -> None:
+    path = encoded(tmp_path / "film.mp4", film_of_everything(), WHOLE)
+    finder, named = watched(path)
+    assert named == []
+    assert len(joined(finder.marks)) == 7
+
+
+def test_where_few_pictures_are_kept_the_film_is_decoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = encoded(tmp_path / "film.mp4", film_of_everything(), WHOLE)
+    expected = find_transitions(path, rate=1.0, size=SAMPLE)
+    monkeypatch.setattr(shots, "_MOST_KEPT", 40)
+    finder, named = watched(path)
+    assert named
+    assert joined([*finder.marks, *look_through(path, named)]) == expected
+
+
+def test_where_everything_has_to_be_decoded_nothing_is_told_by_what_passed(tmp_path: Path) -> None:
+    path = encoded(tmp_path / "film.mp4", film_of_everything(), WHOLE)
+    damaged = bytearray(path.read_bytes())
+    middle = len(damaged) // 2
+    damaged[middle : middle + 400] = bytes(400)
+    path.write_bytes(damaged)
+    finder, named = watched(path)
+    assert named
+    assert joined([*finder.marks, *look_through(path, named)])[:4] == find_transitions(
+        path, rate=1.0, size=SAMPLE
+    )[:4]
 
 
 # ---- properties ------------------------------------------------------------------------------------------
@@ -219,15 +305,26 @@ def test_shrunk_frames_keep_their_mean(images: Image) -> None:
     assert (small.min((1, 2)) >= images.min((1, 2))).all() and (small.max((1, 2)) <= images.max((1, 2))).all()
 
 
-@given(st.lists(st.integers(0, 255), min_size=1, max_size=40), st.sampled_from([0.5, 1.0, 2.0, 6.25]))
-def test_suspected_stretches_are_apart_and_cover_every_change(levels: list[int], rate: float) -> None:
+@given(
+    st.lists(st.integers(0, 255), min_size=1, max_size=40),
+    st.sampled_from([0.5, 1.0, 2.0, 6.25]),
+    st.integers(1, 40),
+)
+def test_stretches_to_look_through_rise_and_cover_every_change(
+    levels: list[int], rate: float, at_once: int
+) -> None:
     samples = np.repeat(np.array(levels, np.uint8), 16 * 16 * 3).reshape(-1, 16, 16, 3)
-    stretches = suspected(samples, rate)
-    assert all(0 <= start < end for start, end in stretches)
-    assert all(before[1] < after[0] for before, after in pairwise(stretches))
+    finder, stretches = ShotFinder(rate), []
+    for first in range(0, len(samples), at_once):
+        stretches += finder.add(samples[first : first + at_once])
+    stretches += finder.rest()  # no picture passed by, so none can be judged
+    assert all(0 <= start < end < start + 21 for start, end in stretches)
+    assert all(before[0] < after[0] and before[1] < after[1] for before, after in pairwise(stretches))
     for place in np.flatnonzero(np.abs(np.diff(np.array(levels))) >= 14 * max(1, rate)).tolist():
         if rate <= 1:
             assert any(start <= place / rate and (place + 1) / rate <= end for start, end in stretches)
+    whole = ShotFinder(rate)
+    assert [*whole.add(samples), *whole.rest()] == stretches
 
 
 @settings(max_examples=60)
@@ -263,17 +360,17 @@ def test_every_slope_is_part_of_one_transition_at_most(kinds: list[str]) -> None
 
 @pytest.mark.parametrize("sampling", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("first_look", [1.0, 5.0, 1000.0])
-def test_what_is_found_while_frames_come_in_is_what_is_found_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: float, first_look: float
+@pytest.mark.parametrize("at_once", [1, 32])
+def test_what_is_found_is_the_same_however_frames_come_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: float, first_look: float, at_once: int
 ) -> None:
     monkeypatch.setattr(shots, "_FIRST_LOOK", first_look)
     pictures = [scene(seed, 20 + 3 * seed, speed=0.5) for seed in range(6)]
     pictures[2] = blended(pictures[2], scene(3, 26))
     path = tmp_path / "film.mp4"
     write_video(path, [image for part in pictures for image in part], rate=10)
-    samples = sampled(path, sampling)
-    suspects = Suspects(sampling)
-    named = [*(suspects.add(frame[None]) for frame in samples), suspects.rest()]
-    found = joined([look_through(path, stretches) for stretches in named])
-    assert found == find_transitions(path, samples, sampling)
+    finder, named = watched(path, sampling, at_once)
+    # In any order, as several threads look.
+    found = joined([*[look for each in reversed(named) for look in look_through(path, [each])], *finder.marks])
+    assert found == find_transitions(path, rate=sampling, size=SAMPLE)
     assert len(found) >= 4

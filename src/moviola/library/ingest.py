@@ -1,8 +1,8 @@
 """Videos into features: threads decode ahead while the encoder works; a video is committed whole.
 
-A thread decodes the frames of a video; the seconds in which a shot may begin are decoded again, now and then,
-by whichever thread is free. As many threads decode as there are cores, and frames are encoded as they come,
-whichever video they are of: nobody waits while there is work.
+A thread decodes the frames of a video, and finds its shots on the way; where they leave open whether one
+begins, seconds are decoded again, now and then, by whichever thread is free. As many threads decode as there
+are cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is work.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +23,7 @@ from moviola.library.catalogue import ShotRow
 from moviola.library.repeats import encode_changes
 from moviola.library.scan import FoundFile
 from moviola.media import (
-    Suspects,
+    ShotFinder,
     embedded_subtitles,
     find_transitions,
     joined,
@@ -82,9 +82,8 @@ class _Pictures:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What the pictures of some stretches told; ``place`` is of the stretches among those that were named."""
+    """What the pictures of some stretches told."""
 
-    place: int
     marks: Marks
 
 
@@ -105,7 +104,7 @@ class _Underway:
     opened: _Opened | None = None
     rows: list[NDArray[np.float32]] = field(default_factory=list)
     repeats: int = 0
-    looks: dict[int, Marks] = field(default_factory=dict)
+    marks: Marks = field(default_factory=list)
     closed: _Closed | None = None
     refused: Refused | None = None
 
@@ -118,7 +117,7 @@ class _Underway:
             return self.refused
         assert self.opened and self.closed
         duration = self.closed.duration
-        shots = _shots(joined(marks for _, marks in sorted(self.looks.items())), duration)
+        shots = _shots(joined(self.marks), duration)
         return Encoded(
             self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
             shots, self.repeats,
@@ -160,8 +159,8 @@ def encode_videos(
                 case _Pictures(images):
                     video.add(*((encode(images), 0) if every_frame else encode_changes(images, encode)))
                     on_frames(files[number], sum(map(len, video.rows)) / rate)
-                case _Looked(place, marks):
-                    video.looks[place] = marks
+                case _Looked(marks):
+                    video.marks += marks
                 case _Closed():
                     video.closed = step
                 case Refused():
@@ -213,22 +212,23 @@ def _steps(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Br
 
 def _decode(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Branch[_Step]]:
     yield _Opened(file, probe(file.path))
-    suspects, places = Suspects(rate), count()
+    finder = ShotFinder(rate)
 
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
-        return Branch(_refused_if_unreadable(file, _look(file, next(places), stretches)))
+        return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
-    with sample_frames(file.path, rate=rate, size=size) as stream:
+    with sample_frames(file.path, rate=rate, size=size, watcher=finder.passing) as stream:
         for images in _batches(stream):
             yield _Pictures(images)
-            if stretches := suspects.add(shrunk(images)):
+            if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
-    yield look(suspects.rest())
+    yield look(finder.rest())
+    yield _Looked(finder.marks)
     yield _Closed(stream.duration, stream.broken_at)
 
 
-def _look(file: FoundFile, place: int, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
-    yield _Looked(place, look_through(file.path, stretches))
+def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
+    yield _Looked(look_through(file.path, stretches))
 
 
 def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
@@ -265,9 +265,7 @@ def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> lis
     Raises:
         MediaError: the file cannot be read any more.
     """
-    with sample_frames(path, rate=rate, size=size) as stream:
-        samples = np.concatenate([shrunk(images) for images in _batches(stream)])
-    return _shots(find_transitions(path, samples, rate), duration)
+    return _shots(find_transitions(path, rate=rate, size=size), duration)
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:

@@ -9,7 +9,7 @@ from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sampl
 from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.shots import Marks, Suspects, find_transitions, joined, look_through, shrunk
+from moviola.media.shots import Marks, ShotFinder, find_transitions, joined, look_through, shrunk
 from moviola.media.sound import read_sound
 from moviola.media.stills import frame_at, read_picture
 from moviola.media.subtitles import (
@@ -33,9 +33,9 @@ __all__ = [
     "Piece",
     "SampledFrame",
     "SheetCell",
+    "ShotFinder",
     "SubtitleStream",
     "Subtitles",
-    "Suspects",
     "Transition",
     "contact_sheet",
     "cut",

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Self
+from typing import Protocol, Self
 
 from av.packet import Packet
 from av.video.frame import VideoFrame
@@ -38,6 +38,7 @@ __all__ = [
     "Grid",
     "Moments",
     "Picture",
+    "Watcher",
     "every_picture",
     "from_key_frame",
     "in_order",
@@ -121,6 +122,19 @@ class Moments(Grid):
     def exact(self, k: int) -> Fraction:
         """Moment k in seconds from zero; past the last one, that."""
         return self.first + self.chosen[min(k, len(self.chosen) - 1)] * self.step
+
+
+class Watcher(Protocol):
+    """Told of the pictures that come out of the decoder, wanted or not, while decoding is pruned."""
+
+    def announce(self, since: float) -> None:
+        """A picture comes on screen at ``since`` seconds; told of each, before any later one is served."""
+
+    def see(self, since: float, frame: VideoFrame) -> None:
+        """The picture of ``since`` seconds, or one that the file says not to show, was decoded."""
+
+    def close_eyes(self) -> None:
+        """The file is not as it should be, and is decoded whole: nothing more is told."""
 
 
 class _DisplayTimes:
@@ -255,13 +269,20 @@ def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterat
             yield packet
 
 
-def needed_pictures(source: Source, grid: Grid) -> Iterator[tuple[int, Picture]]:
+def needed_pictures(
+    source: Source, grid: Grid, watcher: Watcher | None = None
+) -> Iterator[tuple[int, Picture]]:
     """Give (k, picture on screen at moment k of the grid), decoding only what those pictures need.
+
+    Args:
+        source: what is read.
+        grid: the moments.
+        watcher: told of what passes by.
 
     Raises:
         CannotPrune: something is not as it should be; what was given out until then is right.
     """
-    pruner = _Pruner(source, grid)
+    pruner = _Pruner(source, grid, watcher)
     try:
         for packet in source.packets():
             yield from pruner.take(packet)
@@ -284,12 +305,16 @@ class _Pruner:
     _WAITING = 24
     _WAITING_BYTES = 256 << 20
     _UNDECIDED = 64
+    # Mean seconds between key frames from which on, with a watcher, pictures right before a key frame are
+    # decoded though none is wanted: they are few then, and often a cut is there.
+    _FAR_APART = 3
 
-    def __init__(self, source: Source, grid: Grid) -> None:
+    def __init__(self, source: Source, grid: Grid, watcher: Watcher | None) -> None:
         if source.numbered or source.zero is None:
             raise CannotPrune
         self._source = source
         self._grid = grid
+        self._watcher = watcher
         self._k = 0  # the next moment to decide
         self._limit = self._previous_limit = 0  # known from the first packet on
         self._stamps: list[int] = []  # ascending, of pictures that moment k or a later one may show
@@ -302,6 +327,8 @@ class _Pruner:
         self._decoded: dict[int, VideoFrame] = {}
         self._begun = False
         self._gap = True  # packets before the first one held were left out
+        self._keys, self._first_key = 0, 0
+        self._through: set[int] = set()  # key frames to which decoding goes on from what was before
         self._ending = _EndOfVideo()
         picture_bytes = 4 * source.stream.codec_context.width * source.stream.codec_context.height
         self._cleared_above = min(self._WAITING, self._WAITING_BYTES // max(picture_bytes, 1))
@@ -321,7 +348,11 @@ class _Pruner:
             insort(self._stamps, packet.pts)
             self._ending.see(packet.pts, packet.duration)
             self._source.end = self._ending.tick(self._source)
-        if packet.is_keyframe and packet.pts <= self._limit and self._precedes_held(packet.pts):
+            if self._watcher:
+                self._watcher.announce(self._source.seconds(packet.pts))
+        if packet.is_keyframe:
+            self._note_key(packet.pts)
+        if self._may_begin(packet) and packet.pts <= self._limit and self._precedes_held(packet.pts):
             self._held.clear()
             self._held_bytes = 0
             self._gap = True
@@ -362,6 +393,18 @@ class _Pruner:
         self._k += 1
         self._previous_limit, self._limit = self._limit, self._grid.last_tick(self._k, self._source)
 
+    def _note_key(self, key: int) -> None:
+        """Decide whether decoding goes on through a key frame."""
+        if not self._keys:
+            self._first_key = key
+        elif self._watcher and (key - self._first_key) * self._source.tick >= self._FAR_APART * self._keys:
+            self._through.add(key)
+        self._keys += 1
+
+    def _may_begin(self, packet: Packet[VideoStream]) -> bool:
+        """Whether decoding may begin anew at a packet."""
+        return packet.is_keyframe and packet.pts not in self._through
+
     def _precedes_held(self, key: int) -> bool:
         """Whether all that is held is shown before a key frame, so that nothing after the key needs it."""
         return all(packet.pts is not None and packet.pts < key for packet in self._held)
@@ -370,7 +413,7 @@ class _Pruner:
         start = length = None
         for position, packet in enumerate(self._held):
             assert packet.pts is not None
-            if packet.is_keyframe and packet.pts <= wanted:
+            if self._may_begin(packet) and packet.pts <= wanted:
                 start = position
             if packet.pts == wanted and not packet.is_discard:
                 length = position + 1
@@ -405,6 +448,8 @@ class _Pruner:
             if frame.pts is None or frame.is_corrupt:
                 raise CannotPrune
             self._decoded[frame.pts] = frame
+            if self._watcher:
+                self._watcher.see(self._source.seconds(frame.pts), frame)
         if len(self._decoded) > self._cleared_above:
             self._forget()
 

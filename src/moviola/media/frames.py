@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
-from moviola.media.frame_selection import CannotPrune, Grid, Moments, Picture, every_picture, needed_pictures
+from moviola.media.frame_selection import (
+    CannotPrune,
+    Grid,
+    Moments,
+    Picture,
+    Watcher,
+    every_picture,
+    needed_pictures,
+)
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
@@ -55,6 +63,7 @@ def sample_frames(
     *,
     rate: float = 1.0,
     size: FrameSize,
+    watcher: Watcher | None = None,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
@@ -62,6 +71,7 @@ def sample_frames(
         path: a video file.
         rate: frames a second, above 0 and at most 1000.
         size: what every frame is fitted to; rotation and sample aspect ratio are applied first.
+        watcher: told of the other pictures that had to be decoded, too.
 
     Returns:
         an iterator, to be used as a context manager. A damaged file gives the frames that decode.
@@ -72,7 +82,7 @@ def sample_frames(
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
-    return FrameStream(path, grid=Grid.regular(rate), scaler=partial(InputScaler, size))
+    return FrameStream(path, grid=Grid.regular(rate), scaler=partial(InputScaler, size), watcher=watcher)
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
@@ -103,10 +113,18 @@ class FrameStream:
     The attributes grow while frames are read and are exact after the last one.
     """
 
-    def __init__(self, path: Path, *, grid: Grid, scaler: Callable[[Fraction], Scaler]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        grid: Grid,
+        scaler: Callable[[Fraction], Scaler],
+        watcher: Watcher | None = None,
+    ) -> None:
         self._path = Path(path)
         self._grid = grid
         self._scaler = scaler
+        self._watcher = watcher
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -184,11 +202,13 @@ class FrameStream:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""
         k = 0
         try:
-            for k, picture in needed_pictures(self._source, self._grid):
+            for k, picture in needed_pictures(self._source, self._grid, self._watcher):
                 yield k, picture
                 k += 1
             return
         except CannotPrune:
+            if self._watcher:
+                self._watcher.close_eyes()
             self._decoded_before = self._source.decoded
             self._source = self._open()
         yield from every_picture(self._source, self._grid, k)

@@ -1,28 +1,40 @@
-"""Shots of a video: suspected in the sampled frames, found in every picture of the seconds around.
+"""Shots of a video: suspected in the sampled frames, found in the pictures of the seconds around.
 
-Sampled frames pass by anyway while a video is encoded. Where two that are a second apart differ, and only
-there, the file is decoded again, picture by picture, so that a cut is dated to the frame.
+Sampled frames pass by anyway while a video is encoded, and so do all pictures that they refer to: in film
+with few key frames, those that nothing refers to are missing alone. Where two frames that are a second apart
+differ, the pictures that passed by are looked at. Only where these leave open whether, or at which frame, a
+shot begins is the file decoded again, picture by picture.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import chain
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from moviola.media.frame_selection import Moments
-from moviola.media.frames import FrameStream
+from moviola.media.frames import FrameStream, sample_frames
 from moviola.media.picture import InputScaler
-from moviola.media.transitions import LONGEST_DISSOLVE, Slope, Transition, joined_fades, transitions
+from moviola.media.transitions import (
+    LONGEST_DISSOLVE,
+    Slope,
+    Transition,
+    joined_fades,
+    transitions,
+    transitions_of_some,
+)
 from moviola.types import FrameSize
 
-__all__ = ["Marks", "Suspects", "find_transitions", "joined", "look_through", "shrunk", "suspected"]
+__all__ = ["Marks", "ShotFinder", "find_transitions", "joined", "look_through", "shrunk"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
@@ -40,10 +52,19 @@ _PIECE, _OVERLAP = 20.0, LONGEST_DISSOLVE + 0.6
 _FIRST_LOOK, _LOOKS_GROW = 60.0, 1.5
 # Pictures a second that are told apart.
 _FASTEST = 120
+# Seconds that may be missing between two pictures that passed by, and how many pictures are kept at most.
+_UNSEEN, _MOST_KEPT = 0.2, 20_000
+
+Stretch = tuple[float, float]
+"""From one second of a video to another."""
+
+Marks = list[tuple[float, list[Transition | Slope]]]
+"""What is seen in some pieces of a video, each in order of time, with the second at which it begins. Pieces
+may overlap."""
 
 
 def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames as means of 16 x 16 fields, which is what :func:`suspected` compares.
+    """Frames as means of 16 x 16 fields, which is what :class:`ShotFinder` compares.
 
     Args:
         images: (n, height, width, 3) uint8 RGB of any size.
@@ -51,131 +72,214 @@ def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     Returns:
         (n, 16, 16, 3) uint8, fewer rows or columns where the frames have fewer pixels.
     """
-    fields = images
-    for axis in (1, 2):
-        size = images.shape[axis]
+    return np.stack([_fields(image) for image in images])
+
+
+def _fields(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """:func:`shrunk` of one frame: several at once do not fit into the processor's cache."""
+    fields: NDArray[Any] = image
+    for axis in (0, 1):
+        size = image.shape[axis]
         edges = np.arange(min(_FIELDS, size) + 1) * size // min(_FIELDS, size)
         sums = np.add.reduceat(fields, edges[:-1], axis=axis, dtype=np.float32)
-        shape = [1] * 4
+        shape = [1] * 3
         shape[axis] = -1
         fields = sums / np.diff(edges).astype(np.float32).reshape(shape)
     return (fields + 0.5).astype(np.uint8)
 
 
-def suspected(samples: NDArray[np.uint8], rate: float) -> list[tuple[float, float]]:
-    """Stretches in seconds in which a new shot may begin, apart from each other and in order.
-
-    Args:
-        samples: (n, rows, columns, 3) uint8, the frames at k / ``rate`` seconds, :func:`shrunk`.
-        rate: frames a second.
-    """
-    lag = max(1, round(rate))
-    if len(samples) < 2:
-        return []
-    lag = min(lag, len(samples) - 1)
-    values = samples.astype(np.float32)
-    colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
-    different = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
-    different &= np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS
-    stretches: list[tuple[float, float]] = []
-    for place in np.flatnonzero(different).tolist():
-        start, end = max(0.0, place / rate - _MARGIN), (place + lag) / rate + _MARGIN
-        if stretches and start <= stretches[-1][1]:
-            start = stretches.pop()[0]
-        stretches.append((start, end))
-    return stretches
-
-
-def find_transitions(path: Path, samples: NDArray[np.uint8], rate: float) -> list[Transition]:
+def find_transitions(path: Path, *, rate: float, size: FrameSize) -> list[Transition]:
     """Where one shot of a video gives way to the next, in order of time.
 
     Args:
         path: a video file.
-        samples: its frames at k / ``rate`` seconds, :func:`shrunk`.
-        rate: frames a second.
+        rate: frames a second that are looked at first.
+        size: of these frames.
 
     Raises:
-        UnreadableMedia, NoVideoStream: the file cannot be read (again).
+        UnreadableMedia, NoVideoStream: the file cannot be read.
+        InvalidValue: a rate out of range.
     """
-    return joined([look_through(path, suspected(samples, rate))])
+    finder, unclear = ShotFinder(rate), []
+    with sample_frames(path, rate=rate, size=size, watcher=finder.passing) as stream:
+        for frame in stream:
+            unclear += finder.add(shrunk(frame.image[None]))
+    unclear += finder.rest()
+    return joined([*finder.marks, *look_through(path, unclear)])
 
 
-Marks = list[list[Transition | Slope]]
-"""What is seen in each of some pieces of a video, in order of time; two pieces of one stretch overlap."""
+class ShotFinder:
+    """Finds the shots of a video while its sampled frames come in, as far as the pictures that pass by tell.
 
-
-class Suspects:
-    """Stretches of a video to look through, while its sampled frames still come in: any may be looked through
-    as soon as it is named, beside the others.
+    The stretches that it cannot judge are named, and may be looked through as soon as they are.
 
     Args:
         rate: sampled frames a second.
+
+    Attributes:
+        passing: to be told of the pictures that pass by (``watcher`` of
+            :func:`moviola.media.frames.sample_frames`).
+        marks: what was seen in the stretches that were judged.
     """
 
     def __init__(self, rate: float) -> None:
+        self.passing = PassingPictures()
+        self.marks: Marks = []
         self._rate = rate
-        self._samples: list[NDArray[np.uint8]] = []
+        self._lag = max(1, round(rate))
+        self._recent: list[NDArray[np.uint8]] = []  # the last sampled frames, one for each of the lag
+        self._count = 0
+        self._suspected: list[Stretch] = []
+        self._unclear: list[Stretch] = []
         self._next_look = _FIRST_LOOK
-        self._named = 0  # stretches
 
-    def add(self, samples: NDArray[np.uint8]) -> list[tuple[float, float]]:
-        """Take the next frames, :func:`shrunk`; from time to time, name the stretches that are complete."""
-        self._samples.append(samples)
-        seconds = sum(map(len, self._samples)) / self._rate
+    def add(self, samples: NDArray[np.uint8]) -> list[Stretch]:
+        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; from time to time, name stretches.
+
+        The pictures that lead to them have passed by.
+        """
+        frames = [*self._recent, *samples]
+        self._count += len(samples)
+        if len(frames) > self._lag:
+            self._suspect(frames, self._lag)
+        self._recent = frames[-self._lag :]
+        seconds = self._count / self._rate
+        # A stretch that ends later may grow with the frames that follow.
+        self._judge(seconds - self._lag / self._rate - 2 * _MARGIN)
         if seconds < self._next_look:
             return []
         self._next_look = _LOOKS_GROW * seconds
-        # A stretch that ends later may grow with the frames that follow.
-        return self._until(seconds - max(1, round(self._rate)) / self._rate - 2 * _MARGIN)
+        return self._named()
 
-    def rest(self) -> list[tuple[float, float]]:
+    def rest(self) -> list[Stretch]:
         """The stretches that were not named yet, after the last frames."""
-        return self._until(math.inf)
+        if 1 < self._count <= self._lag:
+            self._suspect(self._recent, self._count - 1)
+        self._judge(math.inf)
+        return self._named()
 
-    def _until(self, time: float) -> list[tuple[float, float]]:
-        stretches = suspected(np.concatenate(self._samples), self._rate)[self._named :]
-        complete = [stretch for stretch in stretches if stretch[1] < time]
-        self._named += len(complete)
-        return complete
+    def _suspect(self, frames: Sequence[NDArray[np.uint8]], lag: int) -> None:
+        """Note between which of the last frames a new shot may begin, ``lag`` frames apart."""
+        first = self._count - len(frames)
+        for place in np.flatnonzero(_different(np.stack(frames), lag)).tolist():
+            start = max(0.0, (first + place) / self._rate - _MARGIN)
+            if self._suspected and start <= self._suspected[-1][1]:
+                start = self._suspected.pop()[0]
+            self._suspected.append((start, (first + place + lag) / self._rate + _MARGIN))
+
+    def _judge(self, time: float) -> None:
+        """Look at the pictures of the stretches that end before a time."""
+        while self._suspected and self._suspected[0][1] < time:
+            for piece in _pieces(self._suspected.pop(0)):
+                found = self.passing.transitions(piece)
+                if found is None:
+                    self._unclear.append(piece)
+                else:
+                    self.marks.append((piece[0], found))
+        self.passing.forget(self._suspected[0][0] if self._suspected else time)
+
+    def _named(self) -> list[Stretch]:
+        named, self._unclear = self._unclear, []
+        return named
 
 
-def look_through(path: Path, stretches: Sequence[tuple[float, float]]) -> Marks:
-    """What every picture of some stretches tells, piece by piece, for :func:`joined`.
+def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
+    """Whether a frame and the one ``lag`` after it may be of two shots, (n - lag,), of frames :func:`shrunk`."""
+    values = samples.astype(np.float32)
+    colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
+    far: NDArray[np.bool_] = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
+    return far & (np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS)
+
+
+class PassingPictures:
+    """The last pictures of a video that were decoded, tiny, and when all of them are shown.
+
+    It is told by :class:`moviola.media.frame_selection.Watcher`'s methods.
+    """
+
+    def __init__(self) -> None:
+        self._shown: list[float] = []  # seconds since when each picture is, rising
+        self._seen: dict[float, NDArray[np.uint8]] = {}
+        self._blind = False
+        # Whatever the shape of a pixel, the picture is stretched.
+        self._scaler = InputScaler(_TINY, Fraction(1))
+
+    def announce(self, since: float) -> None:
+        """A picture comes on screen at ``since`` seconds."""
+        insort(self._shown, since)
+
+    def see(self, since: float, frame: VideoFrame) -> None:
+        """The picture of ``since`` seconds was decoded."""
+        if len(self._seen) < _MOST_KEPT:
+            self._seen[since] = self._scaler(frame)
+
+    def close_eyes(self) -> None:
+        """Nothing more will be told."""
+        self._blind = True
+
+    def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:
+        """What the pictures of a stretch tell; None where too many are missing."""
+        first, stop = (bisect_right(self._shown, time) for time in stretch)
+        shown = self._shown[max(first - 1, 0) : stop]
+        places = [place for place, since in enumerate(shown) if since in self._seen]
+        if self._blind or not places or self._misses_much(shown, places):
+            return None
+        times = np.array([shown[place] for place in places])
+        pictures = np.stack([self._seen[shown[place]] for place in places])
+        return transitions_of_some(times, pictures, np.diff(places) - 1)
+
+    def _misses_much(self, shown: Sequence[float], places: Sequence[int]) -> bool:
+        """Whether more is missing between two of the pictures in some places, or beyond, than may be."""
+        ends = {(0, places[0]), (places[-1], len(shown) - 1)}
+        return any(
+            after - before > 1 and shown[after] - shown[before] > _UNSEEN + (_MARGIN if (before, after) in ends else 0)
+            for before, after in (*ends, *pairwise(places))
+        )
+
+    def forget(self, time: float) -> None:
+        """Let go of the pictures that are not shown any more at ``time`` seconds."""
+        past = max(bisect_right(self._shown, time) - 1, 0)
+        del self._shown[:past]
+        if self._shown:
+            self._seen = {since: seen for since, seen in self._seen.items() if since >= self._shown[0]}
+
+
+def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
+    """What every picture of some stretches tells, for :func:`joined`.
 
     Args:
         path: a video file.
-        stretches: in seconds, apart from each other and in order.
+        stretches: those that a :class:`ShotFinder` named, in order.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
     """
-    return [transitions(times, pictures) for times, pictures in _pictures(path, _pieces(stretches))]
+    pieces = [piece for stretch in stretches for piece in _pieces(stretch)]
+    seen = _pictures(path, pieces)
+    return [(start, transitions(*pictures)) for (start, _), pictures in zip(pieces, seen, strict=False)]
 
 
-def joined(looks: Iterable[Marks]) -> list[Transition]:
-    """Where shots give way to each other, in order, by all that was seen of a video, in order of time."""
-    marks: list[Transition | Slope] = []
-    for found in chain.from_iterable(looks):
-        known = marks[-1].end if marks else -1.0
+def joined(marks: Marks) -> list[Transition]:
+    """Where shots give way to each other, in order, by all that was seen of a video."""
+    found: list[Transition | Slope] = []
+    for _, own in sorted(marks, key=lambda piece: piece[0]):
+        known = found[-1].end if found else -1.0
         # Two pieces of one stretch overlap, and both see what lies there.
-        marks += [mark for mark in found if mark.start >= known and mark.end > known]
-    return joined_fades(marks)
+        found += [mark for mark in own if mark.start >= known and mark.end > known]
+    return joined_fades(found)
 
 
-def _pieces(stretches: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Stretches in pieces of limited length."""
-    pieces = []
-    for start, end in stretches:
-        begin = start
-        while end - begin > _PIECE:
-            pieces.append((begin, begin + _PIECE))
-            begin += _PIECE - _OVERLAP
-        pieces.append((begin, end))
-    return pieces
+def _pieces(stretch: Stretch) -> list[Stretch]:
+    """A stretch in pieces of limited length."""
+    (start, end), pieces = stretch, []
+    while end - start > _PIECE:
+        pieces.append((start, start + _PIECE))
+        start += _PIECE - _OVERLAP
+    return [*pieces, (start, end)]
 
 
 def _pictures(
-    path: Path, pieces: list[tuple[float, float]]
+    path: Path, pieces: list[Stretch]
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint8]]]:
     """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) since when they show."""
     if not pieces:
@@ -200,7 +304,7 @@ def _pictures(
         yield np.array(times), np.stack(images)
 
 
-def _moments(pieces: list[tuple[float, float]]) -> Moments:
+def _moments(pieces: list[Stretch]) -> Moments:
     """All moments of the pieces, each once."""
     step = Fraction(1, _FASTEST)
     ticks: list[int] = []

@@ -23,7 +23,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LONGEST_DISSOLVE", "Slope", "Transition", "TransitionKind", "joined_fades", "transitions"]
+__all__ = [
+    "LONGEST_DISSOLVE",
+    "Slope",
+    "Transition",
+    "TransitionKind",
+    "joined_fades",
+    "transitions",
+    "transitions_of_some",
+]
 
 TransitionKind = Literal["cut", "dissolve", "fade"]
 
@@ -46,6 +54,9 @@ _FLASH = 0.4
 # correlation from which on only the light has changed.
 _FAR, _BENT, _WIDE, _ALIKE = 35.0, 0.19, 0.28, 0.9
 _SHORTEST_DISSOLVE = 4  # pictures
+# Where pictures are missing: by how much a step may be smaller and a slope nearer or more bent, and how few
+# steps it may have, to be one among all pictures.
+_DOUBT, _SHORTEST_HINT = 1.2, 2
 # A blank picture: spread over the frame, and brightness of black and of white.
 _EVEN, _BLACK, _WHITE = 8.0, 32.0, 224.0
 
@@ -91,10 +102,42 @@ def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
         pictures: (n, 18, 32, 3) uint8 RGB.
     """
     found = cuts(times, pictures)
+    return _marks(times, found, slopes(times, pictures, found))
+
+
+def transitions_of_some(
+    times: Floats, pictures: Pictures, missing: NDArray[np.int64]
+) -> list[Transition | Slope] | None:
+    """What :func:`transitions` tells of all pictures of a stretch, told by some of them; None: it takes all.
+
+    Cuts are then those between neighbours, at their very frame; slopes begin and end at pictures that are
+    there. Where a cut or a short slope may hide between two pictures, or where steps of the missing ones may
+    be so much smaller that another one stands out, nothing is told.
+
+    Args:
+        times: (n,) float64 rising seconds at which the pictures come on screen.
+        pictures: (n, 18, 32, 3) uint8 RGB.
+        missing: (n - 1,) how many pictures are missing between each and the next.
+    """
+    if not missing.any():
+        return transitions(times, pictures)
+    found = cuts(times, pictures)
+    lines = _lines(times, pictures, found)
+    hints = _lines(times, pictures, found, shortest=_SHORTEST_HINT, doubt=_DOUBT)
+    if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
+        return None
+    return _marks(times, found, _slopes(times, pictures, lines))
+
+
+def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    return any(stretch[0] < last and first < stretch[1] for first, last in others)
+
+
+def _marks(times: Floats, places: Sequence[int], found: Sequence[Slope]) -> list[Transition | Slope]:
     marks: list[Transition | Slope] = [
-        Transition("cut", float(times[place]), float(times[place])) for place in found
+        Transition("cut", float(times[place]), float(times[place])) for place in places
     ]
-    return sorted([*marks, *slopes(times, pictures, found)], key=lambda mark: mark.start)
+    return sorted([*marks, *found], key=lambda mark: mark.start)
 
 
 def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
@@ -136,8 +179,8 @@ def cuts(times: Floats, pictures: Pictures) -> list[int]:
         step + 1
         for step in np.flatnonzero((steps >= _FINE_STEP) | (coarse >= _COARSE_STEP)).tolist()
         if (
-            _stands_out(times, steps, step, _FINE_STEP, _FINE_FACTOR)
-            or _stands_out(times, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
+            _stands_out(times, steps, steps, step, _FINE_STEP, _FINE_FACTOR)
+            or _stands_out(times, coarse, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
         )
         and not _only_moved(pictures[step], pictures[step + 1], steps[step] / 2)
     ]
@@ -159,14 +202,35 @@ def _coarse(pictures: Pictures) -> NDArray[np.float32]:
     return means
 
 
-def _stands_out(times: Floats, steps: Floats, step: int, least: float, factor: float) -> bool:
-    """Whether a step is large, and larger than those around it; one other cut may be near."""
+def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]) -> bool:
+    """Whether all pictures may tell another cut than those that are there.
+
+    What goes on evenly makes several pictures' step out of as many small ones.
+    """
+    for steps, least, factor in (
+        (_steps(pictures.reshape(len(pictures), -1).astype(np.float32)), _FINE_STEP, _FINE_FACTOR),
+        (_steps(_coarse(pictures)), _COARSE_STEP, _COARSE_FACTOR),
+    ):
+        smallest = steps / (missing + 1)
+        for step in np.flatnonzero(steps >= least / _DOUBT).tolist():
+            enough = least / _DOUBT if missing[step] else least
+            if _stands_out(times, steps, smallest, step, enough, factor) and (
+                missing[step] or not _stands_out(times, steps, steps, step, least, factor)
+            ):
+                return True
+    return False
+
+
+def _stands_out(
+    times: Floats, steps: Floats, others: Floats, step: int, least: float, factor: float
+) -> bool:
+    """Whether a step is large, and larger than the others around it; one other cut may be near."""
     if steps[step] < least:
         return False
     at = times[step + 1]
     first = min(int(np.searchsorted(times, at - _AROUND)), step - 1) - 1
     stop = max(int(np.searchsorted(times, at + _AROUND)), step + 3)
-    around = np.concatenate([steps[max(first, 0) : step], steps[step + 1 : stop]])
+    around = np.concatenate([others[max(first, 0) : step], others[step + 1 : stop]])
     usual = np.partition(around, -2)[-2] if len(around) > 1 else 0.0
     return bool(steps[step] >= factor * (usual + 0.5))
 
@@ -213,34 +277,49 @@ def slopes(times: Floats, pictures: Pictures, cut_places: Sequence[int]) -> list
 
     Of stretches that overlap the one that goes farthest and straightest is given.
     """
+    return _slopes(times, pictures, _lines(times, pictures, cut_places))
+
+
+def _slopes(times: Floats, pictures: Pictures, lines: Sequence[tuple[int, int]]) -> list[Slope]:
+    return [
+        Slope(float(times[p]), float(times[q]), _blank(pictures[p]), _blank(pictures[q])) for p, q in lines
+    ]
+
+
+def _lines(
+    times: Floats,
+    pictures: Pictures,
+    cut_places: Sequence[int],
+    *,
+    shortest: int = _SHORTEST_DISSOLVE,
+    doubt: float = 1.0,
+) -> list[tuple[int, int]]:
+    """First and last picture of each slope of at least so many steps, in order."""
     count = len(pictures)
     flat = pictures.reshape(count, -1).astype(np.float32)
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0
     most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)
-    if most < _SHORTEST_DISSOLVE:
+    if most < shortest:
         return []
     squared = _squared_distances(flat)
     cuts_before = np.zeros(count, dtype=np.int64)
     cuts_before[list(cut_places)] = 1
     cuts_before = np.cumsum(cuts_before)
-    lengths = np.unique(np.geomspace(_SHORTEST_DISSOLVE, most, 16).round().astype(np.int64))
+    lengths = np.unique(np.geomspace(shortest, most, 16).round().astype(np.int64))
     candidates: list[tuple[float, int, int]] = []
     for length in lengths.tolist():
         first = np.arange(count - length)
         far, bent = _straightness(times, squared, length)
-        usable = (far >= _FAR) & (bent <= _BENT) & (cuts_before[first + length] == cuts_before[first])
+        usable = (far >= _FAR / doubt) & (bent <= _BENT * doubt) & (cuts_before[first + length] == cuts_before[first])
         for place in np.flatnonzero(usable).tolist():
             merit = float(far[place] * (1 - 3 * bent[place]))
             candidates.append((-merit, place, place + length))
     chosen: list[tuple[int, int]] = []
     for _, first_place, last in sorted(candidates):
-        apart = all(last <= other_first or first_place >= other for other_first, other in chosen)
-        if apart and _another_scene(pictures[first_place], pictures[last]):
-            chosen.append((first_place, last))
-    return [
-        Slope(float(times[p]), float(times[q]), _blank(pictures[p]), _blank(pictures[q]))
-        for p, q in sorted(chosen)
-    ]
+        line = first_place, last
+        if not _meets_any(line, chosen) and _another_scene(pictures[first_place], pictures[last]):
+            chosen.append(line)
+    return sorted(chosen)
 
 
 def _squared_distances(flat: NDArray[np.float32]) -> Floats:
