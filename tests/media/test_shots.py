@@ -288,9 +288,10 @@ def test_where_everything_has_to_be_decoded_nothing_is_told_by_what_passed(tmp_p
     path.write_bytes(damaged)
     finder, named = watched(path)
     assert named
-    assert joined([*finder.marks, *look_through(path, named)])[:4] == find_transitions(
-        path, rate=1.0, size=SAMPLE
-    )[:4]
+    assert (
+        joined([*finder.marks, *look_through(path, named)])[:4]
+        == find_transitions(path, rate=1.0, size=SAMPLE)[:4]
+    )
 
 
 # ---- properties ------------------------------------------------------------------------------------------
@@ -371,6 +372,7 @@ def test_what_is_found_is_the_same_however_frames_come_in(
     write_video(path, [image for part in pictures for image in part], rate=10)
     finder, named = watched(path, sampling, at_once)
     # In any order, as several threads look.
-    found = joined([*[look for each in reversed(named) for look in look_through(path, [each])], *finder.marks])
+    looks = [look for each in reversed(named) for look in look_through(path, [each])]
+    found = joined([*looks, *finder.marks])
     assert found == find_transitions(path, rate=sampling, size=SAMPLE)
     assert len(found) >= 4

@@ -9,7 +9,7 @@ shot begins is the file decoded again, picture by picture.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -38,7 +38,7 @@ __all__ = ["Marks", "ShotFinder", "find_transitions", "joined", "look_through", 
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
-# looked at again: field by field, and of all fields' values in order, which things that move do not change.
+# suspected: field by field, and of all fields' values in order, which things that move do not change.
 # Features of an encoder were tried for this and are worse: for every cut to be among them ConSE's ask for
 # 62 % of the other seconds too, the demo's for 49 %, these fields for 20 %.
 _FIELDS = 16
@@ -184,11 +184,12 @@ class ShotFinder:
 
 
 def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
-    """Whether a frame and the one ``lag`` after it may be of two shots, (n - lag,), of frames :func:`shrunk`."""
+    """Whether each frame, :func:`shrunk`, and the one ``lag`` after it may be of two shots, (n - lag,)."""
     values = samples.astype(np.float32)
     colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
-    far: NDArray[np.bool_] = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
-    return far & (np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS)
+    different: NDArray[np.bool_] = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
+    different &= np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS
+    return different
 
 
 class PassingPictures:
@@ -230,10 +231,10 @@ class PassingPictures:
 
     def _misses_much(self, shown: Sequence[float], places: Sequence[int]) -> bool:
         """Whether more is missing between two of the pictures in some places, or beyond, than may be."""
-        ends = {(0, places[0]), (places[-1], len(shown) - 1)}
+        ends = (0, places[0]), (places[-1], len(shown) - 1)
+        gaps = [(pair, _UNSEEN) for pair in pairwise(places)] + [(pair, _UNSEEN + _MARGIN) for pair in ends]
         return any(
-            after - before > 1 and shown[after] - shown[before] > _UNSEEN + (_MARGIN if (before, after) in ends else 0)
-            for before, after in (*ends, *pairwise(places))
+            after - before > 1 and shown[after] - shown[before] > most for (before, after), most in gaps
         )
 
     def forget(self, time: float) -> None:
@@ -278,9 +279,7 @@ def _pieces(stretch: Stretch) -> list[Stretch]:
     return [*pieces, (start, end)]
 
 
-def _pictures(
-    path: Path, pieces: list[Stretch]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint8]]]:
+def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint8]]]:
     """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) since when they show."""
     if not pieces:
         return

@@ -179,8 +179,8 @@ def cuts(times: Floats, pictures: Pictures) -> list[int]:
         step + 1
         for step in np.flatnonzero((steps >= _FINE_STEP) | (coarse >= _COARSE_STEP)).tolist()
         if (
-            _stands_out(times, steps, steps, step, _FINE_STEP, _FINE_FACTOR)
-            or _stands_out(times, coarse, coarse, step, _COARSE_STEP, _COARSE_FACTOR)
+            _stands_out(times, steps, steps, step, least=_FINE_STEP, factor=_FINE_FACTOR)
+            or _stands_out(times, coarse, coarse, step, least=_COARSE_STEP, factor=_COARSE_FACTOR)
         )
         and not _only_moved(pictures[step], pictures[step + 1], steps[step] / 2)
     ]
@@ -214,15 +214,15 @@ def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]
         smallest = steps / (missing + 1)
         for step in np.flatnonzero(steps >= least / _DOUBT).tolist():
             enough = least / _DOUBT if missing[step] else least
-            if _stands_out(times, steps, smallest, step, enough, factor) and (
-                missing[step] or not _stands_out(times, steps, steps, step, least, factor)
+            if _stands_out(times, steps, smallest, step, least=enough, factor=factor) and (
+                missing[step] or not _stands_out(times, steps, steps, step, least=least, factor=factor)
             ):
                 return True
     return False
 
 
 def _stands_out(
-    times: Floats, steps: Floats, others: Floats, step: int, least: float, factor: float
+    times: Floats, steps: Floats, others: Floats, step: int, *, least: float, factor: float
 ) -> bool:
     """Whether a step is large, and larger than the others around it; one other cut may be near."""
     if steps[step] < least:
@@ -310,7 +310,8 @@ def _lines(
     for length in lengths.tolist():
         first = np.arange(count - length)
         far, bent = _straightness(times, squared, length)
-        usable = (far >= _FAR / doubt) & (bent <= _BENT * doubt) & (cuts_before[first + length] == cuts_before[first])
+        usable = (far >= _FAR / doubt) & (bent <= _BENT * doubt)
+        usable &= cuts_before[first + length] == cuts_before[first]
         for place in np.flatnonzero(usable).tolist():
             merit = float(far[place] * (1 - 3 * bent[place]))
             candidates.append((-merit, place, place + length))
