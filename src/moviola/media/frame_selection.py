@@ -305,8 +305,8 @@ class _Pruner:
     _WAITING = 24
     _WAITING_BYTES = 256 << 20
     _UNDECIDED = 64
-    # Mean seconds between key frames from which on, with a watcher, pictures right before a key frame are
-    # decoded though none is wanted: they are few then, and often a cut is there.
+    # Moments between two key frames, in the mean, from which on, with a watcher, pictures right before a key
+    # frame are decoded though none is wanted: they are few then, and often a cut is there.
     _FAR_APART = 3
 
     def __init__(self, source: Source, grid: Grid, watcher: Watcher | None) -> None:
@@ -397,8 +397,10 @@ class _Pruner:
         """Decide whether decoding goes on through a key frame."""
         if not self._keys:
             self._first_key = key
-        elif self._watcher and (key - self._first_key) * self._source.tick >= self._FAR_APART * self._keys:
-            self._through.add(key)
+        elif self._watcher:
+            distance = (key - self._first_key) * self._source.tick / self._keys
+            if distance >= self._FAR_APART * self._grid.step:
+                self._through.add(key)
         self._keys += 1
 
     def _may_begin(self, packet: Packet[VideoStream]) -> bool:
