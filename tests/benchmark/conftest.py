@@ -74,6 +74,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def bench(toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A comparison whose worlds are there and whose pieces are not."""
     bench = Bench(tmp_path_factory.mktemp("comparison"), toy)
-    for films in {films for films, _ in WORLDS.values()}:
+    for films in {cut.films for cut in WORLDS.values()}:
         write_world(bench.world(films).folder)
     return bench

@@ -35,6 +35,7 @@ TABLES = {
     "longer-training": ("Longer training", 10),
     "pseudo-labels": ("The similarity of pseudo labels", 8),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
+    "more-queries": ("More training queries", 8),
     "hard-negatives": ("The baselines' hard negatives", 4),
     "recall": ("Recall of moments in the corpus and in one video, and of videos", 10),
     "relevant-pairs": ("Potentially relevant pairs on XML", 8),

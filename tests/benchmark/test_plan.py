@@ -14,6 +14,7 @@ from moviola.benchmark.plan import (
     HARD_SHARE,
     LONGER,
     MODELS,
+    MORE_QUERIES,
     ORDER,
     PRESETS,
     RELEVANT,
@@ -22,6 +23,7 @@ from moviola.benchmark.plan import (
     STRATEGIES,
     TOPS,
     WORLDS,
+    Cut,
     Job,
     Preset,
     jobs,
@@ -49,15 +51,15 @@ def test_names_are_unique_and_good_for_files(plan: list[Job]) -> None:
     assert all(set(job.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") for job in plan)
 
 
-def test_every_stage_1_is_a_job_of_the_same_world(plan: list[Job]) -> None:
+def test_every_stage_1_is_a_job_of_the_same_films_and_labels(plan: list[Job]) -> None:
     by_name = {job.name: job for job in plan}
     for job in plan:
         assert (job.stage1 is None) == (job.recipe == "spr-stage1")
         if job.stage1:
             first = by_name[job.stage1]
-            assert (first.recipe, first.top, first.seed, first.world) == (
-                "spr-stage1", job.top, job.seed, job.world,
-            )  # fmt: skip
+            assert (first.recipe, first.top, first.seed) == ("spr-stage1", job.top, job.seed)
+            theirs, ours = WORLDS[first.world], WORLDS[job.world]
+            assert (theirs.films, theirs.similarity) == (ours.films, ours.similarity)
     assert all(job.stage1 for job in plan if recipe(job.recipe).needs)
 
 
@@ -117,7 +119,7 @@ def test_hard_negatives_begin_within_the_budget() -> None:
         first = getattr(sampling, HARD[job.recipe].split(".")[1])
         assert first >= 1
         by_query = getattr(sampling, "strategy", "") == "strong-weak"
-        examples = FULL.queries * (1 if by_query else job.top)
+        examples = WORLDS[job.world].times * FULL.queries * (1 if by_query else job.top)
         begins = first * -(-examples // loop.batch_size)
         assert loop.steps and 0.1 < begins / loop.steps < 0.5
         assert abs(begins - HARD_SHARE * loop.steps) <= -(-examples // loop.batch_size)
@@ -157,7 +159,19 @@ def test_rows_by_sentences_differ_from_the_main_rows_by_their_world_alone(plan: 
         assert (other.recipe, other.top, other.seed, other.overrides) == (
             usual.recipe, usual.top, usual.seed, usual.overrides,
         )  # fmt: skip
-        assert [WORLDS[job.world] for job in (usual, other)] == [("report", "slots"), ("report", SENTENCES)]
+        assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", SENTENCES)]
+
+
+def test_rows_with_more_queries_have_as_many_steps(plan: list[Job]) -> None:
+    rows = {job.name: job for job in plan}
+    for row, (_, strategy) in MORE_QUERIES.items():
+        usual, more = rows[row if strategy else f"{row}-n20"], rows[f"{row}-more-queries"]
+        assert (more.recipe, more.top, more.stage1) == (usual.recipe, usual.top, usual.stage1)
+        assert [WORLDS[job.world] for job in (usual, more)] == [Cut("report"), Cut("report", times=2)]
+        own, other = (
+            [setting for setting in job.overrides if "hard" not in setting] for job in (usual, more)
+        )
+        assert own == other
 
 
 def test_a_plan_without_studies_has_the_main_rows_alone() -> None:

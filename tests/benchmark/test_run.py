@@ -366,7 +366,7 @@ def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
     assert len(tables["all-models"]) == 1 + 2 + 2
     assert [row[1] for row in tables["claims"][1:]] == ["several times"]
     of_jobs = list(TABLES)[list(TABLES).index("training-strategies") :]
-    assert [len(tables[name]) for name in of_jobs] == [1] * 5
+    assert [len(tables[name]) for name in of_jobs] == [1] * 6
 
 
 def test_without_stage_1_there_is_no_report(bench: Bench, tmp_path: Path) -> None:

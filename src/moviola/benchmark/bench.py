@@ -27,16 +27,17 @@ class Bench:
 
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
-        films, similarity = WORLDS[name]
-        return World.cut(self.out / "worlds" / films, self.preset.queries, similarity)
+        cut = WORLDS[name]
+        return World.cut(self.out / "worlds" / cut.films, cut.times * self.preset.queries, cut.similarity)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Film what is not filmed yet, with so many processes; who comes while another does so waits."""
-        for name, (films, similarity) in WORLDS.items():
-            with exclusive(self._lock(f"world-{films}"), wait=True):
+        for name, cut in WORLDS.items():
+            with exclusive(self._lock(f"world-{cut.films}"), wait=True):
                 prepare(
-                    self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[films],
-                    workers=workers, told=True, queries=self.preset.queries, similarity=similarity, tell=tell,
+                    self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
+                    workers=workers, told=True, queries=cut.times * self.preset.queries,
+                    similarity=cut.similarity, tell=tell,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:

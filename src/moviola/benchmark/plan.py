@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PRESETS", "SETTINGS", "WORLDS", "Budget", "Job", "Preset", "jobs", "tried_name"]
+__all__ = ["PRESETS", "SETTINGS", "WORLDS", "Budget", "Cut", "Job", "Preset", "jobs", "tried_name"]
 
 TOPS = (1, 20, 40)
 """N: moments a training query (TVR-Ranking, section 3.5)."""
@@ -27,13 +27,29 @@ EVALUATIONS = 24
 SENTENCES = "minilm"
 """The sentence encoder by which pseudo labels are chosen besides, as the papers choose theirs by SimCSE."""
 
+
+@dataclass(frozen=True)
+class Cut:
+    """What is taken for a world.
+
+    Attributes:
+        films: the name of the films.
+        similarity: by which pseudo labels are chosen (:mod:`moviola.datasets.gridhouse.similarity`).
+        times: training queries, in those of the preset; where there are fewer, all.
+    """
+
+    films: str
+    similarity: str = "slots"
+    times: int = 1
+
+
 WORLDS = {
-    "develop": ("develop", "slots"),
-    "report": ("report", "slots"),
-    f"report-{SENTENCES}": ("report", SENTENCES),
+    "develop": Cut("develop"),
+    "report": Cut("report"),
+    f"report-{SENTENCES}": Cut("report", similarity=SENTENCES),
+    "report-queries": Cut("report", times=2),
 }
-"""Of each world its films, and the similarity that chose its pseudo labels (see
-:mod:`moviola.datasets.gridhouse.similarity`)."""
+"""Val and test are the same in all that have the same films."""
 
 
 @dataclass(frozen=True)
@@ -265,15 +281,25 @@ class _Planner:
             yield from self.studies()
 
     def overrides(
-        self, recipe: str, top: int, *more: str, place: int | None = None, times: int = 1
+        self,
+        recipe: str,
+        top: int,
+        *more: str,
+        place: int | None = None,
+        times: int = 1,
+        world: str = "report",
     ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
         picked = SETTINGS[recipe][self.chosen.get(recipe, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
-        return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, top, given), *given)
+        pairs = WORLDS[world].times * self.preset.queries, top
+        return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)
 
-    def schedule(self, budget: Budget, recipe: str, top: int, given: tuple[str, ...]) -> tuple[str, ...]:
-        """Limits in steps, and the epoch in which hard negatives begin."""
+    def schedule(
+        self, budget: Budget, recipe: str, pairs: tuple[int, int], given: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Limits in steps, and the epoch, of so many queries and moments of each, in which hard negatives
+        begin."""
         made = ["loop.epochs=1000000", "loop.patience=0"]
         for phase, steps in budget.steps.items():
             made += [f"{phase}.steps={steps}", f"{phase}.batch_size={budget.batch[phase]}"]
@@ -281,7 +307,8 @@ class _Planner:
         if recipe in HARD:
             strategy = [value for value in given if value.startswith("sampling.strategy=")][-1:]
             by_query = strategy == ["sampling.strategy=strong-weak"]  # an epoch has every query once
-            examples = self.preset.queries * (1 if by_query else top)
+            queries, top = pairs
+            examples = queries * (1 if by_query else top)
             per_epoch = -(-examples // budget.batch["loop"])
             first = max(1, round(HARD_SHARE * budget.steps["loop"] / per_epoch))
             made.append(f"{HARD[recipe]}={first}")
@@ -323,11 +350,12 @@ class _Planner:
         top: int | None = None,
         relevant: float = 0.0,
         times: int = 1,
+        world: str = "report",
     ) -> Job:
         """A row of a study."""
         n = top or self.preset.top
-        own = self.overrides(recipe, n, *more, times=times)
-        return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant)
+        own = self.overrides(recipe, n, *more, times=times, world=world)
+        return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant, world)
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
@@ -337,8 +365,7 @@ class _Planner:
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
             for name, settings in STRATEGIES.items():
-                most = max(self.preset.tops)
-                yield self.study(f"{recipe}-{name}", recipe, "strategy", *settings, top=most)
+                yield self.study(f"{recipe}-{name}", recipe, "strategy", *settings, top=max(self.preset.tops))
         for name, more in PREMS.items():
             yield self.study(f"prem-{name}", "prem", "prem", more)
         for name, (theta, terms) in RELEVANT.items():
@@ -346,6 +373,9 @@ class _Planner:
             least = min(self.preset.tops)
             yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta)
         yield from self.by_sentences()
+        for row, (recipe, strategy) in MORE_QUERIES.items():
+            own, n = STRATEGIES.get(strategy, ()), max(self.preset.tops) if strategy else self.preset.top
+            yield self.study(f"{row}-more-queries", recipe, "queries", *own, top=n, world="report-queries")
         for share in SHARES:
             own = self.overrides("spr-stage1", self.preset.top, f"sampling.least_share={share}")
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
@@ -372,6 +402,14 @@ and what the row sets besides."""
 
 BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
 """Trained on labels by :data:`SENTENCES` too."""
+
+MORE_QUERIES = {
+    "spr-relo-standard": ("spr-relo", "standard"),
+    "spr-relo-5-20": ("spr-relo", "5-20"),
+    "reel": ("reel", ""),
+    "xml": ("xml", ""),
+}
+"""Rows that are trained with more queries too, for as many steps: recipe, and the strategy of Table 5's."""
 
 SHARES = (0.1, 0.5, 0.7)
 """Shares of a segment that must lie in an answer, besides .3 (SPR, Table 7)."""

@@ -14,11 +14,13 @@ from moviola.benchmark.plan import (
     CONQUERS,
     HARD,
     LONGER,
+    MORE_QUERIES,
     ORDER,
     SENTENCES,
     SETTINGS,
     SHARES,
     STRATEGIES,
+    WORLDS,
     tried_name,
 )
 from moviola.benchmark.table import Row, Table
@@ -413,6 +415,20 @@ def _labels(found: Findings) -> Table:
     return _table(found, "The similarity of pseudo labels", rows, ALL, text)
 
 
+def _queries(found: Findings) -> Table:
+    times, top = WORLDS["report-queries"].times, found.preset.top
+    rows: dict[str, str] = {}
+    for row, (recipe, strategy) in MORE_QUERIES.items():
+        label = f"{NAMES[recipe]}, {_LABELS[strategy]}" if strategy else NAMES[recipe]
+        rows |= {label: row if strategy else f"{row}-n{top}"}
+        rows |= {f"{label}, {times} times the queries": f"{row}-more-queries"}
+    text = (
+        f"N = {top}, {max(found.preset.tops)} for SPR's strategies. As many steps, so that each query is "
+        "seen less often; the stage 1 is the same."
+    )
+    return _table(found, "More training queries", rows, ALL, text)
+
+
 RECALLS = (
     "SVMR R@1,IoU>0.7", "SVMR R@5,IoU>0.7", "VCMR R@1,IoU>0.7", "VCMR R@10,IoU>0.7", "VCMR R@100,IoU>0.7",
     "VR R@1", "VR R@5", "VR R@10", "VR R@100",
@@ -477,6 +493,7 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "longer-training": _longer,
     "pseudo-labels": _labels,
     "training-strategies": _strategies,
+    "more-queries": _queries,
     "hard-negatives": _hard,
     "recall": _recall,
     "relevant-pairs": _relevant,
