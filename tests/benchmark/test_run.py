@@ -18,8 +18,9 @@ from moviola.benchmark.figures import MAIN, OVER
 from moviola.benchmark.findings import Findings
 from moviola.benchmark.plan import CONQUERS, SETTINGS, Job, tried_name
 from moviola.benchmark.report import write_report
+from moviola.benchmark.rows import BASELINES, NAMES, REFINERS
 from moviola.benchmark.run import run_pieces, what_is_left
-from moviola.benchmark.tables import BASELINES, NAMES, REFINERS, TABLES
+from moviola.benchmark.tables import TABLES
 from moviola.benchmark.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive

@@ -8,7 +8,8 @@ from pathlib import Path
 from moviola.benchmark.bench import Bench
 from moviola.benchmark.figures import OVER
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.tables import NAMES, ROWS, TABLES
+from moviola.benchmark.rows import NAMES, ROWS
+from moviola.benchmark.tables import TABLES
 from moviola.errors import InvalidValue
 from moviola.measures.figures import curves, lines, save
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,65 +10,19 @@ import numpy as np
 from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from moviola.benchmark.findings import RISING, Findings
 from moviola.benchmark.plan import (
-    BY_SENTENCES,
-    CONQUERS,
     HARD,
     LONGER,
-    MORE_QUERIES,
     ORDER,
-    SENTENCES,
     SETTINGS,
     SHARES,
-    STRATEGIES,
-    WORLDS,
     tried_name,
 )
+from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished
+from moviola.benchmark.studies import STUDIES
 from moviola.benchmark.table import Row, Table
 from moviola.measures import compare
-from moviola.training.judging import MEASURES
-from moviola.training.one_video import SEGMENTS_IN_VIDEO
 
-__all__ = ["BASELINES", "NAMES", "REFINERS", "ROWS", "TABLES"]
-
-REFINERS = ("spr-clip", "spr-relo", "spr-relo-large", "reel")
-BASELINES = ("xml", "reloclnet", *(f"conquer-{kind}" for kind in CONQUERS), "prem")
-ALL = tuple(map(str, MEASURES))
-NAMES = {
-    "spr-stage1": "SP: trained stage 1, coarse",
-    "spr-clip": "SPR_CLIP",
-    "spr-relo": "SPR_ReLo-S",
-    "spr-relo-large": "SPR_ReLo-L",
-    "reel": "Reel (ours)",
-    "xml": "XML",
-    "reloclnet": "ReLoCLNet",
-    "prem": "PREM",
-    "conquer": "CONQUER",
-    "conquer-general": "CONQUER, general",
-    "conquer-disjoint": "CONQUER, disjoint",
-    "conquer-exclusive": "CONQUER, exclusive",
-}
-ROWS = ("spr-stage1", *BASELINES, *REFINERS)
-
-
-def _cells(values: Mapping[str, float], names: Iterable[str]) -> Row:
-    return tuple(f"{values[name]:.4f}" for name in names)
-
-
-def _done(found: Findings, models: Iterable[str], top: int | None = None) -> Iterator[tuple[str, str]]:
-    """Label and job of the main rows that are done."""
-    for model in models:
-        name = f"{model}-n{top or found.preset.top}"
-        if found.done(name):
-            yield NAMES[model], name
-
-
-def _table(
-    found: Findings, title: str, rows: Mapping[str, str], names: Sequence[str], text: str = ""
-) -> Table:
-    """One row per job that is done: measures of NDCG and recall by name."""
-    cells = [(label, *_cells(found.test(job), names)) for label, job in rows.items() if found.done(job)]
-    return Table(title, ("model", *names), cells, text)
-
+__all__ = ["TABLES"]
 
 # ---- the main rows ---------------------------------------------------------------------------------------
 
@@ -76,23 +30,23 @@ def _table(
 def _main(found: Findings) -> Table:
     first = found.result(found.first)
     rows: list[Row] = [
-        ("random spans", "–", *_cells(first["random"], ALL)),
-        ("CLIP, mean pooled, coarse", "–", *_cells(first["untrained"]["CLIP, mean pooled"], ALL)),
+        ("random spans", "–", *cells(first["random"], ALL)),
+        ("CLIP, mean pooled, coarse", "–", *cells(first["untrained"]["CLIP, mean pooled"], ALL)),
     ]
     for top in found.preset.tops:
-        for label, name in _done(found, ROWS, top):
-            rows.append((label, str(top), *_cells(found.test(name), ALL)))
+        for label, name in finished(found, ROWS, top):
+            rows.append((label, str(top), *cells(found.test(name), ALL)))
             if "padded" in found.result(name):
-                rows.append(("SP, 4 s in front", str(top), *_cells(found.result(name)["padded"], ALL)))
+                rows.append(("SP, 4 s in front", str(top), *cells(found.result(name)["padded"], ALL)))
     return Table("All models", ("model", "N", *ALL), rows)
 
 
 def _on_val(found: Findings) -> Table:
     """The columns of val beside those of test (TVR-Ranking, Table 6)."""
     rows = [
-        (label, str(top), *_cells(found.val(name), ALL))
+        (label, str(top), *cells(found.val(name), ALL))
         for top in found.preset.tops
-        for label, name in _done(found, ROWS, top)
+        for label, name in finished(found, ROWS, top)
     ]
     text = "The same measures on val, by which weights and the rows of the claims are chosen."
     return Table("All models on val", ("model", "N", *ALL), rows, text)
@@ -104,7 +58,7 @@ def _types(found: Findings) -> Table:
     kinds = [kind for kind in TYPES if kind in counts]
     rows = [
         (label, *(f"{found.result(name)['types'][kind][measure]:.4f}" for kind in kinds for measure in OVER))
-        for label, name in _done(found, ROWS)
+        for label, name in finished(found, ROWS)
     ]
     text = (
         f"N = {found.preset.top}. Queries about what is seen (v), what the narrator tells (t), or both (vt): "
@@ -133,7 +87,7 @@ def _settings(found: Findings) -> Table:
 def _trainings(found: Findings) -> Table:
     """How far each main row was trained, and what it cost."""
     rows = []
-    for label, name in _done(found, ROWS):
+    for label, name in finished(found, ROWS):
         result = found.result(name)
         phases = result["phases"]
         rows.append(
@@ -293,7 +247,7 @@ def _bounds(found: Findings) -> Table:
         (
             f"{row['context']:g}",
             "UB" if row["grid"] is None else f"PUB, {row['grid']:g} s",
-            *_cells(row, OVER),
+            *cells(row, OVER),
         )
         for row in found.result(found.first)["bounds"]
     ]
@@ -304,11 +258,11 @@ def _bounds(found: Findings) -> Table:
 def _stages(found: Findings) -> Table:
     """SP against SPR."""
     coarse = found.test(found.first)
-    rows: list[Row] = [("SP", *_cells(coarse, OVER), "")]
-    for label, name in _done(found, REFINERS):
+    rows: list[Row] = [("SP", *cells(coarse, OVER), "")]
+    for label, name in finished(found, REFINERS):
         fine = found.test(name)
         gains = " / ".join(_gain(fine, coarse, measure) for measure in OVER)
-        rows.append((f"SP + {label}", *_cells(fine, OVER), gains))
+        rows.append((f"SP + {label}", *cells(fine, OVER), gains))
     text = f"N = {found.preset.top}."
     return Table("Coarse proposals against refined moments", ("system", *OVER, "gain"), rows, text)
 
@@ -316,10 +270,10 @@ def _stages(found: Findings) -> Table:
 def _thinned(found: Findings) -> Table:
     """The same answers after temporal suppression, which refiners and PREM have, and others lack."""
     rows = []
-    for label, name in _done(found, (*BASELINES, *REFINERS)):
+    for label, name in finished(found, (*BASELINES, *REFINERS)):
         thinned = found.result(name)["thinned"]
         tables = (found.test(name), *thinned.values())
-        rows.append((label, *(cell for values in tables for cell in _cells(values, OVER))))
+        rows.append((label, *(cell for values in tables for cell in cells(values, OVER))))
     head = ("model", *OVER, *(f"NMS {n} {o}" for n in (0.7, 0.5) for o in OVER))
     text = (
         f"N = {found.preset.top}. Of two answers of one video that overlap more than the threshold the worse "
@@ -349,13 +303,13 @@ def _untrained(found: Findings) -> Table:
     """CLIP without training, and what stage 1 learns from what (SPR, Table 7)."""
     top, recalls = found.preset.top, [f"recall@{depth}" for depth in RECALL_DEPTHS]
     rows = [
-        (label, *_cells(values, (*recalls, *OVER)))
+        (label, *cells(values, (*recalls, *OVER)))
         for label, values in found.result(found.first)["untrained"].items()
     ]
     trained = {f"trained, top {n}, share 0.3": f"spr-stage1-n{n}" for n in found.preset.tops}
     trained |= {f"trained, top {top}, share {share}": f"spr-stage1-share{share}" for share in SHARES}
     rows += [
-        (label, *_cells(found.result(name)["segments"], recalls), *_cells(found.test(name), OVER))
+        (label, *cells(found.result(name)["segments"], recalls), *cells(found.test(name), OVER))
         for label, name in trained.items()
         if found.done(name)
     ]
@@ -363,117 +317,6 @@ def _untrained(found: Findings) -> Table:
     return Table(
         "CLIP without training against trained (SPR, Table 7)", ("stage 1", *recalls, *OVER), rows, text
     )
-
-
-# ---- studies ---------------------------------------------------------------------------------------------
-
-
-_LABELS = {
-    "standard": "standard", "hard-negative": "HN", "5-20": "HN, 5++, 20+", "5-30": "HN, 5++, 30+",
-    "10-20": "HN, 10++, 20+",
-}  # fmt: skip
-
-
-def _strategies(found: Findings) -> Table:
-    rows = {
-        f"{NAMES[model]}, {_LABELS[name]}": f"{model}-{name}"
-        for model in ("spr-relo", "spr-relo-large", "spr-clip")
-        for name in STRATEGIES
-    }
-    text = f"N = {max(found.preset.tops)}, so that 30 weak positives differ from 20."
-    return _table(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
-
-
-def _longer(found: Findings) -> Table:
-    rows: dict[str, str] = {}
-    for model, (_, times, *_) in LONGER.items():
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, {times} times the steps": f"{model}-longer"}
-    text = f"N = {found.preset.top}; the schedule is as much longer."
-    return _table(found, "Longer training", rows, ALL, text)
-
-
-def _hard(found: Findings) -> Table:
-    rows: dict[str, str] = {}
-    for model in ("xml", "reloclnet"):
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, without hard negatives": f"{model}-without-hard"}
-    text = f"N = {found.preset.top}; the same budget of steps."
-    return _table(found, "The baselines' hard negatives", rows, ALL, text)
-
-
-def _labels(found: Findings) -> Table:
-    rows: dict[str, str] = {}
-    for model in BY_SENTENCES:
-        rows |= {f"{NAMES[model]}, slots": f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, sentences": f"{model}-{SENTENCES}"}
-    text = (
-        f"N = {found.preset.top}. Pseudo labels by what the captions were generated from (slots), which is "
-        "close to the rule of relevance, and by the cosine of MiniLM's sentence embeddings; settings were "
-        "chosen with the first. Val and test are the same."
-    )
-    return _table(found, "The similarity of pseudo labels", rows, ALL, text)
-
-
-def _queries(found: Findings) -> Table:
-    times, top = WORLDS["report-queries"].times, found.preset.top
-    rows: dict[str, str] = {}
-    for row, (recipe, strategy) in MORE_QUERIES.items():
-        label = f"{NAMES[recipe]}, {_LABELS[strategy]}" if strategy else NAMES[recipe]
-        rows |= {label: row if strategy else f"{row}-n{top}"}
-        rows |= {f"{label}, {times} times the queries": f"{row}-more-queries"}
-    text = (
-        f"N = {top}, {max(found.preset.tops)} for SPR's strategies. As many steps, so that each query is "
-        "seen less often; the stage 1 is the same."
-    )
-    return _table(found, "More training queries", rows, ALL, text)
-
-
-RECALLS = (
-    "SVMR R@1,IoU>0.7", "SVMR R@5,IoU>0.7", "VCMR R@1,IoU>0.7", "VCMR R@10,IoU>0.7", "VCMR R@100,IoU>0.7",
-    "VR R@1", "VR R@5", "VR R@10", "VR R@100",
-)  # fmt: skip
-
-
-def _recall(found: Findings) -> Table:
-    rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in (*BASELINES, *REFINERS)}
-    text = (
-        "The truth of a query are its moments of the highest grade; any of them counts (VCMR), as do their "
-        "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER out of its first stage's, and "
-        "by SPR in order of their best moment. SVMR searches the video of the first of them alone; SPR then "
-        f"takes proposals of its {SEGMENTS_IN_VIDEO} best segments."
-    )
-    return _table(
-        found, "Recall of moments in the corpus and in one video, and of videos", rows, RECALLS, text
-    )
-
-
-def _relevant(found: Findings) -> Table:
-    top = min(found.preset.tops)
-    rows = {
-        "XML": f"xml-n{top}", "+SL": "xml-sl", "+PR": "xml-pr", "+SL +PR": "xml-sl-pr",
-        "+PR, C = 1": "xml-pr-c1", "+PR, theta = .9": "xml-pr-related",
-        "+SL +PR, theta = .9": "xml-sl-pr-related", "+PR, C = 1, theta = .9": "xml-pr-c1-related",
-    }  # fmt: skip
-    text = f"N = {top}; theta = .7 as in the paper where nothing else is said."
-    return _table(found, "Potentially relevant pairs on XML", rows, (*RECALLS, MAIN), text)
-
-
-def _prem(found: Findings) -> Table:
-    rows = {
-        "PREM": f"prem-n{found.preset.top}",
-        "without the weak term": "prem-no-weak",
-        "whole videos as positives": "prem-video-only",
-        "without L^q": "prem-no-query-term",
-        "text alone": "prem-text",
-        "image alone": "prem-image",
-        "mean of the tokens": "prem-mean-pooling",
-        "maximum of the tokens": "prem-max-pooling",
-        "without the gate": "prem-no-gate",
-        "without shared norm": "prem-no-shared-norm",
-        "without the adversarial task": "prem-no-adversarial",
-    }
-    return _table(found, "PREM's parts", rows, (*RECALLS, MAIN), f"N = {found.preset.top}.")
 
 
 TABLES: dict[str, Callable[[Findings], Table]] = {
@@ -490,13 +333,6 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "duplicates-dropped": _thinned,
     "number-of-segments": _counts,
     "untrained-and-trained": _untrained,
-    "longer-training": _longer,
-    "pseudo-labels": _labels,
-    "training-strategies": _strategies,
-    "more-queries": _queries,
-    "hard-negatives": _hard,
-    "recall": _recall,
-    "relevant-pairs": _relevant,
-    "prem-parts": _prem,
+    **STUDIES,
 }
 """What makes each table, by the name of its file, in the order of the report."""

@@ -1,0 +1,132 @@
+"""The tables of studies: rows that are trained otherwise than the main ones, beside these."""
+
+from __future__ import annotations
+
+from moviola.benchmark.figures import MAIN
+from moviola.benchmark.findings import Findings
+from moviola.benchmark.plan import BY_SENTENCES, LONGER, MORE_QUERIES, SENTENCES, STRATEGIES, WORLDS
+from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, table_of
+from moviola.benchmark.table import Table
+from moviola.training.one_video import SEGMENTS_IN_VIDEO
+
+__all__ = ["STUDIES"]
+
+_LABELS = {
+    "standard": "standard", "hard-negative": "HN", "5-20": "HN, 5++, 20+", "5-30": "HN, 5++, 30+",
+    "10-20": "HN, 10++, 20+",
+}  # fmt: skip
+
+
+def _strategies(found: Findings) -> Table:
+    rows = {
+        f"{NAMES[model]}, {_LABELS[name]}": f"{model}-{name}"
+        for model in ("spr-relo", "spr-relo-large", "spr-clip")
+        for name in STRATEGIES
+    }
+    text = f"N = {max(found.preset.tops)}, so that 30 weak positives differ from 20."
+    return table_of(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
+
+
+def _longer(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    for model, (_, times, *_) in LONGER.items():
+        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
+        rows |= {f"{NAMES[model]}, {times} times the steps": f"{model}-longer"}
+    text = f"N = {found.preset.top}; the schedule is as much longer."
+    return table_of(found, "Longer training", rows, ALL, text)
+
+
+def _hard(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    for model in ("xml", "reloclnet"):
+        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
+        rows |= {f"{NAMES[model]}, without hard negatives": f"{model}-without-hard"}
+    text = f"N = {found.preset.top}; the same budget of steps."
+    return table_of(found, "The baselines' hard negatives", rows, ALL, text)
+
+
+def _labels(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    for model in BY_SENTENCES:
+        rows |= {f"{NAMES[model]}, slots": f"{model}-n{found.preset.top}"}
+        rows |= {f"{NAMES[model]}, sentences": f"{model}-{SENTENCES}"}
+    text = (
+        f"N = {found.preset.top}. Pseudo labels by what the captions were generated from (slots), which is "
+        "close to the rule of relevance, and by the cosine of MiniLM's sentence embeddings; settings were "
+        "chosen with the first. Val and test are the same."
+    )
+    return table_of(found, "The similarity of pseudo labels", rows, ALL, text)
+
+
+def _queries(found: Findings) -> Table:
+    times, top = WORLDS["report-queries"].times, found.preset.top
+    rows: dict[str, str] = {}
+    for row, (recipe, strategy) in MORE_QUERIES.items():
+        label = f"{NAMES[recipe]}, {_LABELS[strategy]}" if strategy else NAMES[recipe]
+        rows |= {label: row if strategy else f"{row}-n{top}"}
+        rows |= {f"{label}, {times} times the queries": f"{row}-more-queries"}
+    text = (
+        f"N = {top}, {max(found.preset.tops)} for SPR's strategies. As many steps, so that each query is "
+        "seen less often; the stage 1 is the same."
+    )
+    return table_of(found, "More training queries", rows, ALL, text)
+
+
+RECALLS = (
+    "SVMR R@1,IoU>0.7", "SVMR R@5,IoU>0.7", "VCMR R@1,IoU>0.7", "VCMR R@10,IoU>0.7", "VCMR R@100,IoU>0.7",
+    "VR R@1", "VR R@5", "VR R@10", "VR R@100",
+)  # fmt: skip
+
+
+def _recall(found: Findings) -> Table:
+    rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in (*BASELINES, *REFINERS)}
+    text = (
+        "The truth of a query are its moments of the highest grade; any of them counts (VCMR), as do their "
+        "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER out of its first stage's, and "
+        "by SPR in order of their best moment. SVMR searches the video of the first of them alone; SPR then "
+        f"takes proposals of its {SEGMENTS_IN_VIDEO} best segments."
+    )
+    return table_of(
+        found, "Recall of moments in the corpus and in one video, and of videos", rows, RECALLS, text
+    )
+
+
+def _relevant(found: Findings) -> Table:
+    top = min(found.preset.tops)
+    rows = {
+        "XML": f"xml-n{top}", "+SL": "xml-sl", "+PR": "xml-pr", "+SL +PR": "xml-sl-pr",
+        "+PR, C = 1": "xml-pr-c1", "+PR, theta = .9": "xml-pr-related",
+        "+SL +PR, theta = .9": "xml-sl-pr-related", "+PR, C = 1, theta = .9": "xml-pr-c1-related",
+    }  # fmt: skip
+    text = f"N = {top}; theta = .7 as in the paper where nothing else is said."
+    return table_of(found, "Potentially relevant pairs on XML", rows, (*RECALLS, MAIN), text)
+
+
+def _prem(found: Findings) -> Table:
+    rows = {
+        "PREM": f"prem-n{found.preset.top}",
+        "without the weak term": "prem-no-weak",
+        "whole videos as positives": "prem-video-only",
+        "without L^q": "prem-no-query-term",
+        "text alone": "prem-text",
+        "image alone": "prem-image",
+        "mean of the tokens": "prem-mean-pooling",
+        "maximum of the tokens": "prem-max-pooling",
+        "without the gate": "prem-no-gate",
+        "without shared norm": "prem-no-shared-norm",
+        "without the adversarial task": "prem-no-adversarial",
+    }
+    return table_of(found, "PREM's parts", rows, (*RECALLS, MAIN), f"N = {found.preset.top}.")
+
+
+STUDIES = {
+    "longer-training": _longer,
+    "pseudo-labels": _labels,
+    "training-strategies": _strategies,
+    "more-queries": _queries,
+    "hard-negatives": _hard,
+    "recall": _recall,
+    "relevant-pairs": _relevant,
+    "prem-parts": _prem,
+}
+"""What makes each table, by the name of its file, in the order of the report."""
