@@ -14,7 +14,7 @@ import pytest
 import torch
 import typer
 
-from moviola.benchmark import tables
+from moviola.benchmark import studies, tables
 from moviola.cli import app
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
@@ -96,7 +96,7 @@ def test_commands_take_the_options_that_are_shown(text: str) -> None:
 
 
 def test_tables_of_the_benchmark_have_the_titles_that_pages_give_them() -> None:
-    source = Path(tables.__file__).read_text(encoding="utf-8")
+    source = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (tables, studies))
     for path in PAPERS:
         for row in parts(path):
             for title in TITLE.findall(CODE.sub("", row.shown)):

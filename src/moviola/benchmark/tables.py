@@ -9,14 +9,7 @@ import numpy as np
 
 from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from moviola.benchmark.findings import RISING, Findings
-from moviola.benchmark.plan import (
-    HARD,
-    LONGER,
-    ORDER,
-    SETTINGS,
-    SHARES,
-    tried_name,
-)
+from moviola.benchmark.plan import HARD, LONGER, ORDER, SETTINGS, SHARES, tried_name
 from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished
 from moviola.benchmark.studies import STUDIES
 from moviola.benchmark.table import Row, Table
