@@ -4,8 +4,9 @@
 
 COMPARISON is a folder in which `moviola benchmark gridhouse --preset full` has trained. Val has 30 films and
 test has 90, so a figure on val is of an easier task. Here each main row at N = 20 (seed 0) that is finished
-answers about every third test film alone, three times, and about all; what is left of the distance to val is
-that of the films. Nothing is trained or chosen. One thread.
+answers about every third test film alone, three times; what it has on all is in its result. What is left of
+the distance to val is that of the films, and of weights that were chosen on val. Nothing is trained or
+chosen. One thread.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def main() -> None:
             mean = float(np.mean(thirds))
             values = [found["selected"], *thirds, mean, whole]
             table.add_row(job.name, *(f"{value:.3f}" for value in values), f"{mean / whole:.2f}")
-    print(f"{MAIN}")
+    print(MAIN)
     Console(width=140).print(table)
 
 

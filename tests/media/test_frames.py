@@ -135,20 +135,20 @@ class Watching:
     """Notes what passes by: when pictures are shown, and the numbers of those that were decoded."""
 
     def __init__(self, films: Any) -> None:
-        self.shown: list[float] = []
+        self.times: list[float] = []
         self.seen: dict[float, int] = {}
         self.blind = False
         self._number_of = films.number_of
 
-    def announce(self, since: float) -> None:
+    def shown(self, since: float) -> None:
         assert not self.blind
-        self.shown.append(since)
+        self.times.append(since)
 
-    def see(self, since: float, frame: VideoFrame) -> None:
+    def decoded(self, since: float, frame: VideoFrame) -> None:
         assert not self.blind
         self.seen[since] = self._number_of(frame.to_ndarray(format="rgb24"))
 
-    def close_eyes(self) -> None:
+    def cut_off(self) -> None:
         self.blind = True
 
 
@@ -165,7 +165,7 @@ def test_who_watches_is_told_of_every_picture_and_changes_none(films: Any, name:
         # Not all of their pictures have times, or there is no second key frame.
         assert path.suffix in {".avi", ".mpg"} or name == "intra_refresh_ts"
         return
-    assert sorted(watching.shown) == pytest.approx(times, abs=0.00101)
+    assert sorted(watching.times) == pytest.approx(times, abs=0.00101)
     assert len(watching.seen) == stream.decoded
     for since, number in watching.seen.items():
         assert number == bisect_right(times, since + 0.00101) - 1

@@ -1,8 +1,9 @@
 """Videos into features: threads decode ahead while the encoder works; a video is committed whole.
 
-A thread decodes the frames of a video, and finds its shots on the way; where they leave open whether one
-begins, seconds are decoded again, now and then, by whichever thread is free. As many threads decode as there
-are cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is work.
+A thread decodes the frames of a video, and finds its shots on the way; where the pictures leave open whether
+one begins, seconds are decoded again, now and then, by whichever thread is free. As many threads decode as
+there are cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is
+work.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def _decode(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | B
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
-    with sample_frames(file.path, rate=rate, size=size, watcher=finder.passing) as stream:
+    with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for images in _batches(stream):
             yield _Pictures(images)
             if stretches := finder.add(shrunk(images)):

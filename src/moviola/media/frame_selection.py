@@ -127,13 +127,13 @@ class Moments(Grid):
 class Watcher(Protocol):
     """Told of the pictures that come out of the decoder, wanted or not, while decoding is pruned."""
 
-    def announce(self, since: float) -> None:
+    def shown(self, since: float) -> None:
         """A picture comes on screen at ``since`` seconds; told of each, before any later one is served."""
 
-    def see(self, since: float, frame: VideoFrame) -> None:
+    def decoded(self, since: float, frame: VideoFrame) -> None:
         """The picture of ``since`` seconds, or one that the file says not to show, was decoded."""
 
-    def close_eyes(self) -> None:
+    def cut_off(self) -> None:
         """The file is not as it should be, and is decoded whole: nothing more is told."""
 
 
@@ -349,7 +349,7 @@ class _Pruner:
             self._ending.see(packet.pts, packet.duration)
             self._source.end = self._ending.tick(self._source)
             if self._watcher:
-                self._watcher.announce(self._source.seconds(packet.pts))
+                self._watcher.shown(self._source.seconds(packet.pts))
         if packet.is_keyframe:
             self._note_key(packet.pts)
         if self._may_begin(packet) and packet.pts <= self._limit and self._precedes_held(packet.pts):
@@ -451,7 +451,7 @@ class _Pruner:
                 raise CannotPrune
             self._decoded[frame.pts] = frame
             if self._watcher:
-                self._watcher.see(self._source.seconds(frame.pts), frame)
+                self._watcher.decoded(self._source.seconds(frame.pts), frame)
         if len(self._decoded) > self._cleared_above:
             self._forget()
 

@@ -71,7 +71,8 @@ def sample_frames(
         path: a video file.
         rate: frames a second, above 0 and at most 1000.
         size: what every frame is fitted to; rotation and sample aspect ratio are applied first.
-        watcher: told of the other pictures that had to be decoded, too.
+        watcher: told of every picture that is decoded on the way; with one, those right before rare key
+            frames are decoded too.
 
     Returns:
         an iterator, to be used as a context manager. A damaged file gives the frames that decode.
@@ -208,7 +209,7 @@ class FrameStream:
             return
         except CannotPrune:
             if self._watcher:
-                self._watcher.close_eyes()
+                self._watcher.cut_off()
             self._decoded_before = self._source.decoded
             self._source = self._open()
         yield from every_picture(self._source, self._grid, k)

@@ -101,7 +101,7 @@ def find_transitions(path: Path, *, rate: float, size: FrameSize) -> list[Transi
         InvalidValue: a rate out of range.
     """
     finder, unclear = ShotFinder(rate), []
-    with sample_frames(path, rate=rate, size=size, watcher=finder.passing) as stream:
+    with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for frame in stream:
             unclear += finder.add(shrunk(frame.image[None]))
     unclear += finder.rest()
@@ -117,13 +117,13 @@ class ShotFinder:
         rate: sampled frames a second.
 
     Attributes:
-        passing: to be told of the pictures that pass by (``watcher`` of
+        pictures: to be told of those that are decoded (``watcher`` of
             :func:`moviola.media.frames.sample_frames`).
         marks: what was seen in the stretches that were judged.
     """
 
     def __init__(self, rate: float) -> None:
-        self.passing = PassingPictures()
+        self.pictures = DecodedPictures()
         self.marks: Marks = []
         self._rate = rate
         self._lag = max(1, round(rate))
@@ -171,12 +171,12 @@ class ShotFinder:
         """Look at the pictures of the stretches that end before a time."""
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
-                found = self.passing.transitions(piece)
+                found = self.pictures.transitions(piece)
                 if found is None:
                     self._unclear.append(piece)
                 else:
                     self.marks.append((piece[0], found))
-        self.passing.forget(self._suspected[0][0] if self._suspected else time)
+        self.pictures.forget(self._suspected[0][0] if self._suspected else time)
 
     def _named(self) -> list[Stretch]:
         named, self._unclear = self._unclear, []
@@ -192,7 +192,7 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
     return different
 
 
-class PassingPictures:
+class DecodedPictures:
     """The last pictures of a video that were decoded, tiny, and when all of them are shown.
 
     It is told by :class:`moviola.media.frame_selection.Watcher`'s methods.
@@ -201,29 +201,29 @@ class PassingPictures:
     def __init__(self) -> None:
         self._shown: list[float] = []  # seconds since when each picture is, rising
         self._seen: dict[float, NDArray[np.uint8]] = {}
-        self._blind = False
+        self._cut_off = False
         # Whatever the shape of a pixel, the picture is stretched.
         self._scaler = InputScaler(_TINY, Fraction(1))
 
-    def announce(self, since: float) -> None:
+    def shown(self, since: float) -> None:
         """A picture comes on screen at ``since`` seconds."""
         insort(self._shown, since)
 
-    def see(self, since: float, frame: VideoFrame) -> None:
+    def decoded(self, since: float, frame: VideoFrame) -> None:
         """The picture of ``since`` seconds was decoded."""
         if len(self._seen) < _MOST_KEPT:
             self._seen[since] = self._scaler(frame)
 
-    def close_eyes(self) -> None:
+    def cut_off(self) -> None:
         """Nothing more will be told."""
-        self._blind = True
+        self._cut_off = True
 
     def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:
         """What the pictures of a stretch tell; None where too many are missing."""
         first, stop = (bisect_right(self._shown, time) for time in stretch)
         shown = self._shown[max(first - 1, 0) : stop]
         places = [place for place, since in enumerate(shown) if since in self._seen]
-        if self._blind or not places or self._misses_much(shown, places):
+        if self._cut_off or not places or self._misses_much(shown, places):
             return None
         times = np.array([shown[place] for place in places])
         pictures = np.stack([self._seen[shown[place]] for place in places])
