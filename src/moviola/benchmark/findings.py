@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -77,11 +77,6 @@ class Findings:
     def late_gain(self, name: str) -> float:
         """By what share val's best value rose in the last quarter of a training (of its last phase)."""
         return _late_gain(self.result(name)["phases"][-1])
-
-    def best(self, names: Iterable[str]) -> str:
-        """The best model on val of those whose main row is trained; "" if none is."""
-        own = [name for name in names if self.done(f"{name}-n{self.preset.top}")]
-        return max(own, key=lambda name: self.val(f"{name}-n{self.preset.top}")[MAIN], default="")
 
     @property
     def bound(self) -> float:

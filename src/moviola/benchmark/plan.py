@@ -396,6 +396,8 @@ LONGER: dict[str, tuple[str, int, *tuple[str, ...]]] = {
     "spr-relo": ("spr-relo", 2),
     "reel": ("reel", 2),
     "conquer-disjoint": ("conquer", 4, "model.similarity=disjoint"),
+    "prem": ("prem", 4),
+    "spr-relo-large": ("spr-relo-large", 4),
 }
 """Main rows that are trained with so many times the budget too, whether they gain by more: recipe, times,
 and what the row sets besides."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import CONQUERS
+from moviola.benchmark.plan import CONQUERS, LONGER
 from moviola.benchmark.table import Row, Table
 from moviola.training.judging import MEASURES
 
-__all__ = ["ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "table_of"]
+__all__ = ["ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "table_of"]
 
 REFINERS = ("spr-clip", "spr-relo", "spr-relo-large", "reel")
 BASELINES = ("xml", "reloclnet", *(f"conquer-{kind}" for kind in CONQUERS), "prem")
@@ -42,6 +42,15 @@ def finished(found: Findings, models: Iterable[str], top: int | None = None) -> 
         name = f"{model}-n{top or found.preset.top}"
         if found.done(name):
             yield NAMES[model], name
+
+
+def more_steps(models: Iterable[str]) -> dict[str, str]:
+    """Job by label, of the models that are trained with more steps too."""
+    return {
+        f"{NAMES[model]}, {times} times the steps": f"{model}-longer"
+        for model, (_, times, *_) in LONGER.items()
+        if model in models
+    }
 
 
 def table_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moviola.benchmark.figures import MAIN
 from moviola.benchmark.findings import Findings
 from moviola.benchmark.plan import BY_SENTENCES, LONGER, MORE_QUERIES, SENTENCES, STRATEGIES, WORLDS
-from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, table_of
+from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, more_steps, table_of
 from moviola.benchmark.table import Table
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 
@@ -29,9 +29,8 @@ def _strategies(found: Findings) -> Table:
 
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
-    for model, (_, times, *_) in LONGER.items():
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, {times} times the steps": f"{model}-longer"}
+    for model in LONGER:
+        rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps([model])}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return table_of(found, "Longer training", rows, ALL, text)
 
