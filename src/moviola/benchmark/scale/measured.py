@@ -155,7 +155,7 @@ def measured(
         "growth": _growth(index, kind, *smallest, singles) if smallest else {},
         "batch": {
             "queries": len(corpus.batch),
-            **_in_turns({"own": index, "flat": flat}, [corpus.batch] * rounds, min),
+            **_in_turns({"own": index, "flat": flat}, [corpus.batch], min, rounds),
         },
         **_judged(corpus, index, flat, work / "exact.npz"),
         "add": _added(corpus, folder, kind),
@@ -169,13 +169,17 @@ def _opened(folder: Path) -> Index:
 
 
 def _in_turns(
-    indexes: Mapping[str, Index], asked: list[Floats], of: Callable[[list[float]], float]
+    indexes: Mapping[str, Index], asked: list[Floats], of: Callable[[list[float]], float], rounds: int = 1
 ) -> dict[str, dict[str, float]]:
-    """Seconds by each of some indexes, asked in turn, so that all meet the same machine."""
+    """Seconds by each of some indexes, asked in turn, so that all meet the same machine.
+
+    All are asked once before: what is read of mapped files for the first time costs more than the search.
+    """
     taken: dict[str, list[Spent]] = {name: [] for name in indexes}
     for index in indexes.values():
-        index.search(asked[0][:1], DEPTH)
-    for queries in asked:
+        for queries in asked:
+            index.search(queries, DEPTH)
+    for queries in asked * rounds:
         for name, index in indexes.items():
             taken[name].append(spent(index.search, queries, DEPTH)[1])
     return {
@@ -190,12 +194,7 @@ def _growth(
     """Seconds by a type, and by the same over the smallest library, whose files are in memory."""
     built(smallest, kind, work / kind)
     indexes = {"own": index, "smallest": _opened(work / kind)}
-    times = {}
-    for name, queries in singles.items():
-        for each in indexes.values():
-            for query in queries:
-                each.search(query, DEPTH)  # what a query reads of the files is read before it is timed
-        times[name] = _in_turns(indexes, queries, median)
+    times = {name: _in_turns(indexes, queries, median) for name, queries in singles.items()}
     return {"segments": len(smallest.ids), **times}
 
 

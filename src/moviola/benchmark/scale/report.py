@@ -120,7 +120,8 @@ def _search(results: Sequence[Result]) -> Table:
             "of Flat's, processor: picture", "text", "clock: picture", "text",
         ),
         rows,
-        "The top 200; medians. Recall is the share of the 200 of exact search.",
+        "The top 200; medians, the second time that each query is asked. Recall is the share of the 200 of "
+        "exact search.",
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class ScaleBench:
     def pieces(self) -> list[tuple[int, str]]:
         """Size and type of each piece; of each size exact search first, the later stages last."""
         own = self.preset
-        types = sorted({"flat", *own.types}, key=lambda kind: kind != "flat")
+        types = dict.fromkeys(("flat", *own.types))
         last = ("stages",) if own.refined else ()
         return [(size, kind) for size in self.sizes() for kind in (*types, *last)]
 
