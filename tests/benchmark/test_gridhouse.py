@@ -22,7 +22,7 @@ TABLES = {
     "all-models": ("All models", 14),
     "all-models-val": ("All models on val", 11),
     "types-of-queries": ("By type of query", 11),
-    "claims": ("Claims", 20),
+    "claims": ("Claims", 21),
     "seeds": ("Seeds", 11),
     "settings": ("Settings", 27),
     "trainings": ("Trainings and their cost", 11),
