@@ -175,7 +175,7 @@ def _best(found: Findings, models: Sequence[str], *, longer: bool = False) -> tu
 
 
 def _best_over_best(found: Findings, *, longer: bool) -> Iterator[Row]:
-    """The best SPR over the best baseline."""
+    """The best SPR over the best baseline, of the main rows, or of those with more steps too."""
     (spr, ours), (base, theirs) = (_best(found, m, longer=longer) for m in (REFINERS[:3], BASELINES))
     if not (spr and base):
         return
