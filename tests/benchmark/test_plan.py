@@ -27,6 +27,7 @@ from moviola.benchmark.plan import (
     Job,
     Preset,
     jobs,
+    strategy_job,
 )
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
@@ -44,6 +45,11 @@ def plan(request: pytest.FixtureRequest) -> list[Job]:
 
 def settings_of(job: Job) -> TrainingSettings:
     return read_settings(recipe(job.recipe), overrides=job.overrides)
+
+
+def effective(job: Job) -> frozenset[tuple[str, str]]:
+    """Overrides as they act: the last of a name counts."""
+    return frozenset(dict(value.split("=", 1) for value in job.overrides).items())
 
 
 def test_names_are_unique_and_good_for_files(plan: list[Job]) -> None:
@@ -97,12 +103,19 @@ def test_main_rows_have_three_seeds_at_n_20_and_one_elsewhere() -> None:
         assert {f"{name}-n{top}" for top in TOPS} | {f"{name}-n20-seed{seed}" for seed in (1, 2)} <= rows
 
 
-def test_table_5_is_whole() -> None:
-    rows = {job.name: job for job in jobs(FULL)}
+@pytest.mark.parametrize("place", range(3))
+def test_table_5_is_whole_and_nothing_is_trained_twice(place: int) -> None:
+    chosen = dict.fromkeys(RECIPES, place)
+    rows = {job.name: job for job in jobs(FULL, chosen)}
+    settings = [
+        (job.recipe, job.seed, job.top, job.world, job.relevant, effective(job)) for job in rows.values()
+    ]
+    assert len(set(settings)) == len(settings)
     for model in ("spr-clip", "spr-relo", "spr-relo-large"):
         for name in STRATEGIES:
-            sampling = settings_of(rows[f"{model}-{name}"]).sampling
-            assert rows[f"{model}-{name}"].top == 40
+            job = rows[strategy_job(model, name, FULL, chosen)]
+            sampling = settings_of(job).sampling
+            assert job.top == 40
             strong, weak = (int(count) for count in name.split("-")) if name[0].isdigit() else (0, 0)
             expected = "strong-weak" if strong else name
             assert sampling.strategy == expected
@@ -162,14 +175,16 @@ def test_rows_by_sentences_differ_from_the_main_rows_by_their_world_alone(plan: 
         assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", SENTENCES)]
 
 
-def test_rows_with_more_queries_have_as_many_steps(plan: list[Job]) -> None:
-    rows = {job.name: job for job in plan}
-    for row, (_, strategy) in MORE_QUERIES.items():
-        usual, more = rows[row if strategy else f"{row}-n20"], rows[f"{row}-more-queries"]
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
+    rows = {job.name: job for job in jobs(preset)}
+    for row, (model, strategy) in MORE_QUERIES.items():
+        name = strategy_job(model, strategy, preset, {}) if strategy else f"{row}-n20"
+        usual, more = rows[name], rows[f"{row}-more-queries"]
         assert (more.recipe, more.top, more.stage1) == (usual.recipe, usual.top, usual.stage1)
         assert [WORLDS[job.world] for job in (usual, more)] == [Cut("report"), Cut("report", times=2)]
         own, other = (
-            [setting for setting in job.overrides if "hard" not in setting] for job in (usual, more)
+            {setting for setting in job.overrides if "hard" not in setting} for job in (usual, more)
         )
         assert own == other
 

@@ -13,7 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PRESETS", "SETTINGS", "WORLDS", "Budget", "Cut", "Job", "Preset", "jobs", "tried_name"]
+__all__ = [
+    "PRESETS",
+    "SETTINGS",
+    "WORLDS",
+    "Budget",
+    "Cut",
+    "Job",
+    "Preset",
+    "jobs",
+    "strategy_job",
+    "tried_name",
+]
 
 TOPS = (1, 20, 40)
 """N: moments a training query (TVR-Ranking, section 3.5)."""
@@ -260,6 +271,17 @@ def tried_name(recipe: str, place: int) -> str:
     return f"develop-{recipe}-{place + 1}"
 
 
+def strategy_job(recipe: str, name: str, preset: Preset, chosen: Mapping[str, int]) -> str:
+    """The job that trains a recipe by one of :data:`STRATEGIES`, a row of Table 5.
+
+    Where the settings that are chosen for the recipe say the same, it is the main row with the most moments,
+    which is not trained a second time.
+    """
+    picked = SETTINGS[recipe][chosen.get(recipe, 0)]
+    same = set(STRATEGIES[name]) <= set(picked)
+    return f"{recipe}-n{max(preset.tops)}" if same else f"{recipe}-{name}"
+
+
 @dataclass(frozen=True)
 class _Planner:
     preset: Preset
@@ -365,7 +387,9 @@ class _Planner:
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
             for name, settings in STRATEGIES.items():
-                yield self.study(f"{recipe}-{name}", recipe, "strategy", *settings, top=max(self.preset.tops))
+                job = f"{recipe}-{name}"
+                if job == strategy_job(recipe, name, self.preset, self.chosen):
+                    yield self.study(job, recipe, "strategy", *settings, top=max(self.preset.tops))
         for name, more in PREMS.items():
             yield self.study(f"prem-{name}", "prem", "prem", more)
         for name, (theta, terms) in RELEVANT.items():

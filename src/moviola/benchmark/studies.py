@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from moviola.benchmark.figures import MAIN
 from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import BY_SENTENCES, LONGER, MORE_QUERIES, SENTENCES, STRATEGIES, WORLDS
+from moviola.benchmark.plan import (
+    BY_SENTENCES,
+    LONGER,
+    MORE_QUERIES,
+    SENTENCES,
+    STRATEGIES,
+    WORLDS,
+    strategy_job,
+)
 from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, more_steps, table_of
 from moviola.benchmark.table import Table
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
@@ -18,8 +26,9 @@ _LABELS = {
 
 
 def _strategies(found: Findings) -> Table:
+    chosen = found.bench.chosen()
     rows = {
-        f"{NAMES[model]}, {_LABELS[name]}": f"{model}-{name}"
+        f"{NAMES[model]}, {_LABELS[name]}": strategy_job(model, name, found.preset, chosen)
         for model in ("spr-relo", "spr-relo-large", "spr-clip")
         for name in STRATEGIES
     }
@@ -58,11 +67,12 @@ def _labels(found: Findings) -> Table:
 
 
 def _queries(found: Findings) -> Table:
-    times, top = WORLDS["report-queries"].times, found.preset.top
+    times, top, chosen = WORLDS["report-queries"].times, found.preset.top, found.bench.chosen()
     rows: dict[str, str] = {}
     for row, (recipe, strategy) in MORE_QUERIES.items():
         label = f"{NAMES[recipe]}, {_LABELS[strategy]}" if strategy else NAMES[recipe]
-        rows |= {label: row if strategy else f"{row}-n{top}"}
+        usual = strategy_job(recipe, strategy, found.preset, chosen) if strategy else f"{row}-n{top}"
+        rows |= {label: usual}
         rows |= {f"{label}, {times} times the queries": f"{row}-more-queries"}
     text = (
         f"N = {top}, {max(found.preset.tops)} for SPR's strategies. As many steps, so that each query is "
