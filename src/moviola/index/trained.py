@@ -77,6 +77,8 @@ class TrainedIndex(Index):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]:
+        if not len(self._recent):
+            return self._search_main(queries, depth, allowed)
         scores, ids = self._search_recent(queries, depth, allowed)
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
