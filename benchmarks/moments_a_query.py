@@ -4,9 +4,9 @@
 
 COMPARISON is a folder in which `moviola benchmark gridhouse --preset full` has trained. In its main rows
 stage 1 and the refiner have learned with the same N. Here each refiner (seed 0) answers the test queries
-with the proposals of each stage 1 that is finished, beside the practical upper bound of these proposals, so
-that what N does to the proposals and what it does to the refiner are told apart. Nothing is trained or
-chosen. One thread.
+with the proposals of each stage 1, as far as their models are in the folder, beside the practical upper
+bound of these proposals, so that what N does to the proposals and what it does to the refiner are told
+apart. Nothing is trained or chosen. One thread.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     bench = Bench(options.comparison, PRESETS["full"])
-    firsts = [f"spr-stage1-n{top}" for top in bench.preset.tops if bench.done(f"spr-stage1-n{top}")]
+    firsts = [f"spr-stage1-n{top}" for top in bench.preset.tops if is_there(bench, f"spr-stage1-n{top}")]
     table = Table("refiner", *(f"proposals of {first}" for first in firsts))
     world = bench.world("report")
     test = Split.read(world.features, world.pairs("test"), world.videos("test"))
-    refiners = [job for job in bench.jobs() if is_refiner(job) and bench.done(job.name)]
+    refiners = [job for job in bench.jobs() if is_refiner(job) and is_there(bench, job.name)]
     for job in refiners:
         values = [judge(on(bench, job, first).run(test), test)[MAIN] for first in firsts]
         table.add_row(job.name, *(f"{value:.3f}" for value in values))
@@ -48,6 +48,11 @@ def main() -> None:
     table.add_row("practical upper bound", *(f"{value:.3f}" for value in bounds))
     print(MAIN)
     Console(width=140).print(table)
+
+
+def is_there(bench: Bench, name: str) -> bool:
+    """Whether a model is in the folder, to which figures alone may have been carried."""
+    return (bench.model(name) / "config.json").is_file()
 
 
 def is_refiner(job: Job) -> bool:

@@ -7,7 +7,7 @@ registers. The best by their codes are compared again, with vectors in half prec
 file.
 
 How far a search looks checks itself. If the second half of the candidates that were compared again, in the
-order of their codes, or of the lists, in the order of their middles, still gave more than one in 16 of the
+order of their codes, or of the lists, in the order of their middles, still gave more than one in 12 of the
 answers, there may be more behind them, and twice as many are looked at. Codes of twice as many candidates are
 found at once, since a second scan costs more.
 
@@ -48,7 +48,7 @@ _ROWS_AT_ONCE = 1 << 14
 # Of so many ids that are allowed, all are compared.
 _COMPARED = 8192
 # Of how many answers one may come from the second half of what was looked at.
-_LATE = 16
+_LATE = 12
 # Numbers in a matrix of queries and what each of them looks at, about.
 _CELLS_AT_ONCE = 1 << 20
 # Fewer queries than this are searched on one thread: others only wait for each other.
@@ -62,11 +62,11 @@ class RerankedIndex(TrainedIndex):
     first for each answer that is wanted.
     """
 
-    LADDERS: ClassVar = {"probes": (8, 16, 32, 64, 96, 192), "candidates": (3, 4, 5, 6, 8, 12)}
+    LADDERS: ClassVar = {"probes": (8, 16, 32, 64, 128, 256), "candidates": (3, 4, 5, 6, 8, 12)}
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self.parameters = {"probes": 96, "candidates": 5}
+        self.parameters = {"probes": 128, "candidates": 6}
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
