@@ -49,6 +49,8 @@ _ROWS_AT_ONCE = 1 << 14
 _COMPARED = 8192
 # Of how many answers one may come from the second half of what was looked at.
 _LATE = 12
+# Bits of a float32 but for its sign, and those of a sort key that hold the row.
+_MAGNITUDE, _ROW_BITS, _ROW = np.int32(0x7FFFFFFF), 32, 0xFFFFFFFF
 # Numbers in a matrix of queries and what each of them looks at, about.
 _CELLS_AT_ONCE = 1 << 20
 # Fewer queries than this are searched on one thread: others only wait for each other.
@@ -180,9 +182,27 @@ class _Best:
         """Of so many queries, to be filled in."""
         return cls(np.empty((queries, depth), np.float32), np.empty((queries, depth), np.int64))
 
+    @classmethod
+    def of(cls, keys: Ids) -> _Best:
+        """What sort keys (q, k), rising, stand for."""
+        scores = ~(keys >> _ROW_BITS).astype(np.int32)
+        scores ^= (scores >> 31) & _MAGNITUDE
+        return cls(scores.view(np.float32), keys & _ROW)
+
     def fill(self, numbers: Ids | slice, other: _Best) -> None:
         """Take over what was found for some of the queries."""
         self.scores[numbers], self.rows[numbers] = other.scores, other.rows
+
+
+def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
+    """Numbers int64 that rise as scores fall and, among equal ones, as rows rise; rows are below 2^32.
+
+    The bits of numbers of one sign are in the order of what they stand for, so they sort by themselves.
+    """
+    bits = (scores + np.float32(0)).view(np.int32)
+    bits ^= (bits >> 31) & _MAGNITUDE
+    keys: Ids = (~bits).astype(np.int64) << _ROW_BITS | rows
+    return keys
 
 
 @dataclass(eq=False)
@@ -226,10 +246,13 @@ class _Main:
         """The best of some rows, which rise; of equal ones those with the smaller id."""
         found = _Best.empty(len(queries), depth)
         for part in _parts(len(queries), len(rows)):
-            scores = self.rows.all_scores(rows, queries[part])
-            places = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
-            found.fill(part, _Best(np.take_along_axis(scores, places, axis=1), rows[places]))
+            keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
+            found.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
         return found
+
+
+_NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
+"""The sort key of no row at all, which comes last."""
 
 
 def _parts(queries: int, width: int) -> Iterator[slice]:
@@ -247,16 +270,19 @@ class _Look:
         probes: how many lists were looked at.
         candidates: (g, n), the best of them by their codes.
         count: of these so many are compared, at most n.
-        rows: (g, m), rows that were compared; -1 where there is none.
-        scores: (g, m), how they score; -inf where there is none.
+        keys: (g, m), sort keys of the first m candidates, which were compared before.
     """
 
     numbers: Ids
     probes: int
     candidates: Candidates
     count: int
-    rows: Ids
-    scores: NDArray[np.float32]
+    keys: Ids
+
+    @classmethod
+    def fresh(cls, numbers: Ids, probes: int, candidates: Candidates, count: int) -> _Look:
+        """Where none of the candidates was compared yet."""
+        return cls(numbers, probes, candidates, count, np.empty((len(numbers), 0), np.int64))
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:
         """Some of the queries, (g,) bool."""
@@ -265,8 +291,7 @@ class _Look:
             self,
             numbers=self.numbers[places],
             candidates=self.candidates.of(places),
-            rows=self.rows[places],
-            scores=self.scores[places],
+            keys=self.keys[places],
         )
 
 
@@ -291,67 +316,53 @@ class _Lookup:
         """The answers, where so many lists and candidates are looked at first."""
         best = _Best.empty(len(self.queries), self.depth)
         for part in _parts(len(self.queries), 2 * count):
-            looks = [self._first(np.arange(len(self.queries))[part], probes, count)]
+            looks = [self._look(np.arange(len(self.queries))[part], probes, count)]
             while looks:
                 looks += self._further(looks.pop(), best)
         return best
 
-    def _first(self, numbers: Ids, probes: int, count: int) -> _Look:
-        nothing = np.empty((len(numbers), 0), np.int64)
-        candidates = self._search(numbers, 0, probes, 2 * count)
-        return _Look(numbers, probes, candidates, count, nothing, nothing.astype(np.float32))
+    def _look(self, numbers: Ids, probes: int, count: int) -> _Look:
+        return _Look.fresh(numbers, probes, self._search(numbers, 0, probes, 2 * count), count)
 
     def _further(self, look: _Look, best: _Best) -> list[_Look]:
         """Compare the candidates, note what is best, and look further for those that have not seen enough."""
-        lists = len(self.main.lists)
-        found, places = self._compared(look)
+        keys = self._compared(look)
+        answers = np.sort(keys, axis=1)[:, : self.depth]
+        found = _Best.of(answers)
         best.fill(look.numbers, found)
         few = np.isneginf(found.scores[:, -1])
         full = look.candidates.rows[:, look.count - 1] >= 0
-        deeper = full & self._late(places, look.count)
-        turns = np.take_along_axis(
-            self._nearest.of(look.numbers).turns(), self.main.list_of[found.rows].astype(np.int64), axis=1
-        )
-        wider = ~deeper & (few | self._late(turns, look.probes)) & (look.probes < lists)
+        deeper = full & self._late(keys[:, -(-look.count // 2) :] <= answers[:, -1:])
+        wider = np.zeros_like(few)
+        if look.probes < len(self.main.lists):
+            lists = self.main.list_of[found.rows].astype(np.int64)
+            turns = np.take_along_axis(self._nearest.of(look.numbers).turns(), lists, axis=1)
+            wider = ~deeper & (few | self._late(turns >= look.probes / 2))
         # faiss leaves out what scores least of all.
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
             best.fill(short, self.main.best(self._everything(), self.queries[short], self.depth))
         looks: list[_Look] = []
         if deeper.any():
-            looks += self._deeper(look.of(deeper))
+            looks += self._deeper(replace(look, keys=keys).of(deeper))
         if wider.any():
-            looks.append(self._wider(look.of(wider), min(2 * look.probes, lists)))
+            looks.append(self._wider(look.of(wider)))
         return looks
 
-    def _compared(self, look: _Look) -> tuple[_Best, Ids]:
-        """The best of the candidates and of those before, and as which candidate each came.
+    def _compared(self, look: _Look) -> Ids:
+        """Sort keys (g, count) of the candidates; :data:`_NOTHING` where there is none."""
+        rows = look.candidates.rows[:, look.keys.shape[1] : look.count]
+        queries, places = np.nonzero(rows >= 0)
+        own = rows[queries, places]
+        keys = np.full(rows.shape, _NOTHING)
+        scores = self.main.rows.scores(own, look.numbers[queries], self.queries)
+        keys[queries, places] = _sort_keys(scores, own)
+        return np.concatenate([look.keys, keys], axis=1)
 
-        What was not compared yet is now. Those that are no candidates stand behind all that are.
-        """
-        before, count = look.rows.shape[1], look.count
-        compared = look.candidates.rows[:, :count]
-        rows = np.concatenate([look.rows, compared], axis=1)
-        order = np.argsort(rows, axis=1, kind="stable")
-        rows = np.take_along_axis(rows, order, axis=1)
-        places = np.where(order < before, count, order - before)
-        scores = np.concatenate([look.scores, np.full(compared.shape, -np.inf, np.float32)], axis=1)
-        scores = np.take_along_axis(scores, order, axis=1)
-        # What was compared before and is a candidate again, stands there twice.
-        twice = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
-        places[:, :-1][twice] = places[:, 1:][twice]
-        rows[:, 1:][twice] = -1
-        fresh, at = np.nonzero((rows >= 0) & np.isneginf(scores))
-        scores[fresh, at] = self.main.rows.scores(rows[fresh, at], look.numbers[fresh], self.queries)
-        look.rows, look.scores = rows, scores
-        chosen = np.argsort(-scores, axis=1, kind="stable")[:, : self.depth]
-        rows, scores, places = (np.take_along_axis(of, chosen, axis=1) for of in (rows, scores, places))
-        return _Best(scores, rows), places
-
-    def _late(self, turns: Ids, looked_at: int) -> NDArray[np.bool_]:
-        """Whether too many answers (g, depth) come from the second half of what was looked at."""
-        late: NDArray[np.bool_] = np.count_nonzero(turns >= looked_at / 2, axis=1) * _LATE > self.depth
-        return late
+    def _late(self, late: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether of what was looked at (g, n) too many are late: answers that come from its second half."""
+        too_many: NDArray[np.bool_] = np.count_nonzero(late, axis=1) * _LATE > self.depth
+        return too_many
 
     def _deeper(self, look: _Look) -> Iterator[_Look]:
         """Twice as many candidates from the same lists."""
@@ -360,14 +371,13 @@ class _Lookup:
             yield replace(look, count=count)
             return
         for part in _parts(len(look.numbers), 2 * count):
-            own = look.numbers[part]
-            candidates = self._search(own, 0, look.probes, 2 * count)
-            yield _Look(own, look.probes, candidates, count, look.rows[part], look.scores[part])
+            yield self._look(look.numbers[part], look.probes, count)
 
-    def _wider(self, look: _Look, probes: int) -> _Look:
-        """As many candidates from more lists."""
+    def _wider(self, look: _Look) -> _Look:
+        """As many candidates from twice as many lists."""
+        probes = min(2 * look.probes, len(self.main.lists))
         more = self._search(look.numbers, look.probes, probes, len(look.candidates.rows.T))
-        return replace(look, probes=probes, candidates=look.candidates.merged(more))
+        return _Look.fresh(look.numbers, probes, look.candidates.merged(more), look.count)
 
     def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
         return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self.allowed)
