@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from page_server import Served
-from page_visitor import card, moments, opened, search, until, video_time
+from page_visitor import card, moments, opened, search, searching, serious, until, video_time
 
 pytestmark = pytest.mark.slow
 
@@ -81,12 +80,14 @@ def test_axe_finds_nothing_serious_on_any_view(
     page.locator(".shelf .moment").first.wait_for()
     found = {"welcome": serious(page)}
     search(page, "a rocket")
-    page.get_by_role("button", name="then", exact=True).click()
+    with searching(page):
+        page.get_by_role("button", name="then", exact=True).click()
     page.get_by_role("button", name="filters", exact=True).click()
     card(page).locator(".opener").focus()
     page.keyboard.press("c")
     found["results"] = serious(page)
-    page.get_by_role("button", name="As rows by video").click()
+    with searching(page):
+        page.get_by_role("button", name="As rows by video").click()
     page.locator(".rows .moment").first.wait_for()
     found["rows"] = serious(page)
     card(page).locator(".opener").focus()
@@ -109,16 +110,6 @@ def test_axe_finds_nothing_serious_on_any_view(
     page.get_by_role("heading", name="No confident match").wait_for()
     found["no match"] = serious(page)
     assert found == {view: [] for view in found}
-
-
-def serious(page: Page) -> list[str]:
-    """What is wrong with the page as it stands, and where."""
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {one['nodes'][0]['html']}"
-        for one in violations
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 def test_the_theme_can_be_chosen_and_stays(page: Page) -> None:

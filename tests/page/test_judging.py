@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from moviola.datasets.building.labelstudio import Pair
@@ -16,6 +15,7 @@ from moviola.judging import JudgingTask, TaskSettings
 from moviola.measures import Run, evaluate, read_qrels, write_run
 from moviola.search import Library
 from page_server import Served
+from page_visitor import serious
 
 pytestmark = pytest.mark.slow
 
@@ -180,15 +180,6 @@ def test_axe_finds_nothing_serious(open_page: Opener, judging: Served, look: dic
     found["progress"] = serious(page)
     assert not any(found.values()), found
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def serious(page: Page) -> list[str]:
-    """What is wrong with the page as it stands, and where."""
-    return [
-        f"{one['id']}: {one['nodes'][0]['html']}"
-        for one in Axe().run(page).response["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 def test_without_a_task_the_page_says_what_to_do(open_page: Opener, served: Served) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["card", "moments", "opened", "search", "until", "video_time"]
+__all__ = ["card", "moments", "opened", "search", "searching", "serious", "until", "video_time"]
 
 
 def moments(page: Page) -> Locator:
@@ -19,14 +22,21 @@ def card(page: Page, place: int = 0) -> Locator:
     return moments(page).nth(place)
 
 
-def search(page: Page, text: str) -> dict[str, Any]:
-    """Ask for something in words; gives the answer of the server when it is shown."""
+@contextmanager
+def searching(page: Page, text: str = "") -> Iterator[Any]:
+    """Do what makes the page search, for some words or any; ``value`` is the response, once it is shown."""
     with page.expect_response(
         lambda response: response.url.endswith("/api/search") and text in (response.request.post_data or "")
     ) as answered:
+        yield answered
+    expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
+
+
+def search(page: Page, text: str) -> dict[str, Any]:
+    """Ask for something in words; gives the answer of the server when it is shown."""
+    with searching(page, text) as answered:
         page.get_by_label("What to look for").fill(text)
     answer: dict[str, Any] = answered.value.json()
-    expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
     return answer
 
 
@@ -61,3 +71,15 @@ def until(page: Page, condition: str) -> None:
           }}
         }}"""
     )
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds seriously wrong with the page as it stands, and where; what was still fading is done."""
+    page.emulate_media(reduced_motion="reduce")
+    violations = Axe().run(page).response["violations"]
+    page.emulate_media(reduced_motion="no-preference")
+    return [
+        f"{one['id']}: {one['nodes'][0]['html']}"
+        for one in violations
+        if one["impact"] in ("serious", "critical")
+    ]
