@@ -71,7 +71,8 @@ class RelevantPairsConfig:
         margin: the ranking losses' margin.
         relevant_over_negative, positive_over_relevant: weights of Eq. 11 and 12, for videos.
         relevant_span: weight of Eq. 17, beside that of localisation as a whole.
-        segment: weight of all ranking of moments, lambda of L_vcmr in Eq. 9.
+        segment: weight of all ranking of moments, lambda of L_vcmr in Eq. 9, of which the paper says nothing.
+            A moment's score has alpha times its video's in it, so 1 / alpha makes the two as strong.
         segment_relevant_over_negative, segment_positive_over_relevant: weights of Eq. 11 and 12, for moments.
     """
 
