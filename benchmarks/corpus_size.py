@@ -2,7 +2,7 @@
 
     python benchmarks/corpus_size.py COMPARISON
 
-COMPARISON is a folder in which `moviola benchmark gridhouse --preset full` has trained. Val has 30 films and
+COMPARISON is a folder in which `compare_models.py --preset full` has trained. Val has 30 films and
 test has 90, so a figure on val is of an easier task. Here each main row at N = 20 (seed 0) that is finished
 answers about every third test film alone, three times; what it has on all is in its result. What is left of
 the distance to val is that of the films, and of weights that were chosen on val. Nothing is trained or
@@ -19,9 +19,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import MAIN
-from moviola.benchmark.plan import PRESETS, Job
+from comparison.bench import Bench
+from comparison.figures import MAIN
+from comparison.plan import PRESETS, Job
 from moviola.training.data import Split
 from moviola.training.judging import judge
 

@@ -2,7 +2,7 @@
 
     python benchmarks/moment_ranking_weight.py COMPARISON 1 0.05
 
-COMPARISON is a folder in which `moviola benchmark gridhouse --preset full` has trained. Paper 003 prints no
+COMPARISON is a folder in which `compare_models.py --preset full` has trained. Paper 003 prints no
 weight, so the comparison's rows have 1. But the score of a moment (Eq. 14) has 20 times the video's score in
 it, so its ranking losses pull 20 times as hard at what those of the videos pull at. Rows are trained as in
 the comparison but for the weight, on one thread; each takes some eight minutes. Val chooses the weights of a
@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import MAIN
-from moviola.benchmark.plan import PRESETS, Job
+from comparison.bench import Bench
+from comparison.figures import MAIN
+from comparison.plan import PRESETS, Job
 from moviola.datasets.building.relevant_pairs import write_relevant_pairs
 from moviola.datasets.building.steps import find_relevant_pairs
 from moviola.encoders import load_sentence_encoder

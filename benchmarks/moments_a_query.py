@@ -2,7 +2,7 @@
 
     python benchmarks/moments_a_query.py COMPARISON
 
-COMPARISON is a folder in which `moviola benchmark gridhouse --preset full` has trained. In its main rows
+COMPARISON is a folder in which `compare_models.py --preset full` has trained. In its main rows
 stage 1 and the refiner have learned with the same N. Here each refiner (seed 0) answers the test queries
 with the proposals of each stage 1, as far as their models are in the folder, beside the practical upper
 bound of these proposals, so that what N does to the proposals and what it does to the refiner are told
@@ -19,12 +19,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.bounds import upper_bounds
-from moviola.benchmark.figures import MAIN
-from moviola.benchmark.findings import BOUND_CONTEXT, BOUND_GRID
-from moviola.benchmark.plan import PRESETS, Job
-from moviola.benchmark.rows import REFINERS
+from comparison.bench import Bench
+from comparison.bounds import upper_bounds
+from comparison.figures import MAIN
+from comparison.findings import BOUND_CONTEXT, BOUND_GRID
+from comparison.plan import PRESETS, Job
+from comparison.rows import REFINERS
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel
 from moviola.training.judging import judge

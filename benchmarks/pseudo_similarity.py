@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from moviola.benchmark.world import World, prepare
+from comparison.world import World, prepare
 from moviola.datasets import gridhouse
 from moviola.datasets.gridhouse import Slots
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity

@@ -31,7 +31,6 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola.compiled import Source
-from moviola.compiled.runtime import convert
 from moviola.encoders import ClipEncoder, load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.threads import compute_threads
@@ -88,18 +87,24 @@ def contenders(folder: str, images: NDArray[np.uint8]) -> dict[str, Encode]:
 
     torch.set_num_threads(compute_threads())
     full = cast("ClipEncoder", load_encoder(folder, device="cpu", precision="fp32"))
-    found: dict[str, Encode] = {"transformers, fp32": by_torch(full._frames_module())}
+    found: dict[str, Encode] = {"transformers, fp32": by_torch(frames_module(full))}
     for name, encoder in (("OpenVINO, fp32", full), ("OpenVINO, int8", load_encoder(folder, device="cpu"))):
         found[name] = encoder.encode_frames
         encoder.encode_frames(images)
     found["OpenVINO, bf16"] = by_openvino(full._frames_source(), "bf16")
     if find_spec("onnx") is not None:
-        found |= by_onnxruntime(full._frames_module(), Path(folder))
+        found |= by_onnxruntime(frames_module(full), Path(folder))
     return found
 
 
+def frames_module(encoder: ClipEncoder) -> Any:
+    from moviola.encoders.by_torch.modules import ClipFrames
+
+    return ClipFrames(encoder._load_model(), *encoder._scale_and_shift)
+
+
 def by_torch(module: Any) -> Encode:
-    from moviola.encoders.modules import run
+    from moviola.encoders.by_torch.modules import run
 
     return lambda images: run(module, "cpu", images)[0]
 
@@ -108,8 +113,7 @@ def by_openvino(source: Source, precision: str) -> Encode:
     import openvino
 
     settings = {"INFERENCE_NUM_THREADS": compute_threads(), "INFERENCE_PRECISION_HINT": precision}
-    model = convert(source.build(), source.examples, source.shapes, "fp32")
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    compiled = openvino.Core().compile_model(source.build(), "CPU", settings)
     return lambda images: cast("NDArray[np.float32]", compiled([images])[0])
 
 

@@ -40,9 +40,8 @@ from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.pretrained import build
 from moviola.models.reloclnet import Windows
 from moviola.retrieval import Proposals
-from moviola.retrieval.batches import token_batch
+from moviola.retrieval.batches import token_batch, window_batch
 from moviola.retrieval.corpus import PooledVideos
-from moviola.retrieval.encoded_windows import read_windows
 from moviola.training.data import Split, batches_by_length
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 from moviola.training.recipe import Recipe
@@ -160,7 +159,7 @@ class PlainWindows(WindowTask):
 
     def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
         features = self.refiner.streams(self.examples.features)
-        visual, mask, heard = read_windows(features, video, windows)
+        visual, mask, heard = window_batch(features, video, windows)
         return Windows(long(visual, CLIPS), long(mask, CLIPS), None if heard is None else long(heard, CLIPS))
 
 

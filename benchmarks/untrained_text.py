@@ -2,7 +2,7 @@
 
     python benchmarks/untrained_text.py WORLD
 
-WORLD is a world of a `moviola benchmark gridhouse --preset full` run, `OUT/worlds/report`: its films and
+WORLD is a world of a `compare_models.py --preset full` run, `OUT/worlds/report`: its films and
 features are used. The
 demo encoder has learned gridhouse's words; a text tower of the same shape with random weights has not. For
 each, mean-pooled CLIP and a stage 1 trained on the training films answer the test queries with coarse
@@ -20,8 +20,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from moviola.benchmark.plan import PRESETS, SIZES
-from moviola.benchmark.world import World
+from comparison.plan import PRESETS, SIZES
+from comparison.world import World
 from moviola.encoders import load_encoder
 from moviola.features import Computed, FeatureFolder, KeyedShards, convert
 from moviola.retrieval import MeanPooling, Retrieval, segment_index

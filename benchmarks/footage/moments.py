@@ -1,6 +1,6 @@
 """What shots are worth in search without training: nDCG@10 on films cut from real clips.
 
-    python benchmarks/footage/moments.py [--videos FOLDER] [--encoder conse-lite0] [--films 8] [--seed 1]
+    python benchmarks/footage/moments.py [--videos FOLDER] [--encoder conse-lite1] [--films 8] [--seed 1]
 
 Rows: coarse proposals; the curve of similarities, which knows of no shots; shots that score the mean of their
 best one, two, three and all clips. All on one library of the films of ``query_films.py``, whose queries and
@@ -20,7 +20,7 @@ from rich.table import Table
 
 from moviola.library import Indexer, LibraryStore
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
-from moviola.search import Searcher
+from moviola.search import Searcher, SearchOptions
 from moviola.types import Query
 
 ALL = 10_000
@@ -29,7 +29,7 @@ ALL = 10_000
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
-    parser.add_argument("--encoder", default="conse-lite0")
+    parser.add_argument("--encoder", default="conse-lite1")
     parser.add_argument("--films", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -53,7 +53,7 @@ def main() -> None:
             for name, refiner in systems.items():
                 searcher = Searcher(store)
                 searcher.refiner = refiner
-                found = searcher.search_many(asked, by="visual", refine=refiner is not None)
+                found = searcher.search_many(asked, SearchOptions(by="visual", refine=refiner is not None))
                 table.add_row(name, *gains(films, queries, found))
     Console(width=120).print(table)
 

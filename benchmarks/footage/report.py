@@ -1,6 +1,6 @@
 """What is found in real footage: the right file, and the right moment of films cut from real clips.
 
-    python benchmarks/footage/report.py [--videos FOLDER] [--encoders conse-lite0 ...] [--films 8] [--seed 1]
+    python benchmarks/footage/report.py [--videos FOLDER] [--encoders conse-lite1 ...] [--films 8] [--seed 1]
 
 Rows: random answers; each encoder's coarse proposals and refined moments, without training, by pictures
 alone, and refined with what the files are called. Columns: the mean reciprocal rank of the first right file
@@ -30,7 +30,7 @@ from moviola.types import Moment
 from moviola.types import Query as Asked
 
 VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
-ENCODERS = ("conse-lite0", "conse-lite1", "conse-lite2")
+ENCODERS = ("conse-lite1",)
 MEASURES = ("nDCG@10,IoU>=0.3", "nDCG@10,IoU>=0.5", "nDCG@10,IoU>=0.7")
 
 

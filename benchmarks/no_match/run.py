@@ -1,104 +1,122 @@
-"""How often a library says that nothing matches: to queries without an answer, and wrongly to those with one.
+"""Whether scores tell queries that a library answers from those that it does not.
 
-    python benchmarks/no_match/run.py LIBRARY QUERIES [--clips CLIPS]
+    python benchmarks/no_match/run.py [--videos FOLDER] [--gridhouse WORLD] [--out FILE]
 
-QUERIES have answers in the library: what `moviola search --queries` reads, or a CSV file with a column
-`query`. Those without are `benchmarks/no_match/queries.txt`, written apart from `unrelated_queries.txt`, with
-which answers are compared. With `--clips CLIPS`, QUERIES has columns `query,clips`, and CLIPS places these
-clips in files (as in `benchmarks/footage`); then each is also asked of the videos that do not show it. The
-level is the share of unrelated queries that must lead less far.
+Real footage: the queries of `benchmarks/footage/queries.csv` are answered by some file of the folder, those
+of `benchmarks/no_match/queries.txt` by none; they were written apart from the texts of the background
+(`unrelated_queries.txt`). gridhouse: the test queries of a world (`moviola gridhouse`), searched with the
+demo's models, beside `gridhouse.csv`, which asks for things, deeds and nonsense that no world shows.
+
+Columns: AUROC of the best score with its 95 % interval; the share of answerable queries that have a strong
+moment, and of the others that have none; Rej-F1 of that; the share of absent ones that are refused where a
+threshold keeps 95 % of the answerable ones; and how many absent ones have a score above one half.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from moviola import Library
 from moviola.datasets.readers.queries import read_queries
-from moviola.library import read_unrelated
-from moviola.retrieval import Unrelated, level_of
-from moviola.retrieval.confidence import ENOUGH
-from moviola.search import Library
+from moviola.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
+from moviola.retrieval import STRONG
+from moviola.search import By
 from moviola.types import Query
 
-Leads = NDArray[np.float64]
-LEVELS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 0.8, 0.85, 0.9, 0.95)
-WITHOUT = Path(__file__).with_name("queries.txt")
+HERE = Path(__file__).parent
+VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
+FOOTAGE = HERE.parent / "footage" / "queries.csv"
+WAYS: tuple[By, ...] = ("both", "visual")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("library", type=Path)
-    parser.add_argument("queries", type=Path, help="queries with answers")
-    parser.add_argument("--clips", type=Path, help="a CSV file that places the clips of the queries in files")
+    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
+    parser.add_argument("--gridhouse", type=Path, help="a world of gridhouse")
+    parser.add_argument("--encoder", default="conse-lite1")
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    texts = texts_of(options.queries)
-    without = WITHOUT.read_text(encoding="utf-8").splitlines()
-    with Library(options.library, read_only=True) as library:
-        unrelated = read_unrelated(library.store)
-        if unrelated is None:
-            raise SystemExit(f"{options.library}: run `moviola index` on it again")
-        leads = {
-            "with an answer": leads_of(library, texts),
-            "without one": leads_of(library, without),
-        }
-        if options.clips:
-            places = answers_of(options.queries, options.clips)
-            others = [
-                [video.video_id for video in library.catalogue.videos()
-                 if video.state != "refused" and Path(video.path).name not in files]
-                for files in places
-            ]  # fmt: skip
-            leads["of other videos"] = np.concatenate(
-                [leads_of(library, [text], own) for text, own in zip(texts, others, strict=True)]
-            )
-        report(library.settings.encoder, unrelated, leads)
-        said = np.array(
-            [found.confident is False for found in (library.search(text) for text in [*texts, *without])]
-        )
-    refused = [part.mean() for part in (said[: len(texts)], said[len(texts) :])]
-    print(f"by search, subtitles included: {refused[0]:.3f} of real, {refused[1]:.3f} of others refused")
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        absent = (HERE / "queries.txt").read_text(encoding="utf-8").splitlines()
+        with Library(Path(scratch) / "footage", encoder=options.encoder) as library:
+            library.index(options.videos, ocr=False)
+            for by in WAYS:
+                label = f"footage, {options.encoder}, by {by}"
+                rows.append({"case": label, **figures(library, _column(FOOTAGE, "query"), absent, by)})
+        if options.gridhouse:
+            with Library(Path(scratch) / "gridhouse", encoder="demo", sentence_encoder="none") as library:
+                library.index(options.gridhouse / "videos", ocr=False)
+                library.use(stage1="demo", refiner="demo")
+                asked = [query.text for query in read_queries(options.gridhouse / "test.json")]
+                table = _table(HERE / "gridhouse.csv")
+                kinds = {kind: [q for k, q in table if k == kind] for kind, _ in table}
+                for kind, texts in {"absent": [q for _, q in table], **kinds}.items():
+                    label = f"gridhouse, demo models: {kind}"
+                    rows.append({"case": label, **figures(library, asked, texts, "visual")})
+    report(rows)
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def texts_of(path: Path) -> list[str]:
-    """The queries in a file."""
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8", newline="") as file:
-            return [row["query"] for row in csv.DictReader(file)]
-    return [query.text for query in read_queries(path)]
+def figures(library: Library, answerable: Sequence[str], absent: Sequence[str], by: By) -> dict[str, Any]:
+    """What the best scores of both kinds of queries say."""
+    sure, unsure = best(library, answerable, by), best(library, absent, by)
+    low, high = auroc_interval(sure, unsure)
+    refused = np.concatenate([sure, unsure]) < STRONG
+    truth = np.concatenate([np.zeros(len(sure), bool), np.ones(len(unsure), bool)])
+    return {
+        "answerable": len(sure),
+        "absent": len(unsure),
+        "AUROC": auroc(sure, unsure),
+        "low": low,
+        "high": high,
+        "kept": float((sure >= STRONG).mean()),
+        "refused": float((unsure < STRONG).mean()),
+        "Rej-F1": rejection_f1(refused, truth),
+        "refused at 95 % kept": refused_share(sure, unsure),
+        "absent above .5": float((unsure > 0.5).mean()),
+    }
 
 
-def answers_of(queries: Path, clips: Path) -> list[set[str]]:
-    """Names of the files that show each query."""
-    with clips.open(encoding="utf-8", newline="") as file:
-        place = {row["clip"]: row["file"] for row in csv.DictReader(file)}
-    with queries.open(encoding="utf-8", newline="") as file:
-        return [{place[clip] for clip in row["clips"].split()} for row in csv.DictReader(file)]
-
-
-def leads_of(library: Library, texts: Sequence[str], videos: Sequence[str] | None = None) -> Leads:
-    """How far each text leads the unrelated queries, in some videos or all."""
+def best(library: Library, texts: Sequence[str], by: By) -> np.ndarray:
+    """(n,) float64, the best score of each text; -inf without a moment."""
     queries = [Query(str(number), text) for number, text in enumerate(texts)]
-    answers = library.search_many(queries, videos=videos, by="visual", refine=False, top_k=1)
-    return np.array([answer.lead for answer in answers], dtype=np.float64)
+    answers = library.search_many(queries, top_k=1, by=by)
+    return np.array([answer[0].score if answer else -np.inf for answer in answers])
 
 
-def report(encoder: str, unrelated: Unrelated, leads: dict[str, Leads]) -> None:
-    """Share of each kind of queries that is refused, by level."""
-    table = Table("level", "lead", *(f"{kind} ({len(own)})" for kind, own in leads.items()))
-    for level in sorted({*LEVELS, level_of(encoder)}):
-        asked = min(float(np.quantile(unrelated.leads, level)), ENOUGH)
-        refused = (f"{1 - unrelated.confident(own, level).mean():.3f}" for own in leads.values())
-        mark = " *" if level == level_of(encoder) else ""
-        table.add_row(f"{level:.2f}{mark}", f"{asked:.2f}", *refused)
-    Console(width=110).print(table, "* in use; shares are of queries that are refused")
+def _column(path: Path, name: str) -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row[name] for row in csv.DictReader(file)]
+
+
+def _table(path: Path) -> list[tuple[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["kind"], row["query"]) for row in csv.DictReader(file)]
+
+
+def report(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the table."""
+    table = Table()
+    names = [name for name in rows[0] if name not in ("low", "high")]
+    for name in names:
+        table.add_column(name, justify="left" if name == "case" else "right")
+    for row in rows:
+        interval = f" ({row['low']:.2f} to {row['high']:.2f})"
+        shown = {**row, "AUROC": f"{row['AUROC']:.3f}{interval}"}
+        table.add_row(*(f"{v:.3f}" if isinstance(v := shown[n], float) else str(v) for n in names))
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":

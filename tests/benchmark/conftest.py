@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.plan import WORLDS, Budget, Preset
-from moviola.benchmark.world import World
+from comparison.bench import Bench
+from comparison.plan import WORLDS, Budget, Preset
+from comparison.world import World
 from moviola.training.recipes import RECIPES
 from toy_world import MANY_EVENTS, toy_world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviola.benchmark.bounds import upper_bounds
+from comparison.bounds import upper_bounds
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.measures import Run, evaluate
 from moviola.retrieval import Proposals
@@ -73,7 +73,7 @@ def bounds(split: Split, context: float, grid: float | None = None) -> list[floa
 
 
 def by_brute_force(split: Split, context: float, step: float) -> list[float]:
-    """Every span of every window that is whole clips of ``step`` seconds, the video's last one cut short."""
+    """Every span of every window that is whole clips of ``step`` seconds, the window's last one cut short."""
     assert split.proposals is not None
     pairs, values = split.pairs, []
     for overlap in OVERLAPS:
@@ -88,12 +88,10 @@ def by_brute_force(split: Split, context: float, step: float) -> list[float]:
                 moment = pairs.moment[row]
                 answer = Span(float(pairs.start[moment]), float(pairs.end[moment]))
                 spans = [
-                    Span(a * step, min(b * step, DURATIONS[video]))
+                    Span(a, b)
                     for video, wide in spans_of(split, query)
                     if pairs.videos[pairs.video[moment]] == video
-                    for first, stop in [clips_of(wide, context, step, DURATIONS[video])]
-                    for a in range(first, stop)
-                    for b in range(a + 1, stop + 1)
+                    for a, b in combinations(edges_of(wide, context, step, DURATIONS[video]), 2)
                 ]
                 if any(span.iou(answer) >= overlap for span in spans):
                     reached.append(grade)
@@ -102,10 +100,10 @@ def by_brute_force(split: Split, context: float, step: float) -> list[float]:
     return values
 
 
-def clips_of(wide: Span, context: float, step: float, duration: float) -> tuple[int, int]:
-    """The clips that a padded proposal touches, first and behind the last."""
+def edges_of(wide: Span, context: float, step: float, duration: float) -> list[float]:
+    """Where the clips of a padded proposal begin and end, rising."""
     low, high = max(wide.start - context, 0), min(wide.end + context, duration)
-    return math.floor(low / step), math.ceil(high / step)
+    return [*(low + clip * step for clip in range(math.ceil((high - low) / step))), high]
 
 
 def _dcg(grades: list[float]) -> float:
@@ -150,10 +148,10 @@ def test_more_context_and_finer_spans_reach_no_less(split: Split, seed: int) -> 
     exact, on_seconds, on_clips = (
         [bounds(split, context, clip) for context in contexts] for clip in (None, 1.0, 1.5)
     )
-    for less, more in (*pairwise(exact), *pairwise(on_seconds), *pairwise(on_clips)):
+    for less, more in (*pairwise(exact), *pairwise(on_seconds)):  # 4 s are not whole clips of 1.5
         assert all(a <= b for a, b in zip(less, more, strict=True))
-    for fine, coarse in zip(exact, on_seconds, strict=True):
-        assert all(a >= b for a, b in zip(fine, coarse, strict=True))
+    for fine, *coarser in zip(exact, on_seconds, on_clips, strict=True):
+        assert all(a >= b for coarse in coarser for a, b in zip(fine, coarse, strict=True))
     # Whatever a refiner makes of the same windows, on the clips' grid, cannot beat the bound.
     for clip, limits in ((1.0, on_seconds), (1.5, on_clips)):
         run = refined_at_random(split, contexts[seed % 3], clip, seed)
@@ -163,15 +161,16 @@ def test_more_context_and_finer_spans_reach_no_less(split: Split, seed: int) -> 
 
 
 def test_an_answer_in_clips_of_a_second_and_a_half() -> None:
-    # The window is 4 to 8 s, so clips 3 to 9 s. Of 4.5 to 8.5 s they hold 4.5 to 9 (4 of 4.5 s), of 7 to 8 s
-    # 6 to 9 or 7.5 to 9 (a third); 2 to 3.5 s shares .5 s of 2.5 with 3 to 4.5, which lies before the window.
+    # The window is 4 to 8 s, its clips 4, 5.5, 7 and the end at 8 s. Of 4.5 to 8.5 s it holds 4 to 8 (3.5 of
+    # 4.5 s); 7 to 8 s are its last clip, which is cut; 2 to 3.5 s lie before the window.
     answers = [(0, "a", 4.5, 8.5, 4.0), (0, "a", 7.0, 8.0, 2.0), (0, "a", 2.0, 3.5, 1.0)]
     split = split_of(answers, [[("a", 4.0, 8.0)]])
-    best, ideal = _dcg([4.0]), _dcg([4.0, 2.0, 1.0])
-    assert bounds(split, 0.0, 1.5) == pytest.approx([_dcg([4.0, 2.0]) / ideal, best / ideal, best / ideal])
-    assert bounds(split, 0.0, 1.0)[2] == pytest.approx(_dcg([4.0, 2.0]) / ideal)
-    # The last clip is cut where the video ends, at 16 s.
-    assert bounds(split_of([(0, "a", 15.0, 16.0, 4.0)], [[("a", 12.0, 16.0)]]), 0.0, 1.5) == [1.0, 1.0, 1.0]
+    both, ideal = _dcg([4.0, 2.0]), _dcg([4.0, 2.0, 1.0])
+    assert bounds(split, 0.0, 1.5) == pytest.approx([both / ideal] * 3)
+    # Of 5 to 6.5 s the spans 4 to 7 and 5.5 to 7 hold half: not on clips of 1.5 s, but on those of a second.
+    split = split_of([(0, "a", 5.0, 6.5, 4.0)], [[("a", 4.0, 8.0)]])
+    assert bounds(split, 0.0, 1.5) == [1.0, 1.0, 0.0]
+    assert bounds(split, 0.0, 1.0) == [1.0, 1.0, 1.0]
 
 
 def refined_at_random(split: Split, context: float, clip: float, seed: int) -> Run:
@@ -182,8 +181,7 @@ def refined_at_random(split: Split, context: float, clip: float, seed: int) -> R
     for query, name in enumerate(split.queries.query_ids):
         rows[name] = []
         for video, wide in spans_of(split, query):
-            first, stop = clips_of(wide, context, clip, DURATIONS[video])
-            edges = np.minimum(np.arange(first, stop + 1) * clip, DURATIONS[video])
+            edges = edges_of(wide, context, clip, DURATIONS[video])
             start, end = np.sort(draw.choice(edges, 2, replace=False)).tolist()
             rows[name].append({"video_id": video, "start": start, "end": end, "score": draw.random()})
     return Run.from_dict(rows)

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.plan import PRESETS
+from comparison.bench import Bench
+from comparison.plan import PRESETS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -47,10 +47,13 @@ TABLES = {
 Table = list[dict[str, str]]
 
 
-def moviola(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, as a person runs it; one thread for each of two workers."""
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "compare_models.py"
+
+
+def compare(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The script in a process of its own, as a person runs it; one thread for each of two workers."""
     return subprocess.run(
-        [sys.executable, "-m", "moviola", *map(str, words)],
+        [sys.executable, SCRIPT, *map(str, words)],
         env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
         capture_output=True,
         text=True,
@@ -62,7 +65,7 @@ def moviola(*words: str | Path) -> subprocess.CompletedProcess[str]:
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the comparison lives, done."""
     folder = tmp_path_factory.mktemp("gridhouse")
-    done = moviola("benchmark", "gridhouse", "--preset", "small", "--out", folder, "--workers", "2")
+    done = compare("--preset", "small", "--out", folder, "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"^\d+/\d+ ", done.stderr, re.MULTILINE)) == len(plan(folder))
     assert str(folder / "report" / "report.md") in done.stdout
@@ -134,7 +137,7 @@ def test_a_second_call_trains_nothing_and_says_the_same(work: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
     planned = plan(work)
     assert set(before) == {f"{name}.json" for name in planned}
-    again = moviola("benchmark", "gridhouse", "--out", work, "--report", work / "again", "--json")
+    again = compare("--out", work, "--report", work / "again", "--json")
     assert again.returncode == 0, again.stderr
     found = json.loads(again.stdout)
     assert (found["done"], found["planned"], found["names"]) == (len(planned), len(planned), [])
@@ -148,23 +151,23 @@ def test_what_is_left_is_said_and_no_time_trains_nothing(work: Path, tmp_path: P
     shutil.copytree(work / "worlds", tmp_path / "worlds")
     shutil.copytree(work / "results", tmp_path / "results")
     (tmp_path / "results" / "xml-n20.json").unlink()
-    said = moviola("benchmark", "gridhouse", "--out", tmp_path, "--status")
+    said = compare("--out", tmp_path, "--status")
     planned = len(plan(work))
     assert f"{planned - 1} of {planned} trainings are finished" in said.stdout
     assert "left: about 0.0 CPU hours\nleft: xml-n20\n" in said.stdout
-    over = moviola("benchmark", "gridhouse", "--out", tmp_path, "--only", "xml-*", "--minutes", "0")
+    over = compare("--out", tmp_path, "--only", "xml-*", "--minutes", "0")
     assert "0 minutes are over; the same command goes on from here" in over.stderr
     assert not (tmp_path / "models").exists()
     assert "Not trained yet, and missing below: xml-n20." in (tmp_path / "report" / "report.md").read_text()
 
 
 def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
-    refused = moviola("benchmark", "gridhouse", "--preset", "full", "--out", work)
+    refused = compare("--preset", "full", "--out", work)
     assert refused.returncode == 1
     assert "holds 40 films of seed 32" in " ".join(refused.stderr.split())
 
 
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
-    refused = moviola("benchmark", "gridhouse", "--preset", "huge", "--out", tmp_path)
+    refused = compare("--preset", "huge", "--out", tmp_path)
     assert refused.returncode == 1
     assert "preset 'huge': unknown; there are small, full" in " ".join(refused.stderr.split())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from moviola.benchmark.plan import (
+from comparison.plan import (
     BY_SENTENCES,
     CONQUERS,
     HARD,
@@ -22,6 +22,7 @@ from moviola.benchmark.plan import (
     SETTINGS,
     STRATEGIES,
     TOPS,
+    WITH_LINES,
     WORLDS,
     Cut,
     Job,
@@ -31,6 +32,7 @@ from moviola.benchmark.plan import (
 )
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
+from moviola.training.judging import OVER_TYPES
 from moviola.training.recipes import RECIPES, recipe
 from moviola.training.settings import TrainingSettings, read_settings
 
@@ -136,6 +138,29 @@ def test_hard_negatives_begin_within_the_budget() -> None:
         begins = first * -(-examples // loop.batch_size)
         assert loop.steps and 0.1 < begins / loop.steps < 0.5
         assert abs(begins - HARD_SHARE * loop.steps) <= -(-examples // loop.batch_size)
+
+
+def test_the_third_world_is_trained_longer_and_chosen_by_types() -> None:
+    third = PRESETS["third"]
+    assert third.films["report"] not in {
+        seed for name in ("small", "full") for seed in PRESETS[name].films.values()
+    }
+    rows = {job.name: job for job in jobs(third)}
+    for name in ("xml-n20", "reloclnet-n20", "spr-relo-n20", "reel-n20", "prem-n20", "conquer-disjoint-n20"):
+        settings = settings_of(rows[name])
+        assert list(settings.loops.values())[-1].select == OVER_TYPES
+        usual = settings_of({job.name: job for job in jobs(FULL)}[name])
+        for phase, loop in settings.loops.items():
+            assert (loop.steps or 0) >= (usual.loops[phase].steps or 0)
+    small, large = (
+        settings_of(rows[f"{name}-n20"]).loops["train"] for name in ("spr-relo", "spr-relo-large")
+    )
+    assert (small.steps, small.batch_size) == (large.steps, large.batch_size)
+    for name in ("xml", "reloclnet"):
+        settings = settings_of(rows[f"{name}-n20"])
+        assert settings.model["stream_weights"] == "query"
+        assert settings.sampling.even_types
+    assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES)
 
 
 def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from moviola.benchmark.recall import best_answers, in_corpus, in_video, of_each_video, whole_videos
-from moviola.benchmark.world import World
+from comparison.recall import best_answers, in_corpus, in_video, of_each_video, whole_videos
+from comparison.world import World
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.retrieval import Proposals

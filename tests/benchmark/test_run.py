@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from moviola.benchmark import run as running
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import MAIN, OVER
-from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import CONQUERS, SETTINGS, Job, tried_name
-from moviola.benchmark.report import write_report
-from moviola.benchmark.rows import BASELINES, NAMES, REFINERS
-from moviola.benchmark.run import run_pieces, what_is_left
-from moviola.benchmark.tables import TABLES
-from moviola.benchmark.world import World, prepare
+from comparison import run as running
+from comparison.bench import Bench
+from comparison.figures import MAIN, OVER
+from comparison.findings import Findings
+from comparison.plan import CONQUERS, SETTINGS, Job, tried_name
+from comparison.report import write_report
+from comparison.rows import BASELINES, NAMES, REFINERS
+from comparison.run import run_pieces, what_is_left
+from comparison.tables import TABLES
+from comparison.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.training.judging import judge
@@ -244,7 +244,7 @@ def test_labels_by_sentences_lie_beside_the_films(
             rows = json.loads(path.read_text())
             (folder / path.name).write_text(json.dumps([{**row, "chosen": similarity} for row in rows]))
 
-    monkeypatch.setattr("moviola.benchmark.world.annotate", annotate)
+    monkeypatch.setattr("comparison.world.annotate", annotate)
     shutil.copytree(world.folder, tmp_path / "world")
     whole, told = World(tmp_path / "world"), list[str]()
     for split in ("train", "val", "test"):

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moviola.benchmark.scale import measured as measuring
-from moviola.benchmark.scale.corpus import MEASURES, made_corpus, ndcg, real_corpus
-from moviola.benchmark.scale.plan import PRESETS, Preset, chosen
-from moviola.benchmark.scale.report import write_scale_report
-from moviola.benchmark.scale.run import ScaleBench, run_scale
-from moviola.benchmark.scale.text_tower import random_text_tower
-from moviola.benchmark.scale.vectors import made_queries, made_segments
 from moviola.encoders import load_encoder
 from moviola.errors import InvalidValue
 from moviola.index import FlatIndex
+from scale import measured as measuring
+from scale.corpus import MEASURES, made_corpus, ndcg, real_corpus
+from scale.plan import PRESETS, Preset, chosen
+from scale.report import write_scale_report
+from scale.run import ScaleBench, run_scale
+from scale.text_tower import random_text_tower
+from scale.vectors import made_queries, made_segments
 from toy_world import MANY_EVENTS, toy_world
 
 TINY = Preset((1500,), ("flat", "reranked"), asked=1500, dim=32, queries=5, timed=2, rounds=1, refined=0)
@@ -159,18 +159,21 @@ def test_a_text_tower_of_any_width_encodes(tmp_path: Path) -> None:
     assert np.atleast_2d(found[0]).shape[-1] == 64
 
 
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "compare_indexes.py"
+
+
 @pytest.mark.slow
 def test_the_small_preset_by_the_command_line(tmp_path: Path) -> None:
-    def moviola(*words: str) -> dict[str, Any]:
+    def compare(*words: str) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, "-m", "moviola", "benchmark", "scale", "--preset", "small", *words, "--json"],
+            [sys.executable, SCRIPT, "--preset", "small", *words, "--json"],
             cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
             check=True,
         )  # fmt: skip
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    found = moviola("--work", "bench", "--out", "report")
+    found = compare("--work", "bench", "--out", "report")
     assert [piece["piece"] for piece in found["pieces"]] == ["flat", "ivf", "ivfpq", "reranked", "stages"] * 2
     text = (tmp_path / "report" / "report.md").read_text()
     for title in ("One query", "A batch", "NDCG of coarse", "What it takes", "Growth", "Stages of one query"):

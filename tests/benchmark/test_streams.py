@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moviola.benchmark import streams
-from moviola.benchmark.streams import export_two_streams, principal_axes
+from comparison import streams
+from comparison.streams import export_two_streams, principal_axes
 from moviola.errors import InvalidValue
 from moviola.features import ComputedRows, FeatureFolder, QueryFeatures, SourceFacts, VideoFeatures
 
@@ -51,11 +51,13 @@ def meanings(texts: list[str]) -> NDArray[np.float32]:
     return np.stack([BASIS[:, len(text) % 3] for text in texts]).astype(np.float32)
 
 
-def exported(folder: Any, monkeypatch: pytest.MonkeyPatch, lines: Any) -> FeatureFolder:
+def exported(
+    folder: Any, monkeypatch: pytest.MonkeyPatch, lines: Any, fitted_on: tuple[str, ...] = ("a", "b")
+) -> FeatureFolder:
     monkeypatch.setattr(streams, "LibrarySource", Source)
     sentences = SimpleNamespace(encode_text=meanings)
     store = SimpleNamespace(folder="lib", lines=lines, encoders=SimpleNamespace(sentences=sentences))
-    return export_two_streams(cast("Any", store), ["x", "yy", "x"], folder / "features")
+    return export_two_streams(cast("Any", store), ["x", "yy", "x"], folder / "features", fitted_on=fitted_on)
 
 
 def test_lines_keep_their_angles_and_silence(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,7 @@ def test_a_query_begins_with_its_meaning_and_ends_with_its_whole(
     lines = told()
     features = exported(tmp_path, monkeypatch, lines)
     queries = features.queries(["1", "2"], ["x", "yy"])
-    axes = principal_axes(ComputedRows(SAID, (0, 1), lambda key: lines[key]), 2, DIM)
+    axes = principal_axes(lines.astype(np.float64), DIM)
     for rows, text in zip(queries.rows, ("x", "yy"), strict=True):
         np.testing.assert_allclose(rows[0], meanings([text])[0] @ axes, atol=1e-3)
         np.testing.assert_array_equal(rows[1:], np.full((1 + len(text), DIM), len(text)))
@@ -86,11 +88,33 @@ def test_a_query_begins_with_its_meaning_and_ends_with_its_whole(
 
 def test_axes_are_orthonormal_and_the_first_is_the_longest() -> None:
     lines = told()
-    axes = principal_axes(ComputedRows(SAID, (0, 1), lambda key: lines[key]), 2, 4)
+    axes = principal_axes(lines.astype(np.float64), 4)
     np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-5)
     spread = np.square(lines.reshape(-1, SAID).astype(np.float64) @ axes).sum(0)
     assert list(spread) == sorted(spread, reverse=True)
     assert spread[3] < 1e-3 * spread[0]
+
+
+def test_axes_are_fitted_on_training_films_alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = told()
+    one, other = (exported(tmp_path / name, monkeypatch, lines, (name,)) for name in ("a", "b"))
+    lines[1] = told()[1]  # other lines in the film that is not fitted on
+    changed = exported(tmp_path / "changed", monkeypatch, lines, ("a",))
+
+    def brought(folder: FeatureFolder, video: int) -> NDArray[np.float32]:
+        subtitles = folder.videos().subtitles
+        assert subtitles is not None
+        return subtitles.read(video).astype(np.float32)
+
+    np.testing.assert_array_equal(brought(one, 0), brought(changed, 0))
+    assert not np.allclose(brought(one, 0), brought(other, 0), atol=1e-2)
+
+
+def test_nothing_to_fit_on_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = told()
+    lines[0] = 0
+    with pytest.raises(InvalidValue, match="nothing is told in the 1 videos to fit on"):
+        exported(tmp_path, monkeypatch, lines, ("a",))
 
 
 def test_films_without_a_narrator_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

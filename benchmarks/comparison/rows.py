@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import CONQUERS, LONGER
-from moviola.benchmark.table import Row, Table
+from comparison.findings import Findings
+from comparison.plan import CONQUERS, LONGER
+from comparison.table import Row, Table
 from moviola.training.judging import MEASURES
 
 __all__ = ["ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "table_of"]

@@ -3,8 +3,8 @@
 UB(tau_C, mu): every answer that a padded proposal touches is cut to the window, and counts where what is left
 overlaps it enough; then all that count are ranked ideally. PUB, the practical bound: the same with spans of
 whole clips, as refiners answer: of 1 s for SPR_CLIP, 1.5 s for SPR_ReLo (the paper's "minimum time scale").
-A window is then all clips that it touches, as refiners read it, and a span's end is cut at the video's. Where
-windows do not end with clips (segments of 4 s in clips of 1.5 s) PUB may so reach what UB does not.
+Clips are counted from the start of the padded proposal, as the paper cuts a proposal into intervals, and the
+last one ends with it. So a span never leaves the window, and PUB is never above UB.
 
 An answer that counts stands in the ideal run with its own span. What is left of it may overlap another answer
 more, which the greedy matching would then give it; so the bound would be none.
@@ -81,24 +81,23 @@ def _best_overlaps(split: Split, proposals: Proposals, context: float, grid: flo
         first = np.maximum(own.start[there] - context, 0.0)
         last = np.minimum(own.end[there] + context, durations[video])
         answer = (pairs.start[moment], pairs.end[moment])
-        reached = _reached(answer, first, last, durations[video], grid)
+        reached = _reached(answer, first, last, grid)
         best[pair] = reached.max(initial=0.0)
     return best
 
 
-def _reached(
-    answer: tuple[float, float], first: Floats, last: Floats, duration: float, grid: float | None
-) -> Floats:
+def _reached(answer: tuple[float, float], first: Floats, last: Floats, grid: float | None) -> Floats:
     """(n,) the largest overlap of a span in each window with one answer; 0 where the window misses it."""
     start, end = map(np.asarray, answer)
+    left, right = np.maximum(start, first), np.minimum(end, last)
     if grid is None:
-        left, right = np.maximum(start, first), np.minimum(end, last)
         lefts, rights = [left], [right]
     else:
-        left = np.maximum(start, np.floor(first / grid) * grid)
-        right = np.minimum(end, np.ceil(last / grid) * grid)
-        lefts, rights = ([np.floor(t / grid) * grid, np.ceil(t / grid) * grid] for t in (left, right))
-        rights = [np.minimum(t, duration) for t in rights]
+        lefts, rights = (
+            [first + rounded((edge - first) / grid) * grid for rounded in (np.floor, np.ceil)]
+            for edge in (left, right)
+        )
+        rights = [np.minimum(edge, last) for edge in rights]
     tried = [overlap(start, end, a, b) for a in lefts for b in rights]
     best: Floats = np.where(right > left, np.max(tried, axis=0), 0.0)
     return best

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import OVER
-from moviola.benchmark.findings import Findings
-from moviola.benchmark.rows import NAMES, ROWS
-from moviola.benchmark.tables import TABLES
+from comparison.bench import Bench
+from comparison.figures import OVER
+from comparison.findings import Findings
+from comparison.rows import NAMES, ROWS
+from comparison.tables import TABLES
 from moviola.errors import InvalidValue
 from moviola.measures.figures import curves, lines, save
 

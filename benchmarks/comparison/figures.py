@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.bounds import upper_bounds
-from moviola.benchmark.plan import Job
-from moviola.benchmark.recall import in_corpus, in_video
+from comparison.bench import Bench
+from comparison.bounds import upper_bounds
+from comparison.plan import Job
+from comparison.recall import in_corpus, in_video
 from moviola.measures import Results, Run, evaluate, temporal_nms
 from moviola.models.description import revision_of
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index

@@ -7,12 +7,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from moviola.benchmark.scale.corpus import MEASURES
-from moviola.benchmark.scale.run import ScaleBench
-from moviola.benchmark.table import Row, Table
+from comparison.table import Row, Table
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_text
 from moviola.measures.figures import lines, save
+from scale.corpus import MEASURES
+from scale.run import ScaleBench
 
 __all__ = ["write_scale_report"]
 
@@ -76,8 +76,8 @@ def _about(bench: ScaleBench, done: Sequence[Result]) -> str:
         f"{min(busy):g} to {max(busy):g}: {_CLOCK}\n\n"
         f"Vectors are {done[-1]['made']}. Queries by picture are segments with noise and an offset; those by "
         f"text lie off all segments. {preset.queries} of each kind are judged, {preset.timed} of each asked "
-        "one by one. `moviola benchmark scale` made this report; with `--again` it measures once more with "
-        "the same indexes." + (f" Not measured: {', '.join(missing)}." if missing else "")
+        "one by one. `python benchmarks/compare_indexes.py` made this report; with `--again` it measures "
+        "once more with the same indexes." + (f" Not measured: {', '.join(missing)}." if missing else "")
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from moviola.benchmark.figures import MAIN
-from moviola.benchmark.findings import Findings
-from moviola.benchmark.plan import (
+from comparison.figures import MAIN
+from comparison.findings import Findings
+from comparison.plan import (
     BY_SENTENCES,
     LONGER,
     MORE_QUERIES,
@@ -13,8 +13,8 @@ from moviola.benchmark.plan import (
     WORLDS,
     strategy_job,
 )
-from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, more_steps, table_of
-from moviola.benchmark.table import Table
+from comparison.rows import ALL, BASELINES, NAMES, REFINERS, more_steps, table_of
+from comparison.table import Table
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 
 __all__ = ["STUDIES"]

@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from moviola.benchmark.scale.corpus import Corpus
-from moviola.benchmark.scale.measured import Spent, spent
-from moviola.benchmark.scale.text_tower import random_text_tower
 from moviola.encoders import load_encoder
 from moviola.features import VideoFeatures
 from moviola.models.pretrained import build
@@ -24,6 +21,9 @@ from moviola.retrieval import Proposals, Refiner, refiner_of
 from moviola.training.data import Sizes
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
+from scale.corpus import Corpus
+from scale.measured import Spent, spent
+from scale.text_tower import random_text_tower
 
 __all__ = ["REFINERS", "stages"]
 
@@ -44,7 +44,7 @@ def stages(corpus: Corpus, exact: Path, queries: int) -> dict[str, Any]:
 
     Args:
         corpus: what was searched.
-        exact: answers of exact search, as :func:`moviola.benchmark.scale.measured.measured` keeps them.
+        exact: answers of exact search, as :func:`scale.measured.measured` keeps them.
         queries: how many.
     """
     first = len(corpus.queries["picture"])

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.benchmark.scale.corpus import Corpus, ndcg
-from moviola.benchmark.scale.plan import DEPTH
 from moviola.files.rows import read_json
 from moviola.files.writing import draft_of, write_json
 from moviola.index import BACKENDS, FileRows, Index, load_index, save_index
 from moviola.retrieval.segments import pack_ids
+from scale.corpus import Corpus, ndcg
+from scale.plan import DEPTH
 
 __all__ = ["Spent", "built", "measured", "spent"]
 

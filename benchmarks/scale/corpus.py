@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.benchmark.scale.plan import DEPTH, Preset
-from moviola.benchmark.scale.vectors import PER_VIDEO, made_queries, made_segments, unit
 from moviola.errors import InvalidValue
 from moviola.features import ComputedRows, FeatureFolder, Integers, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.files.writing import draft_of
 from moviola.measures import Qrels, Run, evaluate
 from moviola.retrieval import Hits, MeanPooling, Proposals, propose
 from moviola.retrieval.segments import pack_ids, segment_counts, unpack_ids
+from scale.plan import DEPTH, Preset
+from scale.vectors import PER_VIDEO, made_queries, made_segments, unit
 
 __all__ = ["MEASURES", "Corpus", "made_corpus", "ndcg", "real_corpus"]
 
@@ -74,7 +74,7 @@ class Corpus:
 
 
 def made_corpus(work: Path, preset: Preset, size: int) -> Corpus:
-    """Made-up videos of 19 segments; see :mod:`moviola.benchmark.scale.vectors`.
+    """Made-up videos of 19 segments; see :mod:`scale.vectors`.
 
     A smaller library is the beginning of a larger one, and all are asked the same.
     """

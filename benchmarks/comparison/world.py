@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from moviola.benchmark.streams import export_two_streams
+from comparison.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SHARES, SLOTS, annotate, build
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
@@ -90,7 +90,7 @@ def prepare(
         videos: films, of which 60 % are for training.
         seed: of the world.
         workers: processes that film.
-        told: with a narrator, whose lines are a second stream of features (:mod:`moviola.benchmark.streams`).
+        told: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
         queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
             that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
         similarity: by which the pseudo labels are chosen, "slots" or a sentence encoder's name. Films and
@@ -115,8 +115,11 @@ def prepare(
             tell("exporting features")
             pairs = map(World(folder).pairs, _PAIRS)
             texts = [text for path in pairs for _, _, text, _ in ranked_rows(path)]
-            export = export_two_streams if told else export_features
-            export(library.store, texts, folder / "features")
+            if told:
+                training = read_json(films / "splits.json")["train"]
+                export_two_streams(library.store, texts, folder / "features", fitted_on=training)
+            else:
+                export_features(library.store, texts, folder / "features")
     there = read_json(films / "gridhouse.json")
     if (there["videos"], there["seed"]) != (videos, seed):
         raise InvalidValue(

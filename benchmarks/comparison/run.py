@@ -9,20 +9,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import figures
-from moviola.benchmark.plan import Job, jobs
+from comparison.bench import Bench
+from comparison.figures import figures
+from comparison.lines import with_lines
+from comparison.plan import Job, jobs
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
 from moviola.training.data import Split
-from moviola.training.experiment import TrainedModel, train_model
+from moviola.training.experiment import Experiment, TrainedModel
 
 __all__ = ["Left", "run_pieces", "what_is_left"]
 
@@ -143,7 +144,9 @@ def _pieces(bench: Bench, only: Sequence[str]) -> Iterator[Job]:
 
 
 def _require_same(bench: Bench, job: Job) -> None:
-    if bench.result(job.name)["job"] != json.loads(json.dumps(asdict(job))):
+    # Results of before a field was there mean its default.
+    defaults = {field.name: field.default for field in fields(Job) if field.default is not MISSING}
+    if defaults | bench.result(job.name)["job"] != json.loads(json.dumps(asdict(job))):
         path = bench.result_file(job.name)
         raise InvalidValue(f"{path}: was made with other settings; remove it, or give another folder")
 
@@ -172,13 +175,17 @@ def _train(bench: Bench, job: Job, deadline: float | None) -> TrainedModel:
         path = bench.out / "relevant" / f"{job.name}.npz"
         _write_relevant_pairs(world.split("train", job.top), job.relevant, path)
         overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
-    return train_model(
-        job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
+    experiment = Experiment.prepare(
+        job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"),
         train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
         stage1=bench.model(first) if first else None, segments=bench.preset.segments, overrides=overrides,
+    )  # fmt: skip
+    learned, judged = (with_lines(before, job.lines) for before in experiment.built_on)
+    return replace(experiment, built_on=(learned, judged)).train(
+        out,
         resume=any((out / "run").glob("**/state.pt")),
         progress=lambda step, steps, values: _require_time(deadline),
-    )  # fmt: skip
+    )
 
 
 def _course(trained: TrainedModel) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from moviola.benchmark.plan import SETTINGS, WORLDS, Job, Preset, jobs, tried_name
-from moviola.benchmark.world import World, prepare
+from comparison.lines import with_lines
+from comparison.plan import SETTINGS, WORLDS, Job, Preset, jobs, tried_name
+from comparison.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
@@ -90,10 +91,11 @@ class Bench:
     def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
         """A job's trained model, ready to answer after so many segments, by default the preset's."""
         first = self.stage1_of(job)
-        return AnsweringModel.open(
+        answering = AnsweringModel.open(
             self.model(job.name), self.world(job.world).features.facts,
             stage1=self.model(first) if first else None, segments=segments or self.preset.segments,
         )  # fmt: skip
+        return replace(answering, built_on=with_lines(answering.built_on, job.lines))
 
     def _lock(self, name: str) -> Path:
         path = self.out / "locks" / f"{name}.lock"

@@ -10,14 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from moviola.benchmark.scale.corpus import Corpus, made_corpus, real_corpus
-from moviola.benchmark.scale.measured import measured
-from moviola.benchmark.scale.plan import EMBEDDED, Preset
-from moviola.benchmark.scale.stages import stages
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.threads import available_cores, compute_threads
+from scale.corpus import Corpus, made_corpus, real_corpus
+from scale.measured import measured
+from scale.plan import EMBEDDED, Preset
+from scale.stages import stages
 
 __all__ = ["ScaleBench", "run_scale"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from moviola.benchmark.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
-from moviola.benchmark.findings import RISING, Findings
-from moviola.benchmark.plan import HARD, ORDER, SETTINGS, SHARES, tried_name
-from moviola.benchmark.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
-from moviola.benchmark.studies import STUDIES
-from moviola.benchmark.table import Row, Table
+from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
+from comparison.findings import RISING, Findings
+from comparison.plan import HARD, ORDER, SETTINGS, SHARES, tried_name
+from comparison.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
+from comparison.studies import STUDIES
+from comparison.table import Row, Table
 from moviola.measures import compare
 
 __all__ = ["TABLES"]
@@ -72,7 +72,7 @@ def _settings(found: Findings) -> Table:
     ]  # fmt: skip
     text = (
         "Three settings of each model, tried on a world of other films, by the measure on its val that also "
-        "chooses weights. All else is as in `moviola.benchmark.plan`."
+        "chooses weights. All else is as in `comparison.plan`."
     )
     return Table("Settings", ("model", "setting", "val", ""), rows, text)
 
@@ -149,7 +149,7 @@ def _claims_of_spr(found: Findings) -> Iterator[Row]:
     for longer in efforts:
         yield from _best_over_best(found, longer=longer)
     if spr:
-        yield f"{spr} over coarse proposals, {FINE}", "+60 %", _gain(found.test(job), coarse, FINE)
+        yield f"{spr} over coarse proposals, {FINE}", "+70 %", _gain(found.test(job), coarse, FINE)
     untrained = found.result(found.first)["untrained"]["CLIP, mean pooled"]
     times = f"{coarse[MAIN] / max(untrained[MAIN], 1e-9):.2f} times"
     yield f"trained stage 1 over mean-pooled CLIP, coarse, {MAIN}", "several times", times

@@ -11,7 +11,7 @@ budget: with patience a lucky value on val, while the rate was high, ended some 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 __all__ = [
     "PRESETS",
@@ -78,6 +78,7 @@ class Job:
         relevant: pairs of captions that resemble each other at least so much are handed to it as potentially
             relevant (theta); 0 for none.
         world: where, one of :data:`WORLDS`; settings are chosen by val of "develop".
+        lines: subtitle lines a query that are candidates too (:mod:`comparison.lines`); 0 for none.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Job:
     group: str = "main"
     relevant: float = 0.0
     world: str = "report"
+    lines: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,9 @@ class Preset:
         budgets: by recipe.
         sizes: further overrides by recipe.
         studies: with ablations.
+        lines: subtitle lines a query that are candidates too, in rows of :data:`WITH_LINES`; 0 leaves these
+            rows out.
+        hard_share: of a budget of steps, after which negatives are drawn from the hardest.
     """
 
     videos: int
@@ -134,6 +139,8 @@ class Preset:
     budgets: Mapping[str, Budget]
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     studies: bool = True
+    lines: int = 0
+    hard_share: float = HARD_SHARE
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -224,6 +231,23 @@ def _budgets(scale: float) -> dict[str, Budget]:
     }
 
 
+OVER_TYPES = "select=types nDCG@20,IoU>=0.5"
+WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", f"loop.{OVER_TYPES}")
+THIRD_SIZES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("spr-clip", "spr-relo", "spr-relo-large", "reel", "conquer"), (f"loop.{OVER_TYPES}",)),
+    **dict.fromkeys(("xml", "reloclnet"), WEIGHED),
+    "prem": (f"localizer.{OVER_TYPES}",),
+}
+"""Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
+
+THIRD_BUDGETS = _budgets(1.0) | {
+    name: _budgets(1.0)[name].longer(times)
+    for name, times in {
+        "xml": 2, "reloclnet": 2, "spr-relo": 2, "spr-relo-large": 4, "prem": 4, "conquer": 4,
+    }.items()
+}  # fmt: skip
+"""As long as the longer rows of ``full``, by which most had stopped rising; SPR_ReLo-L is as long as S."""
+
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
@@ -233,8 +257,13 @@ PRESETS: dict[str, Preset] = {
         videos=300, queries=500, films={"develop": 51, "report": 52}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=_budgets(1.0),
     ),
+    "third": Preset(
+        videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
+        segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
+    ),
 }  # fmt: skip
-"""``small`` shows that everything works, in minutes; ``full`` is for a report: hours."""
+"""``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
+on films that nothing has seen (``benchmarks/comparison/third.md``)."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
@@ -301,6 +330,9 @@ class _Planner:
                 yield from self.rows(recipe, other, 0)
         if preset.studies:
             yield from self.studies()
+        if preset.lines:
+            for row, (recipe, *kind) in WITH_LINES.items():
+                yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)
 
     def overrides(
         self,
@@ -332,7 +364,7 @@ class _Planner:
             queries, top = pairs
             examples = queries * (1 if by_query else top)
             per_epoch = -(-examples // budget.batch["loop"])
-            first = max(1, round(HARD_SHARE * budget.steps["loop"] / per_epoch))
+            first = max(1, round(self.preset.hard_share * budget.steps["loop"] / per_epoch))
             made.append(f"{HARD[recipe]}={first}")
         return tuple(made)
 
@@ -425,6 +457,13 @@ LONGER: dict[str, tuple[str, int, *tuple[str, ...]]] = {
 }
 """Main rows that are trained with so many times the budget too, whether they gain by more: recipe, times,
 and what the row sets besides."""
+
+WITH_LINES: dict[str, tuple[str, *tuple[str, ...]]] = {
+    "spr-relo": ("spr-relo",),
+    "reel": ("reel",),
+    "conquer-disjoint": ("conquer", "model.similarity=disjoint"),
+}
+"""Main rows that are trained with subtitle lines as candidates too: recipe, and what the row sets besides."""
 
 BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
 """Trained on labels by :data:`SENTENCES` too."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from moviola.benchmark.bench import Bench
-from moviola.benchmark.figures import MAIN, OVER
-from moviola.benchmark.plan import Preset
+from comparison.bench import Bench
+from comparison.figures import MAIN, OVER
+from comparison.plan import Preset
 from moviola.measures import Results
 
 __all__ = ["Findings"]

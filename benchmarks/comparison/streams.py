@@ -1,38 +1,41 @@
 """Features of two streams, pictures and what a narrator tells, small enough for two cores.
 
 Pictures and the tokens of queries are the library's encoder's. What is told is a sentence encoder's, brought
-to as many numbers by the principal axes of the told lines. A query begins with one row more: what the
-sentence encoder makes of its text, on the same axes. So a query has a row in the space of each stream, as
+to as many numbers by the principal axes of the lines of the training films. A query begins with one row more:
+what the sentence encoder makes of its text, on the same axes. So a query has a row in the space of each, as
 queries and subtitles of TVR are both RoBERTa's; and its last row, the whole text for the pictures, is what
 stage 1 and SPR_CLIP read, which know no subtitles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
-from moviola.features import Computed, FeatureFolder, FeatureRows, convert, describe_folder
+from moviola.features import Computed, FeatureFolder, convert, describe_folder
 from moviola.library import LibrarySource
 from moviola.library.store import LibraryStore
 
 __all__ = ["export_two_streams", "principal_axes"]
 
 
-def export_two_streams(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
+def export_two_streams(
+    store: LibraryStore, texts: Sequence[str], out: Path, *, fitted_on: Sequence[str]
+) -> FeatureFolder:
     """Write a library's features of both streams, and those of some queries, to a folder.
 
     Args:
         store: a library with a visual encoder and a sentence encoder, of films with subtitles.
         texts: of the queries.
         out: a new folder, see :class:`moviola.features.FeatureFolder`.
+        fitted_on: ids of the videos whose lines the axes are fitted on: those for training.
 
     Raises:
-        InvalidValue: nothing is told in its videos, or ``out`` cannot be written.
+        InvalidValue: nothing is told in its videos, or in those to fit on, or ``out`` cannot be written.
     """
     source, sentences = LibrarySource(store), store.encoders.sentences
     videos, different = source.videos(), list(dict.fromkeys(texts))
@@ -40,7 +43,12 @@ def export_two_streams(store: LibraryStore, texts: Sequence[str], out: Path) -> 
     if told is None or sentences is None:
         raise InvalidValue(f"{store.folder}: nothing is told in its videos; film them with a narrator")
     place = videos.row_of
-    axes = principal_axes(told, len(videos), source.facts.query_dim)
+    rows = [told.read(place[video]).astype(np.float64) for video in fitted_on]
+    if not any(own.any() for own in rows):
+        raise InvalidValue(
+            f"{store.folder}: nothing is told in the {len(rows)} videos to fit on; give the training videos"
+        )
+    axes = principal_axes(rows, source.facts.query_dim)
     queries, meanings = source.queries(different, different), sentences.encode_text(different) @ axes
     row = {text: number for number, text in enumerate(different)}
 
@@ -60,15 +68,13 @@ def export_two_streams(store: LibraryStore, texts: Sequence[str], out: Path) -> 
     return describe_folder(out, source.facts, durations)
 
 
-def principal_axes(told: FeatureRows, videos: int, most: int) -> NDArray[np.float32]:
+def principal_axes(told: Iterable[NDArray[np.float64]], most: int) -> NDArray[np.float32]:
     """(d, most) float32, orthonormal: the directions in which told lines are longest, the first the longest.
 
     Args:
         told: (n, d) of each video, zeros where nobody speaks.
-        videos: how many.
         most: axes, at most d.
     """
-    rows = [told.read(video).astype(np.float64) for video in range(videos)]
-    gram = sum(own.T @ own for own in rows)
+    gram = sum(own.T @ own for own in told)
     axes: NDArray[np.float32] = np.linalg.eigh(gram)[1][:, ::-1][:, :most].astype(np.float32)
     return axes

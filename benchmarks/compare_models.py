@@ -1,0 +1,78 @@
+"""Every model on the same generated films and features, and one report: Markdown, CSV and figures.
+
+    python benchmarks/compare_models.py --preset small --out bench --only 'spr-stage1*' --minutes 30
+
+It works in pieces of minutes, one a training, on one core. What is done already in OUT is kept, so an
+interrupted comparison goes on where it was, within a training too. Start it once per core: each piece is done
+by one of them. OUT/results can be carried to another machine, which then trains what is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from comparison.bench import Bench
+from comparison.plan import PRESETS
+from comparison.report import write_report
+from comparison.run import run_pieces, what_is_left
+from moviola.errors import InvalidValue, MoviolaError
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--preset", default="small", help="small (minutes) or full (hours on 2 cores)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("benchmark-gridhouse"),
+        help="films, features, models and figures; kept between calls",
+    )  # fmt: skip
+    parser.add_argument("--report", type=Path, help="the report's folder; OUT/report by default")
+    parser.add_argument(
+        "--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'"
+    )
+    parser.add_argument("--minutes", type=float, help="stop after so many")
+    parser.add_argument("--status", action="store_true", help="say what is left, and train nothing")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    try:
+        compare(options)
+    except MoviolaError as error:
+        sys.exit(f"error: {error}")
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Film, train what is left, write the report, and print what is left then."""
+    if options.preset not in PRESETS:
+        raise InvalidValue(f"preset {options.preset!r}: unknown; there are {', '.join(PRESETS)}")
+    bench, rows = Bench(options.out, PRESETS[options.preset]), tuple(filter(None, options.only.split(",")))
+    if not options.status:
+        bench.prepare(options.workers, _note)
+        run_pieces(bench, only=rows, minutes=options.minutes, tell=_note)
+    left, path = what_is_left(bench, rows), None
+    if not options.status and bench.done(f"spr-stage1-n{bench.preset.top}"):
+        title = f"Gridhouse, {options.preset} preset"
+        path = write_report(bench, options.report or options.out / "report", title=title, tell=_note)
+    if options.json:
+        print(json.dumps({"report": path and str(path), **asdict(left)}))
+        return
+    print(f"{left.done} of {left.planned} trainings are finished")
+    if left.names:
+        unknown = f", and {left.unknown} of models of which none is finished" if left.unknown else ""
+        print(f"left: about {left.cpu_seconds / 3600:.1f} CPU hours{unknown}")
+    if left.names and options.status:
+        print("left: " + ", ".join(left.names))
+    if path:
+        print(f"the report is in {path}")
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
