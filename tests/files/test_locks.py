@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -94,4 +95,16 @@ def test_what_a_killed_owner_left_does_not_lock(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="cannot be locked"), exclusive(tmp_path):
+        pass
+
+
+def test_a_disk_that_refuses_at_the_end_holds_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as broken, exclusive(tmp_path / ".lock"):
+        broken.setattr(Path, "unlink", refuse)
+    with exclusive(tmp_path / ".lock"):
         pass

@@ -128,3 +128,13 @@ def test_text_that_is_no_unicode_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"a: cannot be written \('\\udcff' is no Unicode text\)"):
         write_text(tmp_path / "a", "name \udcff")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_on_a_read_only_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    for name in ("open", "unlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    with pytest.raises(InvalidValue, match=r"file\.txt: cannot be written \(Read-only file system\)"):
+        write_text(tmp_path / "file.txt", "words")

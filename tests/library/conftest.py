@@ -91,10 +91,5 @@ def library(original: Path, films: Path, tmp_path: Path, opened: Callable[..., L
     """A copy of the library of the four films, which knows them by where the copies lie."""
     shutil.copytree(original / "library", tmp_path / "library")
     library = opened()
-    with library.catalogue.transaction():
-        for video in library.catalogue.videos():
-            path = films / Path(video.path).relative_to((original / "films").resolve())
-            library.catalogue.moved(
-                video.row, str(path.resolve()), video.size, video.mtime_ns, video.sidecars
-            )
+    library.move(original / "films", films)
     return library

@@ -226,6 +226,18 @@ def test_a_full_disk_is_said_and_work_goes_on_later(
     assert empty.verify() == []
 
 
+def test_a_file_of_the_package_that_is_missing_is_named(
+    folder: Path, empty: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is wrong with the place of the library, so nothing of the kind is said."""
+    missing = tmp_path / "package" / "words.txt"
+    monkeypatch.setattr(FeatureShards, "append", lambda *_: missing.read_bytes())
+    with pytest.raises(LibraryError, match=re.escape(str(missing))) as raised:
+        empty.index(folder)
+    assert "install moviola again" in str(raised.value)
+    assert "cannot be written" not in str(raised.value)
+
+
 def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(
     tmp_path: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_catalogue_that_lacks_something_is_refused(closed: Path, change: str) 
     with closing(sqlite3.connect(closed / "catalogue.sqlite")) as db:
         db.execute(change)
         db.commit()
+    (closed / "cache" / "videos.table").unlink()  # searches read the catalogue's videos from there
     with (
         pytest.raises(LibraryError, match=r"catalogue\.sqlite: damaged catalogue .*; restore a copy"),
         Library(closed) as library,
@@ -112,3 +113,13 @@ def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name:
             assert str(closed) in str(error)
             refused += 1
     assert refused or name == "index/segments.json"  # an index is made anew
+
+
+def test_damaged_stills_are_found(closed: Path) -> None:
+    path = closed / "stills.sqlite"
+    whole = bytearray(path.read_bytes())
+    whole[4096:4200] = b"\xff" * 104  # the head of the second page
+    path.write_bytes(whole)
+    with Library(closed, read_only=True) as library:
+        (problem,) = [one for one in library.verify() if "stills.sqlite" in one.message]
+    assert not problem.repairable and "delete it" in problem.message

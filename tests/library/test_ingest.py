@@ -56,9 +56,10 @@ def test_a_moved_file_keeps_its_id_and_features(library: Library, films: Path) -
     assert (video.row, Path(video.path).name) == (row, "renamed.mp4")
 
 
-def test_a_copy_is_another_video(library: Library, films: Path) -> None:
+def test_a_copy_is_the_same_video_at_a_further_path(library: Library, films: Path) -> None:
     shutil.copy(films / "b.mp4", films / "copy.mp4")
-    assert library.index(films).added == ["copy"]
+    report = library.index(films)
+    assert (report.added, report.copies) == ([], {"b": [str(films / "copy.mp4")]})
 
 
 def test_missing_files_stay_until_pruned(library: Library, films: Path) -> None:

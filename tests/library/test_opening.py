@@ -9,7 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, LibraryLocked, NotFound
+from distinct import film_like
+from moviola.errors import (
+    EncoderMismatch,
+    InvalidValue,
+    LibraryError,
+    LibraryLocked,
+    NotFound,
+    SegmentIndexError,
+)
+from moviola.index import BACKENDS, load_index
 from moviola.library.indexes import piece_vectors
 from moviola.search import Library
 
@@ -80,7 +89,7 @@ def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, secon
     ("old", "new", "error"),
     [
         ('encoder_revision = "', 'encoder_revision = "x', EncoderMismatch),
-        ("format_version = 1", "format_version = 99", LibraryError),
+        ("format_version = ", "format_version = 9", LibraryError),
         ("segment_seconds = 4.0", "segment_seconds = 4.5", LibraryError),
         ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
         ("frame_rate = 1.0", "frame_rate = ", LibraryError),
@@ -164,7 +173,7 @@ def test_what_a_killed_process_left_behind_is_harmless(library: Library, films: 
     with shard.open("ab") as file:
         file.write(b"half a video" * 99)
     (films / "a.mp4").rename(films / "z.mp4")
-    (films / "new.mp4").write_bytes((films / "b.mp4").read_bytes())
+    film_like(films / "b.mp4", films / "new.mp4")
     with Library(library.folder) as reopened:
         assert reopened.verify() == [] or all("file is gone" in p.message for p in reopened.verify())
         reopened.index(films)
@@ -268,3 +277,14 @@ def test_without_a_journal_a_read_only_library_is_read(library: Library, unshare
     (unshared / "catalogue.sqlite-wal").unlink()
     with Library(unshared, read_only=True) as reader:
         assert len(reader) == 4
+
+
+def test_every_flipped_bit_of_a_manifest_is_found(library: Library) -> None:
+    path = library.folder / "index" / "segments.json"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        harmed = bytearray(whole)
+        harmed[place] ^= 1 << place % 7
+        path.write_bytes(harmed)
+        with pytest.raises(SegmentIndexError):
+            load_index(library.folder / "index", "segments", dict(BACKENDS))

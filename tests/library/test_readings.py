@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from moviola.cli import app
-from moviola.encoders.readers import TextLine
+from moviola.encoders.readers import TextLine, Utterance, Voiced
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
 from moviola.library import IngestProgress, reading, spoken, written
 from moviola.library.catalogue import CATALOGUE_FILE
@@ -156,7 +158,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     monkeypatch.setattr(written, "read_text", made.read_text)
     monkeypatch.setattr(spoken, "read_speech", made.read_speech)
     monkeypatch.setattr(reading, "load_text_reader", lambda: Named(made.names["text"]))
-    monkeypatch.setattr(reading, "load_speech_reader", lambda name, device: Named(name))
+    monkeypatch.setattr(reading, "load_speech_reader", lambda name, **_: Named(name))
     return made
 
 
@@ -215,6 +217,22 @@ def test_a_reader_that_is_named_reads_again_what_another_one_read(
     assert words.index(films, speech="other", ocr=False).read["speech"] == ["a", "b", "deep/c"]
     assert [cue.text for cue in words.catalogue.cues(words.catalogue.video("a").row)] == ["better umbrella"]
     assert words.verify() == []
+
+
+def test_listening_otherwise_reads_again(words: Library, films: Path, readers: Readers) -> None:
+    words.index(films, speech="listener", ocr=False)
+    every = ["a", "b", "deep/c"]
+    ways: list[dict[str, Any]] = [
+        {"speech_track": "de"}, {"speech_track": "all"}, {"speech_track": "2", "speech_language": "deu"}, {},
+    ]  # fmt: skip
+    noted = ["7; track de", "7; track all", "7; track 2; language de", "7"]
+    for way, revision in zip(ways, noted, strict=True):
+        assert words.index(films, speech="listener", ocr=False, **way).read["speech"] == every
+        assert words.index(films, speech="listener", ocr=False, **way).read["speech"] == []
+        assert words.catalogue.readings(words.catalogue.video("a").row)["speech"].revision == revision
+    for wrong in ({"speech_track": "nonsense"}, {"speech_language": "nonsense"}):
+        with pytest.raises(InvalidValue, match="nonsense"):
+            words.index(films, speech="listener", **wrong)
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
@@ -284,13 +302,7 @@ def test_a_file_that_is_gone_is_told_of(words: Library, films: Path, monkeypatch
 
 
 def test_who_is_not_there_is_said(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("moviola.library.reading", "moviola.library.indexer", "moviola.encoders.readers.loading"):
-        monkeypatch.setattr(f"{module}.installed", lambda extra: False)
-    report = words.index(films)
-    assert report.read["text"] == []
-    assert "pip install 'moviola[ocr]'" in report.not_read["text"]
-    with pytest.raises(MissingDependency, match=r"moviola\[ocr\]"):
-        words.index(films, ocr=True)
+    monkeypatch.setattr("moviola.encoders.readers.loading.PACKAGES", ("nobody_has_this",))
     with pytest.raises(MissingDependency, match=r"moviola\[speech\]"):
         words.index(films, speech="pocketsphinx")
 
@@ -482,3 +494,41 @@ def test_a_transcript_is_a_subtitle_file(told: Path, tmp_path: Path) -> None:
     assert "The Harbour at Dawn" in moviola("transcript", "harbour", "--of", "text", "-l", str(told))
     cues = json.loads(moviola("transcript", "harbour", "--json", "-l", str(told)))
     assert cues[0]["words"][0]["start"] == pytest.approx(1.5, abs=0.3)
+
+
+class Tuner:
+    """Hears how high a sound is."""
+
+    id, revision = "tuner", "1"
+
+    def read(self, heard: Iterable[Voiced]) -> Iterator[Utterance]:
+        for stretch in heard:
+            hertz = int(np.abs(np.fft.rfft(stretch.samples[:RATE])).argmax())
+            yield Utterance(stretch.start, stretch.start + 1, str(hertz), (), 1.0, "en")
+
+
+def test_all_tracks_are_listened_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spoken, "voiced", lambda sound: (Voiced(0.0, piece) for piece in sound))
+    path = tmp_path / "two.mkv"
+    with av.open(str(path), "w") as container:
+        pictures = container.add_stream("mpeg4", rate=5)
+        pictures.width = pictures.height = 64
+        tracks = [container.add_stream("flac", rate=RATE, layout="mono") for _ in range(2)]
+        for number in range(10):
+            frame = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 40, np.uint8))
+            frame.pts, frame.time_base = number, Fraction(1, 5)
+            container.mux(pictures.encode(frame))
+        container.mux(pictures.encode(None))
+        for track, hertz, language in zip(tracks, (300, 500), ("eng", "ger"), strict=True):
+            track.metadata["language"] = language
+            wave = 9000 * np.sin(2 * np.pi * hertz * np.arange(2 * RATE) / RATE)
+            heard = av.AudioFrame.from_ndarray(wave[None].astype(np.int16), format="s16", layout="mono")
+            heard.sample_rate, heard.pts, heard.time_base = RATE, 0, Fraction(1, RATE)
+            container.mux([*track.encode(heard), *track.encode(None)])
+
+    def said(track: str) -> list[str]:
+        return [cue.text for cue in spoken.read_speech(path, 2, Tuner(), lambda _: None, track)[0]]
+
+    assert said("all") == ["300", "500"]
+    assert said("default") == said("1") == ["300"]
+    assert said("2") == ["500"]

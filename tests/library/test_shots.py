@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from distinct import film_like
 from moviola.cli import app
 from moviola.errors import LibraryError, UnreadableMedia
 from moviola.library import ShotRow, Viewer
@@ -70,7 +71,7 @@ def test_a_film_that_cannot_be_read_again_for_its_shots_is_refused_alone(
             raise UnreadableMedia(path, "no such file")
         return look_through(path, stretches)
 
-    write_cut_film(cut_film.with_name("gone.mp4"))
+    film_like(cut_film, cut_film.with_name("gone.mp4"))
     monkeypatch.setattr("moviola.library.ingest.look_through", look)
     library = opened(encoder="demo", sentence_encoder="none")
     report = library.index(cut_film.parent)

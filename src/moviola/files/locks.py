@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from moviola.errors import InvalidValue, LibraryLocked
@@ -25,7 +25,8 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
         wait: until whoever holds it is done.
 
     Raises:
-        LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id.
+        LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id if
+            that is known already.
         InvalidValue: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
@@ -36,7 +37,7 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise LibraryLocked(
-            f"{path.parent}: process {_written(owner)} is writing to this library; "
+            f"{path.parent}: {_written(owner)} is writing to this library; "
             "wait for it to end (reading goes on)"
         ) from None
     except OSError as error:
@@ -47,12 +48,14 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
         write_text(owner, str(os.getpid()))
         yield
     finally:
-        owner.unlink(missing_ok=True)
+        with suppress(OSError):  # the next writer overwrites it
+            owner.unlink()
         lock.release()
 
 
 def _written(owner: Path) -> str:
+    """Who holds the lock, for a message."""
     try:
-        return owner.read_text().strip() or "unknown"
-    except OSError:  # not yet written, or gone this moment
-        return "unknown"
+        return f"process {int(owner.read_text())}"
+    except (OSError, ValueError):  # not yet written, or gone this moment
+        return "another process"

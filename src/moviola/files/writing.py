@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
@@ -42,7 +42,8 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
             _flush(draft)
             draft.replace(target)
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # a place that cannot be written holds no draft either
+            draft.unlink()
 
 
 @contextmanager

@@ -11,19 +11,24 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.errors import DataError, SegmentIndexError
+from moviola.files.sealed import opened_sealed
 from moviola.index.file_rows import Rows
 
-__all__ = ["MAGIC", "MappedArray", "map_arrays", "write_arrays"]
+__all__ = ["MAGIC", "MappedArray", "map_arrays", "map_sealed_arrays", "write_arrays"]
 
 MAGIC = b"moviola\x01"
 _PAGE = 4096
 _ROWS_AT_ONCE = 1 << 14
+# What a header can raise that is no header any more.
+_DAMAGED = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
+)  # fmt: skip
 
 
 def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
@@ -52,8 +57,24 @@ class MappedArray:
     offset: int
 
 
-def map_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
-    """Some of the arrays of a file by name.
+def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
+    """As :func:`map_arrays`, of a file that was sealed (:mod:`moviola.files.sealed`) and is compared with its
+    digest.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    try:
+        with opened_sealed(path) as file:
+            return map_arrays(file, names)
+    except SegmentIndexError as error:
+        raise DataError(
+            f"{path}: of another form than this version writes; delete it, it is made anew"
+        ) from error
+
+
+def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, MappedArray]:
+    """Some of the arrays of a file, by its path or open, by name.
 
     Raises:
         SegmentIndexError: the file is damaged.
@@ -64,8 +85,10 @@ def map_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
         length = int(whole[8:16].view(np.uint64)[0])
         header = json.loads(whole[16 : 16 + length].tobytes())
         return {name: _array(whole, *header[name]) for name in names}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise SegmentIndexError(f"{path}: damaged index file ({error}); rebuild it") from error
+    except _DAMAGED as error:
+        raise SegmentIndexError(
+            f"{getattr(path, 'name', path)}: damaged index file ({error}); rebuild it"
+        ) from error
 
 
 def _array(whole: NDArray[np.uint8], dtype: str, shape: list[int], offset: int) -> MappedArray:

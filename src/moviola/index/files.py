@@ -37,6 +37,9 @@ _WRITTEN_WHOLE_BYTES = 1 << 23
 _MAIN_OF_DELTA, _DELTA_AT_LEAST = 64, 4096
 # Larger files are mapped; of these only the length is compared on opening.
 _CHECKED_BYTES = 1 << 26
+_KEYS = {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"}
+# Of manifests; those without a number are of format 1.
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -92,16 +95,20 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
     elif len(index.added) or len(index.removed):
         delta = _written_delta(index, folder, name)
     manifest = {
-        "backend": backend, **main.entry, "delta": delta.entry if delta else None,
+        "format": _FORMAT, "backend": backend, **main.entry, "delta": delta.entry if delta else None,
         "dim": index.dim, "parameters": index.parameters, "tag": tag,
     }  # fmt: skip
-    write_json(folder / f"{name}.json", manifest, indent=1)
+    write_json(folder / f"{name}.json", {**manifest, "digest": _digest(manifest)}, indent=1)
     index.published()
     # What the manifest named before, and drafts of processes that were killed.
     named = {file.path.name for file in (main, delta) if file}
     for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
         if old.name not in named:
             old.unlink(missing_ok=True)
+
+
+def _digest(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def home_of(folder: Path, name: str) -> str:
@@ -158,8 +165,27 @@ def load_index(
         SegmentIndexError: a file is missing, damaged or of an unknown backend; the remedy is to rebuild.
     """
     path = folder / f"{name}.json"
-    if not path.exists():
+    while path.exists():
+        before = _identity(path)
+        try:
+            return _loaded(path, name, backends, thorough)
+        except SegmentIndexError:
+            if _identity(path) == before:
+                raise
+            # A writer has published another one meanwhile, and deleted the files of this one.
+    return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is replaced; None where it is gone."""
+    try:
+        about = path.stat()
+    except OSError:
         return None
+    return about.st_ino, about.st_mtime_ns
+
+
+def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: bool) -> tuple[Index, str]:
     manifest = _manifest(path, backends)
     manifest.main.require_intact(thorough)
     index = manifest.backend.read(manifest.main.path)
@@ -167,7 +193,7 @@ def load_index(
         key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
     }
     index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
-    index.home = home_of(folder, name)
+    index.home = home_of(path.parent, name)
     if manifest.delta is not None:
         manifest.delta.require_intact(thorough=True)
         _replay(index, manifest.delta.path)
@@ -186,6 +212,12 @@ def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
     """What a manifest says."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+        if values.get("format", 1) != _FORMAT:
+            raise ValueError(f"format {values['format']!r:.40}; this version reads {_FORMAT}")
+        # Manifests of before bear no digest, and no number either.
+        digest = values.pop("digest", None)
+        if values.keys() - _KEYS or ("format" in values and digest != _digest(values)):
+            raise ValueError("it does not match its digest")
         delta, parameters = values.get("delta"), values.get("parameters") or {}
         return _Manifest(
             backends[values["backend"]],

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import MemoryCache
-from moviola.files.writing import atomic_write
+from moviola.files.sealed import is_sealed, sealed_draft_of
 
-__all__ = ["DiskCache"]
+__all__ = ["DiskCache", "damaged_in_cache"]
+
+# Files that are sealed wherever they lie in the cache: tables, arrays, compiled graphs.
+_SEALED = frozenset({".table", ".npz", ".npy", ".blob"})
 
 
 class DiskCache:
@@ -46,7 +49,7 @@ class DiskCache:
             rows = make()
             if not self.read_only:
                 # Another process may sweep the folder meanwhile; then it is made again when it is needed.
-                with suppress(FileNotFoundError), atomic_write(path, "wb") as file:
+                with suppress(FileNotFoundError), sealed_draft_of(path) as draft, draft.open("wb") as file:
                     np.save(file, rows)
         return rows
 
@@ -71,8 +74,23 @@ class DiskCache:
         return kept
 
 
+def damaged_in_cache(library: Path) -> list[Path]:
+    """Files of a library's cache that do not match their digests, by name; drafts are passed over."""
+    paths = sorted((library / "cache").rglob("*"))
+    return [
+        path
+        for path in paths
+        if path.suffix in _SEALED
+        and not path.name.startswith(".")
+        and not path.is_dir()
+        and not is_sealed(path)
+    ]
+
+
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:
     """The rows in a file, memory-mapped; None where there is none that is whole."""
+    if not is_sealed(path):
+        return None
     try:
         rows = np.load(path, mmap_mode="r")
     except (OSError, ValueError, EOFError):

@@ -18,37 +18,18 @@ from typing import Any, Literal
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
+from moviola.library.captures import Captures
 from moviola.library.cue_details import details_of, recognised_cue
 from moviola.library.database import REMEDY, Database, named
-from moviola.library.schema import ADDED, COLUMNS, SCHEMA, VIDEO_TYPES
+from moviola.library.places import Places
+from moviola.library.removed import RemovedVideos
+from moviola.library.schema import ADDED, COLUMNS, OF_LIBRARY, SCHEMA, VIDEO_TYPES
+from moviola.library.video_row import VideoRow
 from moviola.types import CUE_KINDS, Cue, CueKind
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
-
-State = Literal["ready", "partial", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class VideoRow:
-    """One video of a library as the catalogue knows it; ``row`` is 0 before it is stored."""
-
-    row: int
-    video_id: str
-    path: str
-    size: int
-    mtime_ns: int
-    hash: str
-    sidecars: str
-    state: State
-    error: str = ""
-    duration: float = 0.0
-    width: int = 0
-    height: int = 0
-    codec: str = ""
-    frames: Extent | None = None
-    cues: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +79,7 @@ class Job:
     started: str
 
 
-class Catalogue(Database):
+class Catalogue(Places, Captures, RemovedVideos, Database):
     """The catalogue of a library that exists, for any number of threads: each has a connection of its own.
 
     Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
@@ -125,7 +106,13 @@ class Catalogue(Database):
             db.executescript(SCHEMA)
 
     def _require_schema(self) -> None:
-        """Refuse a file that lacks a table, a column or a counter."""
+        """Refuse a file that lacks a table, a column or a counter, or that would do more than it is asked."""
+        foreign = self._rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+        if foreign:
+            kind, name = foreign[0]
+            raise LibraryError(
+                f"{self.path}: holds a {kind} {name!r:.100}, which moviola never makes; {REMEDY}"
+            )
         for table, columns in COLUMNS.items():
             self._rows(f"SELECT {columns} FROM {table} LIMIT 0")
         counters = {key for (key,) in self._rows("SELECT key FROM meta")}
@@ -138,7 +125,7 @@ class Catalogue(Database):
         """All changes inside happen, or none; ends by moving the generation on."""
         self._rows("BEGIN IMMEDIATE")
         try:
-            for table in ADDED.values():
+            for table in (*ADDED.values(), *OF_LIBRARY.values()):
                 self._rows(table)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -151,7 +138,10 @@ class Catalogue(Database):
     @property
     def generation(self) -> int:
         """Moves on with every change; a reader that sees another number than before looks again."""
-        return int(self._rows("SELECT value FROM meta WHERE key = 'generation'")[0][0])
+        found = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        if len(found) != 1 or type(found[0][0]) is not int:
+            raise LibraryError(f"{self.path}: damaged catalogue (its generation is no number); {REMEDY}")
+        return int(found[0][0])
 
     def videos(self) -> list[VideoRow]:
         """All videos, refused ones too, by video id."""
@@ -167,10 +157,15 @@ class Catalogue(Database):
         if not found:
             from difflib import get_close_matches
 
-            near = get_close_matches(video_id, [video.video_id for video in self.videos()], n=3)
+            near = get_close_matches(video_id[:200], [video.video_id for video in self.videos()], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
-            raise NotFound(f"{video_id}: no such video in this library{hint}")
+            raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
         return self._video(found[0])
+
+    def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
+        """Those of some videos, by id, that are there."""
+        found = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
+        return {video.video_id: video for video in map(self._video, found)}
 
     def put(
         self,
@@ -185,8 +180,11 @@ class Catalogue(Database):
         Returns:
             the new row.
         """
-        same = "SELECT row FROM videos WHERE video_id = ? OR path = ?"
-        for (old,) in self._rows(same, (video.video_id, video.path)):
+        same = "SELECT row, hash FROM videos WHERE video_id = ? OR path = ?"
+        kept: list[tuple[str, tuple[Any, ...]]] = []
+        for old, content in self._rows(same, (video.video_id, video.path)):
+            if content == video.hash:
+                kept += self._of_content(old)
             self.drop(old)
         columns = _columns(video)
         marks = ", ".join("?" * len(columns))
@@ -196,12 +194,25 @@ class Catalogue(Database):
         self._put_cues(row, cues)
         self.set_readings(row, readings)
         self.set_shots(row, shots)
+        for statement, values in kept:
+            self._rows(statement, (row, *values))
         if repeats:
             self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
+            # Never back: a video whose subtitles are read again keeps rows that others lie behind.
             if extent is not None:
-                self.set_feature_end(kind, extent.shard, extent.offset + extent.count)
+                self.set_feature_end(
+                    kind, *max(self.feature_end(kind), (extent.shard, extent.offset + extent.count))
+                )
         return self._video(self._rows(_SELECT + " WHERE row = ?", (row,))[0])
+
+    def _of_content(self, row: int) -> list[tuple[str, tuple[Any, ...]]]:
+        """What is known of a video's bytes, whatever is read of them anew, as statements that store it."""
+        return [
+            (f"INSERT INTO {table} VALUES ({', '.join('?' * (1 + len(values)))})", tuple(values))
+            for table in ("copies", "captures")
+            for _, *values in self._rows(f"SELECT * FROM {table} WHERE video = ?", (row,))
+        ]
 
     def feature_end(self, kind: str) -> tuple[int, int]:
         """Shard and row behind the last feature of a kind that was ever committed."""
@@ -224,6 +235,12 @@ class Catalogue(Database):
         columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
+
+    def take_out(self, video: VideoRow) -> None:
+        """Drop a video so that it can be brought back; a refused one, of which nothing is known, for good."""
+        if video.state != "refused":
+            self.keep_removed(video.row)
+        self.drop(video.row)
 
     def drop(self, row: int) -> None:
         """Forget a video and all that is known of it."""
@@ -310,10 +327,6 @@ class Catalogue(Database):
         where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
         return int(self._rows(f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)[0][0])
 
-    def _has(self, table: str) -> bool:
-        """Whether a later table is there: not in a library that was built before and is unchanged."""
-        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
-
     def cue_counts(self) -> dict[CueKind, int]:
         """Number of cues in the library by kind."""
         counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
@@ -392,7 +405,7 @@ class Catalogue(Database):
             if details is None:
                 return Cue(start, stop, text)
             return recognised_cue(start, stop, text, kind, details)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
 
     def _video(self, row: Sequence[Any]) -> VideoRow:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
 
 import numpy as np
 
 from moviola.errors import IndexServerError, LibraryError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
 from moviola.index import backends_of, load_index
+from moviola.library.cache import damaged_in_cache
 from moviola.library.catalogue import ShotRow, VideoRow
 from moviola.library.indexer import Indexer
 from moviola.library.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
 from moviola.library.models_in_use import ROLES, require_intact
+from moviola.library.places import present_path
 from moviola.library.store import LibraryStore
 from moviola.library.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "compact", "repair", "verify"]
+
+# What a writer leaves that was killed after it had changed the catalogue or the settings.
+_LAGS = "searches complete it for themselves, and whatever writes next brings it up to date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,15 @@ def verify(store: LibraryStore) -> list[Problem]:
     problems = [problem for video in videos for problem in _video_problems(store, video)]
     damaged = {problem.video_id for problem in problems if problem.repairable}
     sound = VideoTable.of(video for video in videos if video.video_id not in damaged)
-    return [*problems, *_index_problems(store, sound), *_model_problems(store)]
+    return [
+        *problems, *_index_problems(store, sound), *_cache_problems(store), *_model_problems(store),
+        *_still_problems(store),
+    ]  # fmt: skip
+
+
+def _still_problems(store: LibraryStore) -> Iterator[Problem]:
+    if damage := store.stills.problem():
+        yield Problem("", f"stills.sqlite: {damage}; delete it, answers stay the same", False)
 
 
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
@@ -57,8 +68,8 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
         yield Problem(video.video_id, f"{stored} cues but {video.cues.count} features; index again", True)
     if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
         yield Problem(video.video_id, "its shots do not follow each other; index the video again", True)
-    source = Path(video.path)
-    if not source.exists():
+    source = present_path(video, store.catalogue.copies_of(video.row))
+    if source is None:
         yield Problem(
             video.video_id, f"{video.path}: the file is gone; index where it is now, or remove it", False
         )
@@ -95,13 +106,24 @@ def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]
             continue
         index, recipe = loaded
         if recipe != index_recipe(store, name):
-            yield Problem("", f"index {name}: made as {recipe!r}, not as {index_recipe(store, name)!r}", True)
+            yield Problem(
+                "", f"index {name}: made as {recipe!r}, not as {index_recipe(store, name)!r}; {_LAGS}", True
+            )
             continue
         counts = piece_counts(store, name, sound).tolist()
         wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
         ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
-            yield Problem("", f"index {name}: {len(index)} vectors, the features give {len(ids)}", True)
+            yield Problem(
+                "", f"index {name}: {len(index)} vectors, the features give {len(ids)}; {_LAGS}", True
+            )
+
+
+def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
+    # Before format 2 there were no digests.
+    for path in damaged_in_cache(store.folder) if store.settings.format_version > 1 else ():
+        name = path.relative_to(store.folder).as_posix()
+        yield Problem("", f"{name}: damaged; searches do without it, and it is made anew", True)
 
 
 def _model_problems(store: LibraryStore) -> Iterator[Problem]:
@@ -123,16 +145,27 @@ def repair(store: LibraryStore) -> list[Problem]:
     Raises:
         InvalidValue: opened read-only.
         LibraryLocked: another process is writing.
+        MissingModel: what is damaged in the cache can only be made anew by a model that is not on this
+            machine; it was deleted, and searches do without it.
     """
     problems = [problem for problem in verify(store) if problem.repairable]
-    Indexer(store).remove({problem.video_id for problem in problems if problem.video_id})
+    indexer = Indexer(store)
+    if videos := {problem.video_id for problem in problems if problem.video_id}:
+        indexer.remove(videos, for_good=True)
     with store.writing():
+        damaged = damaged_in_cache(store.folder)
+        for path in damaged:
+            path.unlink()
         publish_indexes(store, thorough=True)
+        if damaged:
+            indexer.publish()
     return problems
 
 
 def compact(store: LibraryStore) -> int:
     """Copy live features into new shards and drop the old ones; gives the bytes that were freed.
+
+    What was removed cannot be brought back any more.
 
     Readers that have the old shards open keep them; the catalogue changes over in one transaction.
 
@@ -147,23 +180,25 @@ def compact(store: LibraryStore) -> int:
         frames = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
         cues = _copied(store.cue_features, {v.row: v.cues for v in videos if v.cues})
         with store.catalogue.transaction():
+            store.catalogue.forget_removed()
             for video in videos:
                 store.catalogue.relocate(video.row, frames.get(video.row), cues.get(video.row))
             for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
                 last = max(extents.values(), key=lambda e: (e.shard, e.offset), default=None)
-                if last is not None:
-                    store.catalogue.set_feature_end(features.kind, last.shard, last.offset + last.count)
+                end = (last.shard, last.offset + last.count) if last else (_next_shard(features), 0)
+                store.catalogue.set_feature_end(features.kind, *end)
+        store.stills.keep_only({video.hash for video in videos})
         for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
             live = {extent.shard for extent in extents.values()}
             for number, path in features.shards().items():
-                if extents and number not in live:
+                if number not in live:
                     path.unlink()
         return before - _bytes(store)
 
 
 def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Extent]:
     """The same rows in shards whose numbers follow the old ones."""
-    end = (next(n for n in count() if n > max(features.shards(), default=0)), 0)
+    end = (_next_shard(features), 0)
     copies = {}
     for row, extent in extents.items():
         if not features.intact(extent):
@@ -171,6 +206,10 @@ def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Ex
         copy = features.append(np.asarray(features.read(extent), np.float32), end)
         copies[row], end = copy, (copy.shard, copy.offset + copy.count)
     return copies
+
+
+def _next_shard(features: FeatureShards) -> int:
+    return max(features.shards(), default=0) + 1
 
 
 def _bytes(store: LibraryStore) -> int:

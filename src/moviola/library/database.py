@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -111,6 +111,15 @@ class Database:
         """Insert many rows."""
         with named(self.path, self.holds, self.remedy):
             self._db.executemany(statement, values)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the file as it is now, with what still waits in its journal, to a new one."""
+        with named(self.path, self.holds, self.remedy), closing(sqlite3.connect(path)) as copy:
+            self._db.backup(copy)
+
+    def _has(self, table: str) -> bool:
+        """Whether a later table is there: not in a file that was made before and is unchanged."""
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
 
     def close(self) -> None:
         """Close the connections of all threads; the object cannot be used afterwards."""

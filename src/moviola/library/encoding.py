@@ -46,11 +46,13 @@ class VideoEncoder:
         encoders: of the library.
         rate: frames a second.
         every_frame: encode those too that repeat one before.
+        stills_every: keep a small still of one of so many frames; None: of none.
     """
 
     encoders: LibraryEncoders
     rate: float
     every_frame: bool = False
+    stills_every: int | None = None
 
     def many(
         self,
@@ -72,7 +74,13 @@ class VideoEncoder:
             yield from self._elsewhere(files, on_frames, workers)
             return
         outcomes = encode_videos(
-            files, self._size(), self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame
+            files,
+            self._size(),
+            self.encoders.rows,
+            self.rate,
+            on_frames,
+            every_frame=self.every_frame,
+            stills_every=self.stills_every,
         )
         for outcome in outcomes:
             yield outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
@@ -100,7 +108,12 @@ class VideoEncoder:
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
         outcome = encode_video(
-            file, self._size(), self.encoders.rows, self.rate, every_frame=self.every_frame
+            file,
+            self._size(),
+            self.encoders.rows,
+            self.rate,
+            every_frame=self.every_frame,
+            stills_every=self.stills_every,
         )
         return outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from moviola.encoders.readers import installed
-from moviola.errors import IndexServerError, InvalidValue, LibraryError, MediaError, printable
+from moviola.errors import IndexServerError, InvalidValue, LibraryError, printable
 from moviola.index import Trial
+from moviola.library.background import text_vectors, texts_among_segments
+from moviola.library.capturing import note_captures
 from moviola.library.catalogue import VideoRow
+from moviola.library.following import follow, forget_root, move_root, note_copies, restore
 from moviola.library.indexes import publish_indexes, tune_index
+from moviola.library.listening import Listening
+from moviola.library.missing_shots import find_missing_shots
 from moviola.library.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.names import publish_names
 from moviola.library.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.report import IngestProgress, IngestReport
 from moviola.library.settings import Settings
 from moviola.library.store import LibraryStore
-from moviola.library.unrelated import publish_unrelated, read_unrelated
 from moviola.library.workers import Workers
 from moviola.types import Cue, CueKind
 
@@ -33,6 +37,21 @@ __all__ = ["Indexer"]
 
 
 Progress = Callable[[IngestProgress], None]
+
+
+def _report_on(plan: Plan) -> IngestReport:
+    """What is known before anything is done."""
+    return IngestReport(
+        unchanged=[video.video_id for video in plan.unchanged],
+        missing=[video.video_id for video in plan.missing],
+        left_out=[video.video_id for video in plan.left_out],
+        away=[video.video_id for video in plan.away],
+        offline={printable(path): reason for path, reason in plan.offline.items()},
+        ignored=[printable(path) for path in plan.ignored],
+        excluded=list(plan.excluded),
+        waiting=[printable(path) for path in plan.waiting],
+        refused=dict(plan.refused),
+    )
 
 
 class Indexer:
@@ -51,10 +70,17 @@ class Indexer:
         self,
         *sources: str | PathLike[str],
         prune: bool = False,
+        confirm: Callable[[Sequence[str], int], bool] | None = None,
+        exclude: Sequence[str] | None = None,
+        default_excludes: bool | None = None,
+        settled: Callable[[Path, os.stat_result], bool] | None = None,
         ocr: bool | None = None,
         speech: str | None = None,
+        speech_track: str | None = None,
+        speech_language: str | None = None,
         workers: int | str | None = None,
         every_frame: bool = False,
+        stills: bool = True,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Bring files and folders (recursively) into the library; what has not changed is passed over.
@@ -64,55 +90,87 @@ class Indexer:
 
         Args:
             sources: video files or folders.
-            prune: take out videos of these folders whose file is gone (else they are only reported).
-            ocr: read text in pictures; None: if the extra ``ocr`` is installed, in pictures of at least
-                240 pixels. What was read stays.
+            prune: take out videos of these folders whose file is gone, or that are left out now (else they
+                are only reported); :meth:`restore` brings them back. Never what lies in a folder that is
+                away: unmounted, empty where it was not, another volume in its place.
+            confirm: asked before pruning takes out more than one video and more than a tenth of the
+                library, with their ids and how many there are; None: then nothing is taken out.
+            exclude: what to leave out of the folders, patterns as in ``.gitignore``, in place of those that
+                were given before; None: those. Files ``.moviolaignore`` add to them.
+            default_excludes: leave out :data:`moviola.library.leaving_out.DEFAULTS` and folders with a file
+                ``.nomedia``; None: as before, which is True at first.
+            settled: whether a new or changed file is whole, by its path and status; others wait for another
+                call (``waiting`` in the report). None: all are.
+            ocr: read text in pictures; None: in pictures of at least 240 pixels. What was read stays.
             speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
-                nobody. Videos that another one has read are read again.
+                nobody. Videos that another one has read, or in another way, are read again.
+            speech_track: which sound track is listened to: a number from 1 on, or a language (ISO 639), where
+                videos without such a track are reported; ``"all"``; None or ``"default"``: the one that
+                players choose by the file's flags.
+            speech_language: that is spoken, as ISO 639 has it; None: the reader finds out.
             workers: who encodes and reads: None: this process; a number: so many processes of this machine,
                 which share its cores; ``"ray://host:port"``: the machines of a Ray cluster, which see the
                 videos by the same paths. Only this process writes; see :mod:`moviola.library.workers`.
             every_frame: encode all frames, those too that repeat one before
                 (:mod:`moviola.library.repeats`).
+            stills: keep a small still of each segment of what is encoded, some 1.4 kB, for when its file is
+                not there.
             progress: called as work goes on; with workers, when a video is done.
 
         Raises:
-            InvalidValue: no source given, the library was opened read-only, or no such workers.
+            InvalidValue: no source given, the library was opened read-only, no such workers, a track or a
+                language that cannot be, or a pattern that cannot be read.
             MissingDependency, MissingModel: a reader that was asked for, or Ray, is not on this machine.
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
             LibraryLocked: another process is writing.
         """
-        from moviola.library.scan import make_plan
+        from moviola.library.scan import Held, make_plan
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
-        readers = Readers.chosen(ocr, speech, self._store.encoders.device)
+        listening = Listening.chosen(speech_track, speech_language)
+        readers = Readers.chosen(ocr, speech, self._store.encoders.device, listening)
         chosen = nullcontext() if workers is None else Workers(workers)
         with self._store.writing(), chosen as pool:
-            plan = make_plan([Path(source) for source in sources], self._store.catalogue.videos())
-            report = IngestReport(
-                unchanged=[video.video_id for video in plan.unchanged],
-                missing=[video.video_id for video in plan.missing],
-                ignored=[printable(path) for path in plan.ignored],
-                refused=dict(plan.refused),
+            catalogue = self._store.catalogue
+            plan = make_plan(
+                [Path(source) for source in sources],
+                catalogue.videos(),
+                Held(catalogue.roots(), catalogue.copies(), catalogue.removed()),
+                exclude=exclude,
+                default_excludes=default_excludes,
+                settled=settled,
             )
-            if prune and plan.missing:
-                self._drop(plan.missing)
-                report.removed, report.missing = report.missing, []
-            self._follow_moved(plan, report)
+            report = _report_on(plan)
+            follow(self._store, plan, report)
+            if prune:
+                self._prune([*plan.missing, *plan.left_out], confirm, report)
+            self._reread_moved(plan, report)
             for video, found in plan.subtitles:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
-            self._find_missing_shots(plan, report)
-            self._encode(plan, report, every_frame, pool, progress or (lambda _: None))
+            find_missing_shots(self._store, plan.unchanged, report)
+            every = self._store.settings.frames_per_segment if stills else None
+            options = {"every_frame": every_frame, "stills_every": every}
+            self._encode(plan, report, options, pool, progress or (lambda _: None))
+            note_copies(self._store, plan, report)
+            moved = [video.video_id for video, _ in (*plan.moved, *plan.subtitles)]
+            note_captures(
+                self._store,
+                [*report.unchanged, *moved, *report.added, *report.updated, *report.restored],
+            )
             self._read(plan, readers, report, pool, progress or (lambda _: None))
-            self._publish()
+            self.publish()
         return report
 
-    def remove(self, video_ids: Iterable[str]) -> list[str]:
+    def remove(self, video_ids: Iterable[str], *, for_good: bool = False) -> list[str]:
         """Take videos out (their files are not touched); all or none.
+
+        Args:
+            video_ids: of the videos.
+            for_good: keep nothing that :meth:`restore` could bring back: what is known of them is damaged.
 
         Raises:
             NotFound: an id is unknown.
@@ -121,31 +179,105 @@ class Indexer:
         """
         with self._store.writing():
             videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
-            self._drop(videos)
+            self._drop(videos, for_good=for_good)
             publish_indexes(self._store)
             publish_names(self._store, encode=False)
         return [video.video_id for video in videos]
 
-    def _drop(self, videos: Iterable[VideoRow]) -> None:
-        with self._store.catalogue.transaction():
-            for video in videos:
-                self._store.catalogue.drop(video.row)
-
-    def _follow_moved(self, plan: Plan, report: IngestReport) -> None:
+    def _drop(self, videos: Iterable[VideoRow], *, for_good: bool = False) -> None:
         catalogue = self._store.catalogue
+        with catalogue.transaction():
+            for video in videos:
+                if for_good:
+                    catalogue.drop(video.row)
+                else:
+                    catalogue.take_out(video)
+
+    def restore(self, video_ids: Iterable[str]) -> list[str]:
+        """Bring back videos that were removed since the last compaction; all or none, without encoding.
+
+        Raises:
+            NotFound: nothing of that id was removed.
+            InvalidValue: its id or its file belongs to another video now, or opened read-only.
+            LibraryError: its features are damaged.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            restored = restore(self._store, video_ids)
+            publish_indexes(self._store)
+            publish_names(self._store, encode=False)
+        return restored
+
+    def forget_root(self, root: str | PathLike[str]) -> list[str]:
+        """Take out a root with the videos in it; :meth:`restore` brings these back.
+
+        Raises:
+            NotFound: the folder is no root.
+            InvalidValue: opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            removed = forget_root(self._store, Path(root))
+            publish_indexes(self._store)
+            publish_names(self._store, encode=False)
+        return removed
+
+    def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
+        """What the library has of a folder lies in another one now; nothing is read or encoded.
+
+        Args:
+            old: where videos lay; need not be there any more.
+            new: the folder that stands for it now.
+            check: refuse a new folder that has none of the files.
+
+        Returns:
+            how many files of videos.
+
+        Raises:
+            NotFound: the library has nothing in the old folder, or the new one has none of its files.
+            InvalidValue: another video's file is at one of the new paths, or opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        with self._store.writing():
+            moved = move_root(self._store, Path(old), Path(new), check=check)
+            publish_names(self._store, encode=False)
+        return moved
+
+    def _prune(
+        self,
+        videos: Sequence[VideoRow],
+        confirm: Callable[[Sequence[str], int], bool] | None,
+        report: IngestReport,
+    ) -> None:
+        """Take out videos, unless these are many and nobody says that it is meant."""
+        if not videos:
+            return
+        ids, total = [video.video_id for video in videos], len(self._store.catalogue.videos())
+        if len(ids) > max(1, total / 10) and not (confirm is not None and confirm(ids, total)):
+            report.not_pruned = f"{len(ids)} of {total} videos would be taken out, more than a tenth"
+            return
+        self._drop(videos)
+        report.removed += ids
+        report.missing, report.left_out = [], []
+
+    def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
+        """Read the subtitles of videos that lie elsewhere now, where these are others."""
         for video, found in plan.moved:
-            with catalogue.transaction():
-                catalogue.moved(video.row, str(found.path), found.size, found.mtime_ns, video.sidecars)
             if video.sidecars != found.sidecars:
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)
+        for _, found in plan.restored:
+            if found.video_id in report.restored:
+                video = self._store.catalogue.video(found.video_id)
+                if video.sidecars != found.sidecars:
+                    self._reread_subtitles(video, found, report)
 
     def _encode(
         self,
         plan: Plan,
         report: IngestReport,
-        every_frame: bool,
+        options: Mapping[str, Any],
         workers: Workers | None,
         progress: Progress,
     ) -> None:
@@ -156,7 +288,7 @@ class Indexer:
             return
         changed = {found.video_id for found in plan.changed}
         catalogue = self._store.catalogue
-        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, every_frame=every_frame)
+        encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, **options)
         job, done, state = catalogue.begin_job("index", len(files)), 0, "interrupted"
 
         def on_frames(found: FoundFile, seconds: float) -> None:
@@ -198,28 +330,9 @@ class Indexer:
             duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
             codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
+        store.stills.put(found.hash, encoded.stills)
         with store.catalogue.transaction():
             store.catalogue.put(row, video.cues, encoded.shots, repeats=encoded.repeats)
-
-    def _find_missing_shots(self, plan: Plan, report: IngestReport) -> None:
-        """Look for shots in videos that were encoded before that was done; their features stay."""
-        from moviola.library.ingest import find_shots
-
-        store, known = self._store, self._store.catalogue.videos_with_shots()
-        for video in plan.unchanged:
-            encoder = store.encoders.visual if video.frames and video.row not in known else None
-            if encoder is None:
-                continue
-            try:
-                shots = find_shots(
-                    Path(video.path), encoder.frame_size, store.settings.frame_rate, video.duration
-                )
-            except MediaError as error:
-                report.partial[video.video_id] = f"shots: {error.reason}"
-                continue
-            with store.catalogue.transaction():
-                store.catalogue.set_shots(video.row, shots)
-            report.shots_found.append(video.video_id)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         found = refused.file
@@ -257,10 +370,8 @@ class Indexer:
             progress(IngestProgress(done, total, video_id, seconds, step))
 
         kept = (*plan.unchanged, *(video for video, _ in (*plan.moved, *plan.subtitles)))
-        named = {video.video_id for video in kept} | {*report.added, *report.updated}
+        named = {video.video_id for video in kept} | {*report.added, *report.updated, *report.restored}
         ReadingRun(self._store, report, on_video, workers).read(named, readers)
-        if readers.text is None and not installed("ocr"):
-            report.not_read["text"] = "pip install 'moviola[ocr]' to read text in pictures"
 
     # -- models and what follows from videos and models -----------------------------------------------------
 
@@ -309,7 +420,7 @@ class Indexer:
             settings.write(folder)
             self._store.adopt(settings)
             discard_others(folder, settings)
-            self._publish()
+            self.publish()
 
     def use_index(self, kind: str) -> None:
         """Search segments and cues with another type of index from now on; it is made at once.
@@ -352,11 +463,7 @@ class Indexer:
         """
         with self._store.writing():
             publish_indexes(self._store)
-            publish_unrelated(self._store)
-            unrelated = read_unrelated(self._store)
-            if unrelated is None:
-                raise LibraryError(f"{self._store.folder}: no segments to measure; index videos first")
-            return tune_index(self._store, unrelated.vectors)
+            return tune_index(self._store, texts_among_segments(self._store))
 
     def models_in_use(self) -> dict[str, dict[str, str] | None]:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
@@ -366,12 +473,16 @@ class Indexer:
             for role in ROLES
         }
 
-    def _publish(self) -> None:
-        """Bring up to date what follows from videos and models: indexes, and what the cache holds."""
+    def publish(self) -> None:
+        """Bring up to date what follows from videos and models: indexes, and what the cache holds.
+
+        Under the write lock, which every other method takes by itself.
+        """
         store = self._store
         store.models.make_graphs()
         publish_indexes(store)
-        publish_unrelated(store)
+        if store.encoders.visual is not None:
+            text_vectors(store)
         publish_names(store)
         features = store.features_of(store.searchable())
         keys = features.keys.tolist()

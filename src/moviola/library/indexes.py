@@ -180,6 +180,9 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
         stored = published_index(store, name, thorough=thorough)
         if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
             stored = _begun_on_server(store, name)
+        if stored is None and thorough:
+            # A mapped file with a flipped byte opens all the same, and would be gone on from.
+            (store.folder / "index" / f"{name}.json").unlink(missing_ok=True)
         moved = stored is not None and (stored.take_over() or thorough)
         if stored is not None and moved:
             _leave_out_parts(store, name, videos, stored)

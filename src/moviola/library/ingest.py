@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +24,7 @@ from moviola.library.repeats import encode_changes
 from moviola.library.scan import FoundFile
 from moviola.media import (
     ShotFinder,
+    SmallStills,
     embedded_subtitles,
     find_transitions,
     joined,
@@ -50,7 +50,8 @@ _BATCH = 32
 class Encoded:
     """A video that was read: features (n, d) float32, None without a visual encoder, and then no shots.
 
-    ``repeats`` of the features are copies of others, see :mod:`moviola.library.repeats`.
+    ``repeats`` of the features are copies of others, see :mod:`moviola.library.repeats`. ``stills`` are small
+    ones, seconds and WebP bytes.
     """
 
     file: FoundFile
@@ -60,6 +61,7 @@ class Encoded:
     frames: NDArray[np.float32] | None
     shots: Sequence[ShotRow] = ()
     repeats: int = 0
+    stills: Sequence[tuple[float, bytes]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class _Looked:
 class _Closed:
     duration: float
     broken_at: float | None
+    stills: Sequence[tuple[float, bytes]]
 
 
 _Step = _Opened | _Pictures | _Looked | _Closed | Refused
@@ -121,7 +124,7 @@ class _Underway:
         shots = _shots(joined(self.marks), duration)
         return Encoded(
             self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
-            shots, self.repeats,
+            shots, self.repeats, self.closed.stills,
         )  # fmt: skip
 
 
@@ -133,6 +136,7 @@ def encode_videos(
     on_frames: Callable[[FoundFile, float], None],
     *,
     every_frame: bool = False,
+    stills_every: int | None = None,
 ) -> Iterator[Encoded | Refused]:
     """Decode and encode files, several at once; they come in their order, whichever is done first.
 
@@ -143,6 +147,7 @@ def encode_videos(
         rate: frames a second.
         on_frames: called with a file and the seconds of it that are encoded, as work goes on.
         every_frame: encode those too that repeat one before.
+        stills_every: keep a small still of one of so many frames; None: of none.
     """
     if size is None:
         for file in files:
@@ -151,7 +156,8 @@ def encode_videos(
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the file that comes next
-    with closing(side_by_side((_steps(file, size, rate) for file in files), compute_threads())) as steps:
+    each = (_steps(file, size, rate, stills_every) for file in files)
+    with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
             match step:
@@ -181,12 +187,15 @@ def encode_video(
     on_frames: Callable[[FoundFile, float], None] = lambda *_: None,
     *,
     every_frame: bool = False,
+    stills_every: int | None = None,
 ) -> Encoded | Refused:
     """Decode and encode one file; arguments as of :func:`encode_videos`.
 
     It needs no library, so that a process that has none can do it, on another machine too.
     """
-    (outcome,) = encode_videos([file], size, encode, rate, on_frames, every_frame=every_frame)
+    (outcome,) = encode_videos(
+        [file], size, encode, rate, on_frames, every_frame=every_frame, stills_every=stills_every
+    )
     return outcome
 
 
@@ -207,25 +216,29 @@ def _probed(file: FoundFile) -> Encoded | Refused:
         return Refused(file, f"cannot be read ({error.strerror})")
 
 
-def _steps(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Branch[_Step]]:
-    return _refused_if_unreadable(file, _decode(file, size, rate))
+def _steps(
+    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
+) -> Iterator[_Step | Branch[_Step]]:
+    return _refused_if_unreadable(file, _decode(file, size, rate, stills_every))
 
 
-def _decode(file: FoundFile, size: FrameSize, rate: float) -> Iterator[_Step | Branch[_Step]]:
+def _decode(
+    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
+) -> Iterator[_Step | Branch[_Step]]:
     yield _Opened(file, probe(file.path))
-    finder = ShotFinder(rate)
+    finder, small = ShotFinder(rate), None if stills_every is None else SmallStills(stills_every)
 
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
-    with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures) as stream:
-        for images in _batches(stream):
+    with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
+        for images in _batches(stream, small):
             yield _Pictures(images)
             if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
     yield look(finder.rest())
     yield _Looked(finder.marks)
-    yield _Closed(stream.duration, stream.broken_at)
+    yield _Closed(stream.duration, stream.broken_at, small.stills if small else ())
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
@@ -242,9 +255,17 @@ def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterat
         yield Refused(file, f"cannot be read ({error.strerror})")
 
 
-def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
-    """All frames, some at a time, (n, height, width, 3)."""
-    while batch := [frame.image for frame in islice(stream, _BATCH)]:
+def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray[np.uint8]]:
+    """All frames, some at a time, (n, height, width, 3); small stills are kept as they come."""
+    batch = []
+    for frame in stream:
+        if small is not None:
+            small.note(frame.time)
+        batch.append(frame.image)
+        if len(batch) == _BATCH:
+            yield np.stack(batch)
+            batch = []
+    if batch:
         yield np.stack(batch)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from moviola.files.locks import exclusive
 
-__all__ = ["writing"]
+__all__ = ["sweep_drafts", "writing"]
+
+# Where only the holder of the lock writes. Other drafts in the cache may be those of readers at work.
+_DRAFTS = (
+    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp",
+    "cache/.*.table.*.tmp", "cache/.*.npz.*.tmp",
+)  # fmt: skip
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
@@ -18,3 +25,13 @@ def writing(folder: Path) -> AbstractContextManager[None]:
         InvalidValue: the folder cannot be written.
     """
     return exclusive(folder / ".lock")
+
+
+def sweep_drafts(folder: Path) -> None:
+    """Delete what writers that were killed have left half written; under the lock."""
+    for pattern in _DRAFTS:
+        for draft in folder.glob(pattern):
+            if draft.is_dir():
+                shutil.rmtree(draft, ignore_errors=True)
+            else:
+                draft.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 The folder of a model is copied into the library, so that the library stays safe to copy: to
 ``models/stage1/NAME`` or ``models/refiner/NAME``, under a name that says which weights they are.
 ``moviola.toml`` names the one in use and comes last, so that whenever the process is stopped the library has
-the old models or the new ones. torch is imported when a model is looked at, not before.
+the old models or the new ones. No torch is needed for a model whose folder has graphs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from threading import RLock
 from typing import Any
 
 from moviola.compiled import cache_folder
+from moviola.devices import require_torch
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.library.encoders_in_use import LibraryEncoders
 from moviola.library.settings import Settings
-from moviola.models.description import Description, read_description, revision_of
+from moviola.models.description import Description, read_description, require_finite, revision_of
+from moviola.models.graphs import GRAPHS, has_graphs
 from moviola.retrieval import (
     Calibration,
     CompiledStage1,
@@ -75,7 +77,7 @@ def source_of(role: str, source: str | PathLike[str]) -> Path | None:
 
 
 def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
-    """Load a model and compare what it was trained on with what the library holds.
+    """Look at a model, and compare what it was trained on with what the library holds.
 
     Args:
         role: a key of :data:`ROLES`.
@@ -86,12 +88,11 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
 
     Raises:
         NotFound: no such folder, or a file is missing in it.
+        MissingDependency: the folder has no graphs of its weights, and torch, which makes them, is missing.
         DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
     """
-    from moviola.models.pretrained import from_pretrained, require_finite
-
     about = read_description(source)
     if about.architecture not in ROLES[role]:
         raise InvalidValue(
@@ -110,7 +111,12 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
                 f"{source}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
     Calibration.of(about.extra, source)
-    require_finite(from_pretrained(source), source)
+    require_finite(source)
+    if not has_graphs(source):
+        require_torch(f"{source}: has no graphs of these weights; making them")
+        from moviola.models.pretrained import from_pretrained
+
+        from_pretrained(source)
 
 
 def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
@@ -186,8 +192,9 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
         draft = folder.with_name(f"{name}.{os.getpid()}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for file in _FILES:
+        for file in (*_FILES, *_graph_files(source, revision)):
             if (source / file).is_file():
+                (draft / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source / file, draft / file)
                 _sync(draft / file)
         if revision_of(draft) != revision:
@@ -196,6 +203,11 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
     return {role: name, f"{role}_revision": revision}
+
+
+def _graph_files(source: Path, revision: str) -> list[str]:
+    found = (source / GRAPHS / revision).glob("*")
+    return sorted(path.relative_to(source).as_posix() for path in found)
 
 
 def discard_others(library: Path, settings: Settings) -> None:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.errors import DataError
 from moviola.features import Integers
-from moviola.files.writing import draft_of
-from moviola.index.array_file import map_arrays, write_arrays
+from moviola.files.sealed import sealed_draft_of
+from moviola.index.array_file import map_sealed_arrays, write_arrays
 from moviola.library.catalogue import VideoRow
 from moviola.library.store import LibraryStore
 from moviola.retrieval.segments import normalised
@@ -212,15 +212,15 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     }
     arrays["generation"] = np.array([generation]), "<i8"
     arrays["recipe"] = np.frombuffer(_recipe(store).encode(), np.uint8), "u1"
-    with draft_of(_path(store)) as draft:
+    with sealed_draft_of(_path(store)) as draft:
         write_arrays(draft, arrays)
 
 
 def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
     """What was published with the library's sentence encoder, and the generation that it was made of."""
     try:
-        arrays = map_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
-    except SegmentIndexError:
+        arrays = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
+    except DataError:
         return None
     columns = {name: array.values for name, array in arrays.items()}
     generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()

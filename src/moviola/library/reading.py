@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from moviola.encoders.readers import SpeechReader, TextReader, installed, load_speech_reader, load_text_reader
+from moviola.encoders.readers import SpeechReader, TextReader, load_speech_reader, load_text_reader
 from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
 from moviola.features import Extent
 from moviola.library.catalogue import Reading, VideoRow
+from moviola.library.listening import AS_PLAYED, Listening
 from moviola.library.report import IngestReport
 from moviola.library.workers import Lost, Workers, require_seen
 from moviola.types import Cue, CueKind, Span
@@ -49,29 +50,36 @@ class Readers:
     Attributes:
         text, speech: the readers; None: nobody reads.
         named: kinds that were asked for: what another one read is read again, and small pictures are read.
+        listening: how videos are listened to.
     """
 
     text: TextReader | None
     speech: SpeechReader | None
     named: Collection[CueKind] = ()
+    listening: Listening = AS_PLAYED
 
     @classmethod
-    def chosen(cls, ocr: bool | None, speech: str | None, device: str) -> Readers:
+    def chosen(
+        cls, ocr: bool | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
+    ) -> Readers:
         """Readers by option.
 
         Args:
-            ocr: whether text in pictures is read; None: if the packages are installed.
+            ocr: whether text in pictures is read; None: in all but small ones.
             speech: name of the reader of speech; None or ``"none"``: nobody.
             device: handed to it.
+            listening: how.
 
         Raises:
             MissingDependency: packages of a reader that was asked for are not installed.
             MissingModel: its model is not on this machine.
         """
-        text = load_text_reader() if ocr or (ocr is None and installed("ocr")) else None
-        hears = None if speech in (None, NONE) else load_speech_reader(str(speech), device=device)
+        text = None if ocr is False else load_text_reader()
+        hears = None
+        if speech not in (None, NONE):
+            hears = load_speech_reader(str(speech), device=device, language=listening.language)
         asked: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
-        return cls(text, hears, [kind for kind, is_asked in asked.items() if is_asked])
+        return cls(text, hears, [kind for kind, is_asked in asked.items() if is_asked], listening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +107,24 @@ class ReadingRun:
                 waiting = [
                     video
                     for video in self.store.searchable().values()
-                    if video.video_id in videos and self._lacks(video, kind, reader.id, again=named)
+                    if video.video_id in videos
+                    and self._lacks(video, kind, reader.id, readers.listening, again=named)
                 ]
                 if kind == "text" and not named:
                     waiting = self._legible(waiting)
                 if waiting:
-                    self._read_all(kind, reader, waiting)
+                    self._read_all(kind, reader, readers.listening, waiting)
 
-    def _lacks(self, video: VideoRow, kind: CueKind, reader: str, *, again: bool) -> bool:
+    def _lacks(
+        self, video: VideoRow, kind: CueKind, reader: str, listening: Listening, *, again: bool
+    ) -> bool:
         if kind == "speech" and any(cue.kind == "subtitle" for cue in self.store.catalogue.cues(video.row)):
             return False
         reading = self.store.catalogue.readings(video.row).get(kind)
-        return reading is None or (again and reading.reader != reader)
+        if reading is None:
+            return True
+        otherwise = kind == "speech" and not listening.same(reading.revision)
+        return again and (reading.reader != reader or otherwise)
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those of small pictures, which are told of."""
@@ -122,9 +136,12 @@ class ReadingRun:
             )
         return large
 
-    def _read_all(self, kind: CueKind, reader: Reader, videos: Sequence[VideoRow]) -> None:
+    def _read_all(
+        self, kind: CueKind, reader: Reader, listening: Listening, videos: Sequence[VideoRow]
+    ) -> None:
         catalogue = self.store.catalogue
-        goes_through = VideoReader(kind, reader, self.store.encoders.device)
+        goes_through = VideoReader(kind, reader, self.store.encoders.device, listening)
+        revision = listening.noted(reader.revision) if kind == "speech" else reader.revision
         job, state = catalogue.begin_job(f"read {kind}", len(videos)), "interrupted"
         read = self._here if self.workers is None else self._elsewhere
         try:
@@ -133,7 +150,7 @@ class ReadingRun:
                     self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
                 else:
                     cues, language = found
-                    reading = Reading(kind, reader.id, reader.revision, language)
+                    reading = Reading(kind, reader.id, revision, language)
                     _commit(self.store, video, cues, reading)
                     self.report.read[kind].append(video.video_id)
                 catalogue.advance_job(job)
@@ -179,13 +196,16 @@ class VideoReader:
         kind: of the cues.
         reader: who reads.
         device: on which, where it can choose.
+        listening: how videos are listened to.
     """
 
-    def __init__(self, kind: CueKind, reader: Reader, device: str) -> None:
-        self.kind, self._reader, self._device = kind, reader, device
+    def __init__(self, kind: CueKind, reader: Reader, device: str, listening: Listening = AS_PLAYED) -> None:
+        self.kind, self._reader, self._device, self._listening = kind, reader, device, listening
 
-    def __reduce__(self) -> tuple[Callable[..., VideoReader], tuple[CueKind, str, str, str]]:
-        return _reopened, (self.kind, self._reader.id, self._reader.revision, self._device)
+    def __reduce__(self) -> tuple[Callable[..., VideoReader], tuple[CueKind, str, str, str, Listening]]:
+        return _reopened, (
+            self.kind, self._reader.id, self._reader.revision, self._device, self._listening,
+        )  # fmt: skip
 
     @property
     def on_gpu(self) -> bool:
@@ -213,20 +233,25 @@ class VideoReader:
 
         try:
             if self.kind == "speech":
-                return read_speech(video.path, video.duration, cast(SpeechReader, self._reader), on_seconds)
+                reader = cast(SpeechReader, self._reader)
+                return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
             return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
         except MediaError as error:
             return error
 
 
-def _reopened(kind: CueKind, reader_id: str, revision: str, device: str) -> VideoReader:
-    reader = load_speech_reader(reader_id, device=device) if kind == "speech" else load_text_reader(reader_id)
+def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listening: Listening) -> VideoReader:
+    reader: Reader
+    if kind == "speech":
+        reader = load_speech_reader(reader_id, device=device, language=listening.language)
+    else:
+        reader = load_text_reader(reader_id)
     if reader.revision != revision:
         raise EncoderMismatch(
             f"reader {reader_id}: revision {reader.revision} here, {revision} on the library's machine; "
             "install the same"
         )
-    return VideoReader(kind, reader, device)
+    return VideoReader(kind, reader, device, listening)
 
 
 def _shots(store: LibraryStore, video: VideoRow) -> list[Span]:

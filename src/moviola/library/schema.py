@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ADDED", "COLUMNS", "SCHEMA", "VIDEO_TYPES"]
+__all__ = ["ADDED", "COLUMNS", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES"]
 
 ADDED = {
     "shots": """
@@ -27,11 +27,42 @@ CREATE TABLE IF NOT EXISTS recognised (
     PRIMARY KEY (video, number)
 ) WITHOUT ROWID
 """,
+    # Further paths at which the bytes of a video lie.
+    "copies": """
+CREATE TABLE IF NOT EXISTS copies (
+    video INTEGER NOT NULL, path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL
+) WITHOUT ROWID
+""",
+    # When, where and with what a video was taken, as far as its file says; empty or null where it does not.
+    "captures": """
+CREATE TABLE IF NOT EXISTS captures (
+    video INTEGER PRIMARY KEY, taken TEXT NOT NULL, source TEXT NOT NULL, latitude REAL, longitude REAL,
+    make TEXT NOT NULL, model TEXT NOT NULL
+)
+""",
 }
-"""Tables that came later: a library that was built before has them from its next change on."""
+"""Tables on single videos that came later: a library that was built before has them from its next change on.
+"""
+
+OF_LIBRARY = {
+    # Folders that were indexed, and what lies mounted below them.
+    "roots": """
+CREATE TABLE IF NOT EXISTS roots (
+    path TEXT PRIMARY KEY, volume TEXT NOT NULL, patterns TEXT NOT NULL, defaults INTEGER NOT NULL
+) WITHOUT ROWID
+""",
+    # Videos that were taken out, with all that is known of them, until the next compaction.
+    "removed": """
+CREATE TABLE IF NOT EXISTS removed (
+    row INTEGER PRIMARY KEY, video_id TEXT NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
+    since TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, content TEXT NOT NULL
+)
+""",
+}
+"""The same on the library as a whole."""
 
 SCHEMA = f"""
-{";".join(ADDED.values())};
+{";".join([*ADDED.values(), *OF_LIBRARY.values()])};
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 INSERT OR IGNORE INTO meta VALUES ('generation', 0);
 CREATE TABLE IF NOT EXISTS feature_ends (

@@ -13,7 +13,8 @@ from moviola.index import AUTO, BACKENDS, MilvusAddress, backends_of, name_of
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 3
+"""Goes up with each change that the versions before cannot read; see :mod:`moviola.library.upgrade`."""
 SETTINGS_FILE = "moviola.toml"
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
@@ -121,16 +122,16 @@ class Settings(BaseModel):
         """Read and validate ``moviola.toml``.
 
         Raises:
-            LibraryError: the file is damaged, has an unknown field or another format version.
+            LibraryError: the file is damaged, has an unknown field, or is of a later format.
         """
         path = folder / SETTINGS_FILE
         try:
             values = read_toml(path)
             version = values.get("format_version")
-            if version != FORMAT_VERSION:
+            if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
                 raise LibraryError(
-                    f"{path}: format version {version}, but this moviola reads {FORMAT_VERSION}; "
-                    "index the videos into a new library, or install the version that wrote this one"
+                    f"{path}: format version {version!r:.40}, but this moviola reads 1 to {FORMAT_VERSION}; "
+                    "update moviola (pip install --upgrade moviola), or index the videos into a new library"
                 )
             return cls(**values)
         except DataError as error:

@@ -13,15 +13,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.errors import InvalidValue, LibraryError, NotFound, printable
 from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
 from moviola.features.shards import halves
 from moviola.library.cache import DiskCache
 from moviola.library.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.encoders_in_use import LibraryEncoders, settings_of_new_library
-from moviola.library.lock import writing
+from moviola.library.lock import sweep_drafts, writing
 from moviola.library.models_in_use import ModelsInUse
-from moviola.library.settings import SETTINGS_FILE, Settings
+from moviola.library.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
+from moviola.library.small_stills import StillStore
+from moviola.library.upgrade import upgraded
 from moviola.library.video_table import Extents, VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
 from moviola.types import Video
@@ -38,8 +40,7 @@ class LibraryStore:
         folder: the library; created by the first writer when an encoder is given and nothing is there.
         encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for a library that
             lives on subtitles alone, or None for the one that the library was built with.
-        sentence_encoder: the same for subtitle sentences; for a new library None means MiniLM if its
-            package is installed, else word search only.
+        sentence_encoder: the same for subtitle sentences; for a new library None means MiniLM.
         segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
             number of frames. For one that exists, what it must have been built with.
         frame_rate: frames a second that are encoded, 1 by default; likewise.
@@ -53,13 +54,14 @@ class LibraryStore:
         settings: what the library was built with, and the models in use.
         encoders, models: loaded when first needed.
         catalogue: which videos are in.
+        stills: small ones, for where files are not there.
         frame_features, cue_features: rows of features on disk.
         cache: what models made of whole videos.
 
     Raises:
         NotFound: no library there, and no encoder to create one with.
         EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
-        InvalidValue: a segment is no whole number of frames.
+        InvalidValue: a segment is no whole number of frames, or the folder's name no UTF-8.
         LibraryError: damaged settings or catalogue.
     """
 
@@ -77,6 +79,7 @@ class LibraryStore:
         resident: bool = False,
     ) -> None:
         self.folder, self.read_only = Path(folder), read_only
+        _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
         chosen = {name: float(value) for name, value in sampling.items() if value is not None}
         exists = (self.folder / SETTINGS_FILE).is_file()
@@ -98,12 +101,14 @@ class LibraryStore:
         self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
+        self.stills = StillStore(self.folder, read_only=read_only)
         self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
         self._lock = RLock()
 
     def close(self) -> None:
         """Close the catalogue."""
         self.catalogue.close()
+        self.stills.close()
 
     def __enter__(self) -> Self:
         return self
@@ -117,18 +122,31 @@ class LibraryStore:
     def writing(self) -> Iterator[None]:
         """Hold the write lock, with the models that are in use now: another process may have changed them.
 
+        A library of an earlier format becomes one of today's first; see :mod:`moviola.library.upgrade`.
+
         Raises:
             InvalidValue: the library was opened read-only.
             LibraryLocked: another process is writing.
-            LibraryError: the disk is full, or does not take what is written.
+            LibraryError: the disk is full, or does not take what is written; or a file is missing that is
+                read on the way.
         """
         if self.read_only:
             raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
         with writing(self.folder):
+            sweep_drafts(self.folder)
             self.adopt(Settings.read(self.folder))
             try:
+                if self.settings.format_version < FORMAT_VERSION:
+                    self.adopt(upgraded(self.folder, self.catalogue, self.settings))
                 yield
                 self._publish_videos()
+            except FileNotFoundError as error:
+                # Read on the way, of the package for instance: nothing is wrong with the library's place.
+                raise LibraryError(
+                    f"{error.filename or error}: missing, so nothing more was written to {self.folder}; "
+                    "videos that are finished are in, so put that right (install moviola again if it is a "
+                    "file of the package) and run the same command again"
+                ) from error
             except (OSError, sqlite3.OperationalError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise LibraryError(
@@ -144,8 +162,17 @@ class LibraryStore:
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
     def refresh(self) -> None:
-        """Go on with the models that another process has put in use since; videos need no such call."""
-        changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
+        """Go on with the models that another process has put in use since; videos need no such call.
+
+        Raises:
+            LibraryError: the folder is gone, or its settings are damaged.
+        """
+        try:
+            changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
+        except OSError as error:
+            raise LibraryError(
+                f"{self.folder}: the library is gone ({error.strerror}); put it back, or open it where it is"
+            ) from error
         if changed != self._settings_changed:
             self.adopt(Settings.read(self.folder))
             self._settings_changed = changed
@@ -210,7 +237,7 @@ class LibraryStore:
         """Sentence embeddings of a video's cues, (n, d) float32, L2-normalised."""
         if video.cues is None:
             return np.empty((0, self.settings.sentence_dim), np.float32)
-        return normalised(self.cue_features.read(video.cues))
+        return normalised(self.cue_features.checked(video.cues))
 
     def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
         """What is said during each frame of a video, (n, d) float16, one row per frame.
@@ -223,7 +250,8 @@ class LibraryStore:
         total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)
         spoken = np.zeros((len(total), 1), np.float32)
         cues = self.catalogue.cues(video.row) if video.cues is not None else []
-        for cue, vector in zip(cues, self.cue_vectors(video), strict=True):
+        # Of a video that was removed this moment there are none any more, and nobody asks again.
+        for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
             if cue.kind == "text":
                 continue
             first = int(cue.start * rate)
@@ -247,6 +275,16 @@ class _ShotStarts:
                 row: np.array([shot.start for shot in found.get(row, ())], np.float64) for row in missing
             }
         return [self._known[row] for row in rows]
+
+
+def _require_unicode(folder: Path) -> None:
+    """Refuse a path that some of the libraries which read the files could not be given."""
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"{printable(folder.absolute())}: its name is no UTF-8; rename the folder, or name another one"
+        ) from error
 
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:

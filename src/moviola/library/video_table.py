@@ -1,8 +1,9 @@
 """What the catalogue says of the videos that can be searched, as columns of one file that is mapped.
 
 ``cache/videos.table`` is written whenever a writer has finished, and bears the generation of the catalogue
-that it was made of: where another generation is the present one, since a writer was killed or is at work,
-the catalogue itself is read. A query then costs the rows that it comes upon, however many videos there are.
+that it was made of, and a digest: where another generation is the present one, since a writer was killed or
+is at work, or the file is damaged, the catalogue itself is read. A query then costs the rows that it comes
+upon, however many videos there are.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import SegmentIndexError
+from moviola.errors import DataError
 from moviola.features import Extent, Integers
-from moviola.files.writing import draft_of
-from moviola.index.array_file import map_arrays, write_arrays
+from moviola.files.sealed import sealed_draft_of
+from moviola.index.array_file import map_sealed_arrays, write_arrays
 from moviola.library.catalogue import VideoRow
 
 __all__ = ["Extents", "VideoTable", "read_video_table", "write_video_table"]
@@ -153,10 +154,10 @@ class Extents(Sequence[Extent]):
 
 
 def read_video_table(path: Path, generation: int) -> VideoTable | None:
-    """What lies in a file, mapped; None where there is none of this generation of the catalogue."""
+    """What lies in a file, mapped; None where none is whole and of this generation of the catalogue."""
     try:
-        arrays = map_arrays(path, ["generation", *_COLUMNS])
-    except SegmentIndexError:
+        arrays = map_sealed_arrays(path, ["generation", *_COLUMNS])
+    except DataError:
         return None
     columns = {name: array.values for name, array in arrays.items()}
     return VideoTable(**columns) if columns.pop("generation").tolist() == [generation] else None
@@ -169,7 +170,7 @@ def write_video_table(path: Path, generation: int, table: VideoTable) -> None:
         InvalidValue: it cannot be written.
     """
     arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
-    with draft_of(path) as draft:
+    with sealed_draft_of(path) as draft:
         write_arrays(draft, {"generation": (np.array([generation]), "<i8"), **arrays})
 
 

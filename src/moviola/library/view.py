@@ -60,8 +60,13 @@ class Viewer:
 
     def _made(self) -> View:
         store = self._store
-        with store.catalogue.snapshot():
-            generation, videos = store.catalogue.generation, store.searchable()
+        while True:
+            with store.catalogue.snapshot():
+                generation, videos = store.catalogue.generation, store.searchable()
+            held = store.frame_features.hold(videos.frames) and store.cue_features.hold(videos.cues)
+            # A compaction that ended this moment has moved what is not there; else that is damage.
+            if held or store.catalogue.generation == generation:
+                break
         return View(
             generation,
             store.settings,

@@ -1,0 +1,155 @@
+"""Readers beside writers: a video is removed, or the features are moved, between two steps of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moviola.library import Catalogue, LibraryStore
+from moviola.library.indexes import published_index
+from moviola.search import Library
+from moviola.search.present import still_there
+
+Opened = Callable[..., Library]
+
+
+@pytest.fixture
+def writer(library: Library) -> Library:
+    return library
+
+
+def before(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
+    """Have ``act`` happen once, just before a method is called for the first time."""
+    called = getattr(owner, name)
+    waiting = [act]
+
+    def method(self: object, *arguments: object, **options: object) -> object:
+        if waiting:
+            waiting.pop()()
+        return called(self, *arguments, **options)
+
+    monkeypatch.setattr(owner, name, method)
+
+
+def test_a_reader_that_was_opened_before_a_compaction(writer: Library, opened: Opened) -> None:
+    reader = opened(read_only=True)
+    view = reader._searcher._viewer.view()
+    rows = {row: video.frames for row, video in view.videos.items()}
+    writer.remove(["a"])
+    writer.compact()
+    assert all(reader.store.frame_features.intact(extent) for extent in rows.values() if extent)
+    assert {m.video_id for m in reader.search("a red square")} <= {"b", "d", "deep/c"}
+
+
+@pytest.mark.parametrize("at", ["catalogue", "features"])
+def test_a_compaction_while_a_reader_opens(
+    writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    expected = writer.search("a red square", by="visual")
+    reader = opened(read_only=True)
+    if at == "catalogue":
+        before(monkeypatch, LibraryStore, "features_of", writer.compact)
+    else:
+        # The catalogue is read, the shards are not mapped yet.
+        from moviola.features import FeatureShards
+
+        before(monkeypatch, FeatureShards, "hold", writer.compact)
+    assert reader.search("a red square", by="visual") == expected
+
+
+def test_an_index_that_is_replaced_while_a_reader_opens_it(
+    writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moviola.index import files
+
+    before(monkeypatch, files._File, "require_intact", lambda: writer.remove(["a"]))
+    index = published_index(opened(read_only=True).store, "segments")
+    assert index is not None and len(index) == sum(-(-(9 + n) // 4) for n in (1, 2, 3))
+
+
+def test_a_video_that_is_removed_before_its_cues_are_read(
+    writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = opened(read_only=True)
+    assert reader.search("lighthouse keeper", by="subtitles")[0].video_id == "d"
+    before(monkeypatch, Catalogue, "cues", lambda: writer.remove(["d"]))
+    assert reader.search("lighthouse keeper", by="subtitles") == []
+
+
+def test_an_answer_is_described_without_videos_that_are_gone(writer: Library, opened: Opened) -> None:
+    reader = opened(read_only=True)
+    found = reader.search("a red square", top_k=40)
+    assert len({moment.video_id for moment in found}) == 4
+    writer.remove([found[0].video_id])
+    kept, videos, _ = still_there(found, reader.catalogue)
+    assert [moment.rank for moment in kept] == list(range(1, len(kept) + 1))
+    assert {moment.video_id for moment in kept} == set(videos) and len(videos) == 3
+    assert (kept.confident, kept.timings) == (found.confident, found.timings)
+
+
+# ---- what writers leave ------------------------------------------------------------------------------------
+
+
+def test_all_space_is_given_back_where_everything_was_removed(writer: Library) -> None:
+    writer.remove([video.video_id for video in writer.videos()])
+    assert writer.compact() > 0
+    assert list((writer.folder / "features").iterdir()) == []
+    films = writer.folder.parent / "films"
+    assert len(writer.index(films).added) == 4 and writer.verify() == []
+    assert writer.compact() == 0 and writer.verify() == []
+
+
+def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
+    folder = writer.folder
+    drafts = [
+        folder / name
+        for name in (
+            ".moviola.toml.0123.tmp", "index/.segments.json.0123.tmp", "index/segments-new.faiss",
+            "cache/.videos.table.0123.tmp", "cache/.background.npz.0123.tmp",
+        )
+    ]  # fmt: skip
+    of_a_reader = folder / "cache" / ".last-answer.json.0123.tmp"
+    for path in (*drafts, of_a_reader):
+        path.write_bytes(b"half of it")
+    (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)
+    writer.remove(["a"])
+    assert not any(path.exists() for path in drafts) and of_a_reader.exists()
+    assert not (folder / "models" / "refiner" / "reel.77.tmp").exists()
+
+
+def test_an_index_that_lags_is_said_to_mend_itself(writer: Library) -> None:
+    with writer.catalogue.transaction():  # as by a writer that was killed after it
+        writer.catalogue.drop(writer.catalogue.video("a").row)
+    for problem in writer.verify():
+        assert problem.repairable and "whatever writes next brings it up to date" in problem.message
+    assert writer.verify()
+    writer.remove(["b"])
+    assert writer.verify() == []
+
+
+def test_two_writers_without_a_number(writer: Library, tmp_path: Path) -> None:
+    from moviola.errors import LibraryLocked
+
+    with writer.store.writing():
+        (writer.folder / ".lock.owner").unlink()
+        with (
+            pytest.raises(LibraryLocked, match=r"library: another process is writing to this library; wait"),
+            writer.store.writing(),
+        ):
+            pass
+
+
+def test_subtitles_that_are_read_again_cost_no_other_video_its_features(
+    writer: Library, film: Callable[..., Path]
+) -> None:
+    """The end of all features moved back to that of the video, and the next was written over the others."""
+    films = writer.folder.parent / "films"
+    writer.index(films)
+    first = min(writer.catalogue.videos(), key=lambda video: video.row)
+    Path(first.path).with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nA new line.\n")
+    assert writer.index(films).updated == [first.video_id]
+    film(films / "new.mp4", 5, 9)
+    assert writer.index(films).added == ["new"]
+    assert writer.verify() == []

@@ -1,0 +1,98 @@
+"""Files under ``cache/``: a damaged one changes no answer, is found by ``verify`` and made anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.search import Library, SearchResult
+
+TABLES = ("videos.table", "names.table", "background.npz")
+QUERIES = ("a red square", "lighthouse keeper", "deep c")
+
+
+def answers(library: Library) -> list[SearchResult]:
+    return [library.search(query, top_k=3) for query in QUERIES]
+
+
+def flipped(whole: bytes, generator: np.random.Generator) -> bytes:
+    harmed = bytearray(whole)
+    for place in generator.integers(0, len(whole), 3):
+        harmed[place] ^= 1 << int(generator.integers(8))
+    return bytes(harmed)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_flipped_bits_change_no_answer(library: Library, name: str, original: Path) -> None:
+    expected = answers(library)
+    library.close()
+    path = library.folder / "cache" / name
+    whole, generator = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(20):
+        path.write_bytes(flipped(whole, generator))
+        with Library(library.folder, read_only=True) as opened:
+            found = answers(opened)
+        assert found == expected
+        assert [answer.confident for answer in found] == [answer.confident for answer in expected]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_damaged_file_is_found_and_made_anew(library: Library, name: str) -> None:
+    library.index(library.folder.parent / "films")  # the copies lie elsewhere than the originals
+    assert library.verify() == []
+    path = library.folder / "cache" / name
+    whole = path.read_bytes()
+    path.write_bytes(flipped(whole, np.random.default_rng(1)))
+    (problem,) = library.verify()
+    assert problem.repairable and problem.message.startswith(f"cache/{name}: damaged;")
+    assert library.repair() == [problem]
+    assert path.read_bytes() == whole and library.verify() == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_whatever_writes_next_makes_it_anew(library: Library, name: str) -> None:
+    path = library.folder / "cache" / name
+    path.write_bytes(path.read_bytes()[:200])
+    library.index(library.folder.parent / "films")
+    assert library.verify() == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_pipe_is_not_waited_for(library: Library, name: str) -> None:
+    expected = answers(library)
+    path = library.folder / "cache" / name
+    path.unlink()
+    os.mkfifo(path)
+    with Library(library.folder, read_only=True) as opened:
+        assert answers(opened) == expected
+    assert [problem.message.partition(":")[0] for problem in library.repair()] == [f"cache/{name}"]
+    assert path.is_file()
+
+
+def test_damaged_encodings_and_graphs_are_found_and_made_anew(
+    library: Library, opened: Callable[..., Library]
+) -> None:
+    library.use(stage1="demo", refiner="demo")
+    expected = [answer[:] for answer in answers(library)]
+    cache = library.folder / "cache"
+    harmed = [next((cache / "context").rglob("*.npy")), next((cache / "compiled").rglob("*.blob"))]
+    for path in harmed:
+        path.write_bytes(flipped(path.read_bytes(), np.random.default_rng(0)))
+    again = opened(read_only=True)
+    assert [answer[:] for answer in answers(again)] == expected
+    problems = library.verify()
+    assert {problem.message.partition(":")[0] for problem in problems} == {
+        path.relative_to(library.folder).as_posix() for path in harmed
+    }
+    assert opened().repair() == problems
+    assert all(path.is_file() for path in harmed) and library.verify() == []
+
+
+def test_verify_needs_no_cache(library: Library) -> None:
+    shutil.rmtree(library.folder / "cache")
+    assert library.verify() == []

@@ -1,0 +1,133 @@
+"""When and where videos were taken, as a library keeps it and searches by it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from moviola.errors import InvalidValue
+from moviola.library import VideoRow, taken_of
+from moviola.search import Filter, Library
+from moviola.search.filters import Near
+from moviola.types import Capture
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The machine's zone."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+CAPTURES = {
+    "a": Capture("2023-05-01T23:30:00-07:00", "tags", 37.77, -122.42, "Apple", "iPhone 15"),
+    "b": Capture("2023-12-31T23:30:00+00:00", "container", 52.52, 13.405, "Samsung", "SM-S911B"),
+    "d": Capture("2019-07-04", "name"),
+}
+
+
+@pytest.fixture
+def dated(library: Library) -> Library:
+    """The library with dates and places; the file of ``deep/c`` says nothing."""
+    rows = {video.video_id: video.row for video in library.catalogue.videos()}
+    with library.catalogue.transaction():
+        library.catalogue.put_captures({rows[name]: capture for name, capture in CAPTURES.items()})
+    return library
+
+
+def chosen(library: Library, **wanted: str) -> list[str]:
+    found = Filter.parse(**wanted).rows(library.store.searchable(), library.catalogue)  # type: ignore[arg-type]
+    names = {video.row: video.video_id for video in library.catalogue.videos()}
+    return sorted(names[row] for row in names if found is None or row in found)
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("taken", "found"),
+    [
+        ("2021..2023-05", ["a"]),
+        ("2023-05-01", ["a"]),
+        ("2023-05-02", []),
+        ("2023-05-02T06:30+00:00..2023-05-02T06:31+00:00", ["a"]),
+        ("2024-01-01", ["b"]),
+        ("..2019", ["d"]),
+        ("2019-07..2024", ["a", "b", "d"]),
+    ],
+)
+def test_times_are_those_on_the_spot(dated: Library, taken: str, found: list[str]) -> None:
+    assert [video for video in chosen(dated, taken=taken) if video != "deep/c"] == found
+
+
+def test_a_file_that_says_nothing_has_the_time_of_its_change(dated: Library) -> None:
+    video = dated.catalogue.video("deep/c")
+    taken = taken_of(video, Capture())
+    assert (taken.source, taken.zone) == ("file", "utc")
+    assert taken.instant.timestamp() == pytest.approx(video.mtime_ns / 1e9)
+    assert chosen(dated, taken=taken.wall.strftime("%Y-%m-%dT%H:%M:%S.%f")) == ["deep/c"]
+
+
+@pytest.mark.usefixtures("berlin")
+def test_zones_are_said() -> None:
+    video = VideoRow(1, "a", "/a.mp4", 1, 0, "", "", "ready")
+    assert str(taken_of(video, CAPTURES["a"])) == "2023-05-01T23:30:00-07:00"
+    assert str(taken_of(video, CAPTURES["b"])) == "2024-01-01T00:30:00+01:00"
+    assert str(taken_of(video, CAPTURES["d"])) == "2019-07-04T00:00:00"
+    assert str(taken_of(video, Capture())) == "1970-01-01T01:00:00+01:00"
+
+
+def test_places_and_cameras(dated: Library) -> None:
+    assert chosen(dated, near="52.5,13.4,5km") == ["b"]
+    assert chosen(dated, near="52.5,13.4") == []
+    assert chosen(dated, near="52.52,13.405,10m") == ["b"]
+    assert chosen(dated, near="0,0,20016km") == ["a", "b"]
+    assert chosen(dated, camera="IPHONE") == ["a"]
+    assert chosen(dated, camera="samsung*") == ["b"]
+    assert chosen(dated, camera="iphone", near="52.5,13.4,5km") == []
+    found = dated.search("a wall", filter=Filter.parse(camera="iphone"))
+    assert {moment.video_id for moment in found} == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("near", "Berlin"), ("near", "91,0,1km"), ("near", "1,2,0km"), ("taken", "2023-13"),
+        ("taken", "yesterday"), ("taken", "2023..2021"), ("taken", "2023-02-30"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said(field: str, text: str) -> None:
+    with pytest.raises(InvalidValue, match=field):
+        Filter.parse(**{field: text})
+
+
+def test_distances_on_the_ground() -> None:
+    """Paris to London: 343.5 km of great circle."""
+    paris = Capture(latitude=48.8566, longitude=2.3522)
+    assert Near(51.5074, -0.1278, 344_000).holds(paris) and not Near(51.5074, -0.1278, 343_000).holds(paris)
+    assert Near(0, 179.999, 1000).holds(Capture(latitude=0.0, longitude=-179.999))
+    assert not Near(0, 0, 1e6).holds(Capture())
+
+
+def test_files_are_read_once_and_with_the_next_run(
+    library: Library, films: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library of before gets what its files say without any encoding."""
+    film(films / "IMG_20230501_143000.mp4", 3, seed=7)
+    library.index(films)
+    row = library.catalogue.video("IMG_20230501_143000").row
+    assert library.catalogue.capture(row).taken == "2023-05-01T14:30:00"
+    with library.catalogue.transaction():
+        library.catalogue._rows("DELETE FROM captures")
+    library.index(films)
+    assert library.catalogue.capture(row).taken == "2023-05-01T14:30:00"
+    monkeypatch.setattr("moviola.media.read_capture", None)
+    (films / "a.mp4").rename(films / "moved.mp4")
+    library.index(films)
+    (films / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nOther words.\n")
+    library.index(films)
+    assert len(library.catalogue.captures()) == 5

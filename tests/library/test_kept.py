@@ -1,0 +1,145 @@
+"""What people keep of a library, with versions, and as lines of JSON."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
+from moviola.library.kept import Collection, Entry, Kept, KeptMoment, Mark, SavedSearch
+from moviola.search import Library
+
+MOMENT = {"video_id": "a", "start": 1.0, "end": 2.5}
+VALUES: dict[str, Any] = {
+    "search": {"text": "a wall", "then": ["a door"], "filter": {"taken": "2023"}},
+    "collection": {"moments": [MOMENT, {**MOMENT, "title": "é", "note": "late"}]},
+    "mark": {"video_id": "a", "start": 1.0, "end": 2.5, "tags": ["dog", "beach"], "rating": 4},
+}
+NAMES = {"search": "walls", "collection": "best of", "mark": "a@1-2.5"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "lib").mkdir()
+    return Kept(tmp_path / "lib")
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
+    assert kept.entries() == []
+    entry = kept.put(kind, NAMES[kind], VALUES[kind])
+    assert (entry.version, entry.kind, entry.name) == (1, kind, NAMES[kind])
+    assert Kept(kept.path.parent).entry(kind, NAMES[kind]) == entry
+    assert kept.entries(kind) == [entry] and kept.put(kind, NAMES[kind], entry.value).version == 2
+    kept.delete(kind, NAMES[kind])
+    assert kept.entries() == []
+    with pytest.raises(NotFound, match="not kept"):
+        kept.entry(kind, NAMES[kind])
+    with pytest.raises(NotFound, match="not kept"):
+        kept.delete(kind, NAMES[kind])
+
+
+def test_who_comes_second_is_refused(kept: Kept) -> None:
+    kept.put("search", "walls", SavedSearch(text="a wall"), version=0)
+    kept.put("search", "walls", SavedSearch(text="a red wall"), version=1)
+    with pytest.raises(OutOfDate, match="version 2 is kept, version 1 was changed"):
+        kept.put("search", "walls", SavedSearch(text="a blue wall"), version=1)
+    with pytest.raises(OutOfDate, match="version 0"):
+        kept.put("search", "walls", SavedSearch(text="a blue wall"), version=0)
+    with pytest.raises(OutOfDate):
+        kept.delete("search", "walls", version=1)
+    value = kept.entry("search", "walls").value
+    assert isinstance(value, SavedSearch) and value.text == "a red wall"
+
+
+def test_tags_and_ratings_change_apart(kept: Kept) -> None:
+    mark = Mark(video_id="a", start=1, end=2.5)
+    kept.mark(mark, add=["dog", "beach", "dog"])
+    kept.mark(mark, rating=3)
+    entry = kept.mark(mark, add=["sea"], remove=["beach"])
+    assert entry is not None and entry.version == 3
+    assert entry.value == Mark(video_id="a", start=1, end=2.5, tags=["dog", "sea"], rating=3)
+    assert kept.mark(mark, remove=["dog", "sea"], rating=0) is None and kept.entries() == []
+    kept.mark(Mark(video_id="a"), rating=5)
+    assert [entry.name for entry in kept.entries("mark")] == ["a"]
+
+
+def test_many_threads_lose_nothing(kept: Kept) -> None:
+    def tag(number: int) -> None:
+        for _ in range(5):
+            kept.mark(Mark(video_id="a"), add=[f"tag {number}"])
+
+    kept.mark(Mark(video_id="a"), add=["first"])
+    threads = [threading.Thread(target=tag, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    entry = kept.entry("mark", "a")
+    assert isinstance(entry.value, Mark)
+    assert (entry.version, sorted(entry.value.tags)) == (21, ["first", *(f"tag {n}" for n in range(4))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "complaint"),
+    [
+        ("search", "x", {"text": ""}, "text"),
+        ("search", "", {"text": "a"}, "name"),
+        ("search", "x", {"text": "a", "colour": "red"}, "colour"),
+        ("collection", "x", {"moments": [{**MOMENT, "end": 0.5}]}, "end must come after"),
+        ("collection", "x", {"moments": [{**MOMENT, "start": -1}]}, "start"),
+        ("mark", "b", {"video_id": "a", "rating": 1}, "that of this mark is 'a'"),
+        ("mark", "a", {"video_id": "a", "rating": 6}, "rating"),
+        ("mark", "a", {"video_id": "a", "start": 1}, "both start and end"),
+        ("note", "x", {}, "choose search, collection, mark"),
+    ],
+)
+def test_what_cannot_be_kept_is_said(kept: Kept, kind: Any, name: str, value: Any, complaint: str) -> None:
+    with pytest.raises(InvalidValue, match=complaint):
+        kept.put(kind, name, value)
+    assert kept.entries() == []
+
+
+def test_all_of_it_travels_as_lines(kept: Kept, tmp_path: Path) -> None:
+    for kind, value in VALUES.items():
+        kept.put(kind, NAMES[kind], value)  # type: ignore[arg-type]
+    lines = list(kept.export())
+    (tmp_path / "other").mkdir()
+    other = Kept(tmp_path / "other")
+    other.put("search", "mine", SavedSearch(text="mine"))
+    assert len(other.take([*lines, ""])) == 3
+    assert [line for line in other.export() if "mine" not in line] == lines
+    assert other.take(lines) == []  # nothing there is later
+    later = Entry.model_validate_json(lines[-1]).model_copy(
+        update={"changed": "2999-01-01T00:00:00+00:00", "value": SavedSearch(text="later")}
+    )
+    (taken,) = other.take([later.model_dump_json()])
+    assert taken.version == 2 and taken.value == SavedSearch(text="later")
+    with pytest.raises(DataError, match=r"f\.jsonl: 2: "):
+        other.take([lines[0], '{"kind": "search"}'], "f.jsonl:")
+    assert len(other.entries()) == 4
+
+
+def test_a_damaged_file_is_named(kept: Kept) -> None:
+    kept.put("collection", "x", Collection(moments=[KeptMoment(**MOMENT)]))  # type: ignore[arg-type]
+    kept._rows("UPDATE entries SET value = '{}x'")
+    with pytest.raises(LibraryError, match=r"kept\.sqlite: damaged"):
+        kept.entries()
+    kept._rows("PRAGMA user_version = 9")
+    kept.close()
+    with pytest.raises(LibraryError, match="format 9"):
+        Kept(kept.path.parent)
+
+
+def test_a_saved_search_is_asked_again(library: Library) -> None:
+    library.kept.put("search", "umbrellas", SavedSearch(text="umbrella", filter={"video_length": "..100"}))
+    expected = library.search("umbrella")
+    assert [m.video_id for m in library.search_saved("umbrellas")] == [m.video_id for m in expected]
+    library.kept.put("search", "odd", SavedSearch(text="umbrella", filter={"colour": "red"}))
+    with pytest.raises(InvalidValue, match="no filter 'colour'"):
+        library.search_saved("odd")
+    with Library(library.folder, read_only=True) as other:
+        assert len(other.kept.entries()) == 2

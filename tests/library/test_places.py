@@ -1,0 +1,423 @@
+"""Where videos lie: drives that are away, files that move, copies; and what pruning may take out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moviola.errors import InvalidValue, NotFound
+from moviola.export import moment_cells
+from moviola.library.places import Root, is_below, root_of, volume_of, why_away
+from moviola.media import frame_at, read_small_still
+from moviola.search import Library
+
+
+def ids(library: Library) -> list[str]:
+    return [video.video_id for video in library.videos()]
+
+
+ALL = ["a", "b", "d", "deep/c"]
+
+
+def paths(library: Library) -> dict[str, str]:
+    return {video.video_id: video.path for video in library.catalogue.videos()}
+
+
+def nothing_encoded(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where a file is encoded."""
+
+    def encode(*_: object) -> None:
+        raise AssertionError("encoded")
+
+    monkeypatch.setattr("moviola.library.encoding.VideoEncoder.many", encode)
+
+
+# ---- drives ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a root", "a library of before there were roots"])
+@pytest.mark.parametrize("how", ["unmounted", "empty", "another volume"])
+def test_a_drive_that_is_away_takes_nothing_with_it(
+    library: Library, films: Path, how: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [root.path for root in library.catalogue.roots()] == [str(films)]
+    if not known:
+        with library.catalogue.transaction():
+            library.catalogue.drop_root(str(films))
+    films.rename(away := films.with_name("unplugged"))
+    if how != "unmounted":
+        films.mkdir()
+    if how == "another volume":
+        (films / "not mounted.txt").write_text("plug it in")
+        monkeypatch.setattr("moviola.library.places.volume_of", lambda _: "another")
+    report = library.index(films, prune=True, confirm=lambda *_: True)
+    assert list(report.offline) == [str(films)]
+    assert (sorted(report.away), report.removed, report.missing) == (ALL, [], [])
+    assert ids(library) == ALL and library.search("a wall") and library.file_of("a") is None
+    shutil.rmtree(films, ignore_errors=True)
+    away.rename(films)
+    nothing_encoded(library, monkeypatch)
+    report = library.index(films, prune=True)
+    assert sorted(report.unchanged) == ALL and not report.offline
+    assert library.file_of("a") == films / "a.mp4"
+
+
+def test_a_volume_that_bears_another_mark_is_known_by_its_files(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.index(films)
+    monkeypatch.setattr("moviola.library.scan.volume_of", lambda _: "mounted again")
+    monkeypatch.setattr("moviola.library.places.volume_of", lambda _: "mounted again")
+    (films / "a.mp4").unlink()
+    assert library.index(films, prune=True).removed == ["a"]
+    assert library.catalogue.roots() == [Root(str(films), "mounted again")]
+
+
+def test_what_is_deleted_of_a_folder_that_is_there_is_missing(library: Library, films: Path) -> None:
+    library.index(films)
+    shutil.rmtree(films / "deep")
+    assert library.index(films / "deep").missing == ["deep/c"]
+    (films / "deep").mkdir()
+    assert library.index(films / "deep").missing == ["deep/c"]
+    assert library.index(films, prune=True).removed == ["deep/c"]
+    with pytest.raises(NotFound, match="nowhere"):
+        library.index(films / "nowhere")
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own below ``films``, where one may be mounted."""
+    place = tmp_path / "films" / "drive"
+    place.mkdir(parents=True)
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "moviola-test", str(place)],
+        capture_output=True,
+        check=False,
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("file systems may not be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
+
+
+def test_a_volume_mounted_below_a_folder_is_a_root_of_its_own(
+    volume: Path, film: Callable[..., Path], opened: Callable[..., Library], tmp_path: Path
+) -> None:
+    films = volume.parent
+    film(films / "here.mp4", 3, seed=1)
+    film(volume / "there.mp4", 3, seed=2)
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(films)
+    assert [root.path for root in library.catalogue.roots()] == [str(films), str(volume)]
+    assert volume_of(volume) != volume_of(films)
+    subprocess.run(["umount", str(volume)], check=True)
+    (volume / "left behind.txt").write_text("in the folder below the mount")
+    report = library.index(films, prune=True, confirm=lambda *_: True)
+    assert report.away == ["drive/there"] and list(report.offline) == [str(volume)]
+    assert not report.removed and ids(library) == ["drive/there", "here"]
+
+
+def test_unplugged_while_it_is_indexed(
+    volume: Path, film: Callable[..., Path], opened: Callable[..., Library]
+) -> None:
+    for number in range(3):
+        film(volume / f"{number}.mp4", 3, seed=number)
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(volume / "0.mp4", volume / "1.mp4")
+
+    def unplug(_: object) -> None:
+        subprocess.run(["umount", "-l", str(volume)], capture_output=True, check=False)
+
+    library.remove(["1"])
+    film(volume / "3.mp4", 3, seed=3)
+    report = library.index(volume, progress=unplug)
+    assert report.unchanged == ["0"] and report.restored == ["1"]
+    assert set(ids(library)) >= {"0", "1"}
+    report = library.index(volume, prune=True, confirm=lambda *_: True)
+    assert report.offline and not report.removed and set(ids(library)) >= {"0", "1"}
+
+
+def test_the_deepest_root_counts(tmp_path: Path) -> None:
+    roots = [Root("/films", "1"), Root("/films/usb", "2"), Root("/films/usb2", "3")]
+    assert root_of("/films/usb/a.mp4", roots) == roots[1]
+    assert root_of("/films/usbs/a.mp4", roots) == roots[0]
+    assert root_of("/elsewhere/a.mp4", roots) is None
+    assert is_below("/films", "/films") and is_below("/a", "/") and not is_below("/filmstrip", "/films")
+    assert why_away(tmp_path, "", []) == ""
+
+
+# ---- pruning --------------------------------------------------------------------------------------
+
+
+def test_pruning_more_than_a_tenth_asks(library: Library, films: Path) -> None:
+    (films / "a.mp4").unlink()
+    (films / "b.mp4").unlink()
+    report = library.index(films, prune=True)
+    assert (report.removed, report.missing) == ([], ["a", "b"])
+    assert report.not_pruned == "2 of 4 videos would be taken out, more than a tenth"
+    asked: list[object] = []
+
+    def no(videos: object, total: int) -> bool:
+        asked.append((videos, total))
+        return False
+
+    assert library.index(films, prune=True, confirm=no).removed == []
+    assert asked == [(["a", "b"], 4)]
+    report = library.index(films, prune=True, confirm=lambda *_: True)
+    assert (report.removed, report.missing, ids(library)) == (["a", "b"], [], ["d", "deep/c"])
+
+
+def test_what_was_removed_comes_back_until_compaction(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [(m.video_id, m.start, round(m.score, 4)) for m in library.search("umbrella")]
+    old = library.catalogue.video("d").row
+    shots, cues = library.catalogue.shots(old), library.catalogue.cues(old)
+    assert shots and cues
+    nothing_encoded(library, monkeypatch)
+    library.remove(["d", "b"])
+    assert ids(library) == ["a", "deep/c"]
+    assert {video.video_id for video in library.catalogue.removed()} == {"b", "d"}
+    assert library.restore(["d"]) == ["d"]
+    row = library.catalogue.video("d").row
+    assert row > 4 and (library.catalogue.shots(row), library.catalogue.cues(row)) == (shots, cues)
+    assert library.index(films).restored == ["b"]
+    assert [(m.video_id, m.start, round(m.score, 4)) for m in library.search("umbrella")] == before
+    assert library.verify() == [] and library.catalogue.removed() == []
+    library.remove(["a"])
+    library.compact()
+    with pytest.raises(NotFound, match="not among the removed"):
+        library.restore(["a"])
+    assert library.verify() == []
+
+
+def test_what_cannot_come_back_is_said(library: Library, films: Path) -> None:
+    library.remove(["a"])
+    (films / "a.mp4").write_bytes((films / "b.mp4").read_bytes()[:-1])
+    library.index(films)
+    with pytest.raises(InvalidValue, match="a: a has its id"):
+        library.restore(["a"])
+
+
+# ---- files that move, and copies ------------------------------------------------------------------
+
+
+def test_files_that_change_places_are_known_again(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    (films / "a.mp4").rename(films / "x.mp4")
+    (films / "b.mp4").rename(films / "a.mp4")
+    (films / "deep/c.mp4").rename(films / "b.mp4")
+    (films / "x.mp4").rename(films / "deep/c.mp4")
+    report = library.index(films)
+    assert sorted(report.moved) == ["a", "b", "deep/c"]
+    found = {video: str(Path(path).relative_to(films)) for video, path in paths(library).items()}
+    assert found == {"a": "deep/c.mp4", "b": "a.mp4", "d": "d.mp4", "deep/c": "b.mp4"}
+    assert sorted(library.index(films).unchanged) == ALL
+
+
+def test_a_thousand_files_that_move_are_not_encoded_again(
+    opened: Callable[..., Library], tmp_path: Path, film: Callable[..., Path]
+) -> None:
+    """Small numbers of the real thing: files of one film that differ in their last bytes."""
+    whole = film(tmp_path / "film.mp4", 2).read_bytes()
+    (tmp_path / "films").mkdir()
+    for number in range(60):
+        (tmp_path / "films" / f"{number}.mp4").write_bytes(whole + b"\0\0\0\x0cfree%04d" % number)
+    library = opened(encoder="none", sentence_encoder="none")
+    library.index(tmp_path / "films")
+    for number in range(60):
+        place = tmp_path / "films" / str(number % 7) / f"{(number + 1) % 60}.mp4"
+        place.parent.mkdir(exist_ok=True)
+        (tmp_path / "films" / f"{number}.mp4").rename(place)
+    report = library.index(tmp_path / "films")
+    assert len(report.moved) == 60 and not (report.added or report.updated or report.missing)
+
+
+def test_a_file_that_takes_the_place_of_another_keeps_its_features(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    (films / "b.mp4").replace(films / "a.mp4")
+    report = library.index(films)
+    assert (report.moved, report.removed) == (["b"], ["a"])
+    assert paths(library)["b"] == str(films / "a.mp4")
+
+
+def test_each_path_of_a_copy_is_kept(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    backup = shutil.copytree(films, tmp_path / "backup")
+    report = library.index(films, backup)
+    assert sorted(report.copies) == ALL and len(library) == 4
+    assert report.copies["a"] == [str(backup / "a.mp4")]
+    assert not library.index(films, backup).copies
+    (films / "a.mp4").unlink()
+    assert library.file_of("a") == backup / "a.mp4"
+    assert library.index(films).moved == ["a"] and paths(library)["a"] == str(backup / "a.mp4")
+    (backup / "b.mp4").unlink()
+    library.index(backup)
+    assert sorted(copy.path for copy in library.catalogue.copies()) == [
+        str(backup / "d.mp4"),
+        str(backup / "deep/c.mp4"),
+    ]
+
+
+def test_copies_are_equal_in_every_byte(library: Library, films: Path, tmp_path: Path) -> None:
+    """The hash reads four pieces: files that differ elsewhere are no copies."""
+    for name, byte in (("one", b"\1"), ("two", b"\2")):
+        content = (films / "a.mp4").read_bytes() + (2**23 - 8).to_bytes(4, "big") + b"free"
+        content = content.ljust(2**22, b"\0") + byte
+        (films / f"{name}.mp4").write_bytes(content.ljust(2**23, b"\0"))
+    report = library.index(films)
+    assert sorted(report.added) == ["one", "two"] and not report.copies
+
+
+def test_two_new_copies_are_encoded_once(
+    library: Library, films: Path, film: Callable[..., Path], tmp_path: Path
+) -> None:
+    film(films / "new.mp4", 3, seed=9)
+    shutil.copy(films / "new.mp4", films / "newer.mp4")
+    report = library.index(films)
+    assert (report.added, report.copies) == (["new"], {"new": [str(films / "newer.mp4")]})
+    (films / "new.mp4").write_bytes((films / "a.mp4").read_bytes())
+    report = library.index(films)
+    assert (report.moved, report.copies) == (["new"], {"a": [str(films / "new.mp4")]})
+
+
+def test_a_copy_of_what_is_away_keeps_both_paths(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.index(films)
+    shutil.copytree(films, tmp_path / "backup")
+    films.rename(tmp_path / "unplugged")
+    nothing_encoded(library, monkeypatch)
+    report = library.index(tmp_path / "backup")
+    assert sorted(report.moved) == ALL
+    assert library.file_of("a") == tmp_path / "backup" / "a.mp4"
+    (tmp_path / "unplugged").rename(films)
+    shutil.rmtree(tmp_path / "backup")
+    assert library.file_of("a") == films / "a.mp4"
+    assert sorted(library.index(films).moved) == ALL
+
+
+def test_other_subtitles_leave_a_videos_copies_alone(library: Library, films: Path) -> None:
+    shutil.copy(films / "d.mp4", films / "e.mp4")
+    library.index(films)
+    (films / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nAnother line.\n")
+    assert library.index(films).updated == ["d"]
+    assert [copy.path for copy in library.catalogue.copies()] == [str(films / "e.mp4")]
+
+
+# ---- another folder -------------------------------------------------------------------------------
+
+
+def test_a_library_follows_its_folder(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.index(films)
+    shutil.copy(films / "a.mp4", films / "a again.mp4")
+    library.index(films)
+    nothing_encoded(library, monkeypatch)
+    films.rename(there := tmp_path / "archive")
+    with pytest.raises(NotFound, match="none of the 5 videos"):
+        library.move(films, tmp_path / "elsewhere")
+    with pytest.raises(NotFound, match="no video there"):
+        library.move(tmp_path / "elsewhere", there)
+    assert library.move(films, there) == 5
+    report = library.index(there)
+    assert sorted(report.unchanged) == ALL and not report.copies
+    assert [root.path for root in library.catalogue.roots()] == [str(there)]
+    inner = there / "inner"
+    inner.mkdir()
+    for path in [path for path in there.iterdir() if path != inner]:
+        path.rename(inner / path.name)
+    assert library.move(there, inner) == 5
+    assert sorted(library.index(inner).unchanged) == ALL and library.verify() == []
+
+
+# ---- what is left out -----------------------------------------------------------------------------
+
+
+def test_junk_is_left_out(library: Library, films: Path) -> None:
+    for number, name in enumerate((
+        "@eaDir/p.mp4", ".Trash-1000/p.mp4", "$RECYCLE.BIN/p.mp4", "lost+found/p.mp4",
+        "x/node_modules/y/p.mp4", "a.trickplay/p.mp4", "#recycle/p.mp4", "private/p.mp4",
+        "private/deep/p.mp4", "._a.mp4",
+    )):  # fmt: skip
+        path = films / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((films / "a.mp4").read_bytes() + b"\0\0\0\x09free%d" % number)
+    (films / "private" / ".nomedia").touch()
+    report = library.index(films)
+    assert sorted(report.unchanged) == ALL and not report.added
+    assert {str(films / "@eaDir"), str(films / "private")} <= set(report.excluded)
+    assert len(library.index(films, default_excludes=False).added) == 10
+    assert library.catalogue.roots()[0].defaults is False
+
+
+def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, films: Path) -> None:
+    report = library.index(films, exclude=["deep/", "b.*"])
+    assert sorted(report.left_out) == ["b", "deep/c"] and report.missing == []
+    assert sorted(library.index(films).left_out) == ["b", "deep/c"]
+    assert sorted(library.index(films, exclude=[]).unchanged) == ALL
+    (films / ".moviolaignore").write_text("*.mp4\n!b.mp4\n")
+    (films / "deep" / ".moviolaignore").write_text("!c.mp4\n")
+    assert sorted(library.index(films).left_out) == ["a", "d"]
+    report = library.index(films, prune=True, confirm=lambda *_: True)
+    assert report.removed == ["a", "d"] and ids(library) == ["b", "deep/c"]
+    with pytest.raises(InvalidValue, match=r"exclude.*\.gitignore"):
+        library.index(films, exclude=["!"])
+
+
+def test_files_that_are_being_written_wait(library: Library, films: Path, film: Callable[..., Path]) -> None:
+    film(films / "growing.mp4", 3, seed=5)
+    report = library.index(films, settled=lambda path, status: status.st_size < 0)
+    assert report.waiting == [str(films / "growing.mp4")] and not report.added
+    assert library.index(films).added == ["growing"]
+
+
+# ---- small stills -----------------------------------------------------------------------------------
+
+
+def test_small_stills_stand_in_for_what_is_away(library: Library, films: Path, tmp_path: Path) -> None:
+    """One of each segment, like the frame that it was made of; kept with the content until compaction."""
+    content = library.catalogue.video("a").hash
+    assert library.kept_still("a", 0.0) == library.kept_still("a", 0.9)
+    times = [
+        time
+        for (time,) in library.store.stills._rows("SELECT time FROM stills WHERE content = ?", (content,))
+    ]
+    assert times == [0.0, 2.0, 6.0]  # of 9 s
+    for time in times:
+        data = library.kept_still("a", time)
+        assert data is not None and len(data) < 3000
+        small, frame = read_small_still(data, 160), frame_at(films / "a.mp4", time, 160)
+        assert small.shape == frame.shape
+        assert np.abs(small.astype(float) - frame).mean() < 8
+    found = library.search("a wall", top_k=1)
+    films.rename(tmp_path / "unplugged")
+    sources = library.paths_of([found[0].video_id])[0]
+    _, failed = moment_cells(found, sources, (), library.kept_still)
+    assert failed == {} and moment_cells(found, sources)[1]
+    library.remove(["a"])
+    assert library.store.stills.nearest(content, 0.0) is not None
+    library.compact()
+    assert library.store.stills.nearest(content, 0.0) is None
+    assert library.kept_still("b", 1.0) is not None
+
+
+def test_no_stills_where_none_are_wanted(
+    opened: Callable[..., Library], film: Callable[..., Path], tmp_path: Path
+) -> None:
+    film(tmp_path / "films" / "a.mp4", 3)
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(tmp_path / "films", stills=False)
+    assert library.kept_still("a", 0.0) is None and not (library.folder / "stills.sqlite").exists()

@@ -1,0 +1,68 @@
+"""What a library must survive, until the time is up: flipped bits, and calls that fail.
+
+    python tests/torture/run.py --seconds 300 --seed 7
+
+The seed is printed; with the same one the same is tried in the same order. The report says how often what
+happened, and what must not have happened; the exit code is 1 if anything did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from flips import Flips
+from writes import Writes
+
+PARTS: dict[str, type[Flips] | type[Writes]] = {"flips": Flips, "writes": Writes}
+
+
+def tortured(
+    part: str, folder: Path, seed: int, goes_on: Callable[[int], bool]
+) -> tuple[dict[str, int], list[str]]:
+    """Counts by outcome, and what must not have happened.
+
+    Args:
+        part: of :data:`PARTS`.
+        folder: an empty one to work in.
+        seed: of what is tried, and in which order.
+        goes_on: asked with the number of what was tried, before each.
+    """
+    torture = PARTS[part](folder, seed)
+    torture.run(lambda: goes_on(torture.counts["tried"]))
+    return dict(torture.counts), torture.failures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=300, help="of all parts (default: %(default)g)")
+    parser.add_argument("--seed", type=int, help="by default another one each time")
+    parser.add_argument("--only", choices=PARTS, help="one part alone")
+    options = parser.parse_args()
+    logging.getLogger("moviola").setLevel(logging.ERROR)  # graphs that are made anew are what is tried
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    parts = [options.only] if options.only else list(PARTS)
+    print(f"torture: seed {seed}, {options.seconds:g} s", flush=True)
+    lost = 0
+    for part in parts:
+        end = time.monotonic() + options.seconds / len(parts)
+        with tempfile.TemporaryDirectory(prefix="moviola-torture-") as folder:
+            counts, failures = tortured(part, Path(folder), seed, lambda _, end=end: time.monotonic() < end)
+        print(f"\n| {part} | |\n|---|---:|")
+        for outcome, count in counts.items():
+            print(f"| {outcome} | {count} |")
+        print(f"| lost | {len(failures)} |")
+        for failure in failures:
+            print(f"  {failure}")
+        lost += len(failures)
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()

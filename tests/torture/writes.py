@@ -1,0 +1,243 @@
+"""*Writes*: the n-th call that changes a file fails, or is the last one before a kill, for every n.
+
+Calls are made to fail where Python makes them: opening to write, writing, syncing, renaming, deleting, making
+folders, and every statement that changes the catalogue. After a kill nothing reaches the disk any more: all
+later calls fail too, those of ``finally`` included, so that what lies there is what a killed process leaves.
+
+What must hold for each n: the call ends in an error that names the file, or succeeds all the same; whoever
+opens the library then gets the answers of before or after, from videos that are whole; the same call again
+succeeds, and then the library verifies, answers as an undisturbed one, and holds no draft.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import random
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from moviola.errors import MoviolaError
+from moviola.library import database
+from moviola.search import Library
+from sample import MODEL, answers, films_in, library_of, restored
+
+__all__ = ["OPERATIONS", "Writes"]
+
+OPERATIONS: dict[str, Callable[[Library, Path], object]] = {
+    "index": lambda library, films: library.index(films, ocr=False),
+    "remove": lambda library, films: library.remove({"b"} & set(_ids(library))),
+    "use": lambda library, films: library.use(refiner=MODEL),
+    "compact": lambda library, films: library.compact(),
+}
+"""What is disturbed; each may be done again."""
+
+WAYS = ("ENOSPC", "EIO", "EROFS", "kill")
+_CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+class _Disturber:
+    """Counts calls that change something below a folder, and lets one fail."""
+
+    def __init__(self) -> None:
+        self.folder: str | None = None
+        self.calls = self.fails_at = 0
+        self.way = ""
+        self.dead = False
+
+    @contextmanager
+    def disturbing(self, folder: Path, fails_at: int, way: str) -> Iterator[None]:
+        self.folder, self.calls, self.fails_at, self.way, self.dead = str(folder), 0, fails_at, way, False
+        opened, synced, plain = io.open, os.fsync, builtins.open
+        execute, many = database._Connection.execute, database._Connection.executemany
+        io.open = builtins.open = self._open(opened)  # type: ignore[assignment]
+        os.fsync = lambda file: (self.call(self.folder), synced(file))[1]  # type: ignore[assignment]
+        database._Connection.execute = self._statement(execute)  # type: ignore[method-assign]
+        database._Connection.executemany = self._statement(many)  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            self.folder = None
+            io.open, os.fsync, builtins.open = opened, synced, plain
+            database._Connection.execute = execute  # type: ignore[method-assign]
+            database._Connection.executemany = many  # type: ignore[method-assign]
+
+    def call(self, path: Any, error: Callable[[str], Exception] | None = None) -> None:
+        """Something below the folder is about to change."""
+        if self.folder is None or not isinstance(path, str | os.PathLike | bytes):
+            return
+        named = os.fsdecode(path)
+        if not named.startswith(self.folder):
+            return
+        self.calls += 1
+        if self.dead or (self.calls == self.fails_at and self.way == "kill"):
+            self.dead = True
+            raise Killed
+        if self.calls == self.fails_at:
+            raise error(self.way) if error else _os_error(self.way, named)
+
+    def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit event of Python's."""
+        if self.folder is None:
+            return
+        if event == "open":
+            if isinstance(arguments[2], int) and arguments[2] & _WRITING:
+                self.call(arguments[0])
+        elif event == "os.rename":
+            self.call(arguments[1])
+        elif event in ("os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
+            self.call(arguments[0])
+
+    def _open(self, opened: Callable[..., Any]) -> Callable[..., Any]:
+        disturber = self
+
+        class Raw(io.FileIO):
+            def write(self, data: Any, /) -> int:
+                disturber.call(disturber.folder)
+                return super().write(data)
+
+        def instead(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+            path = file if isinstance(file, str | os.PathLike) else None
+            inside = self.folder is not None and path is not None and str(path).startswith(self.folder)
+            if not inside or not set(mode) & set("wxa+"):
+                return opened(file, mode, *arguments, **options)
+            raw = Raw(path, mode.replace("b", "").replace("t", ""))
+            buffered: Any = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+            if "b" in mode:
+                return buffered
+            return io.TextIOWrapper(
+                buffered, encoding=options.get("encoding"), newline=options.get("newline")
+            )
+
+        return instead
+
+    def _statement(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(connection: Any, statement: str, *values: Any) -> Any:
+            if statement.lstrip().upper().startswith(_CHANGING):
+                self.call(self.folder, _sqlite_error)
+            return run(connection, statement, *values)
+
+        return instead
+
+
+_DISTURBER = _Disturber()
+sys.addaudithook(_DISTURBER.heard)
+
+
+class Writes:
+    """A library, and every call of every operation in an order of the seed's.
+
+    Args:
+        folder: an empty one to work in.
+        seed: of the order.
+
+    Attributes:
+        counts: what happened so far, by outcome.
+        failures: what must not happen.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._films, self._copy = films_in(folder / "films", "ab"), folder / "library"
+        self._original = library_of(self._films, folder / "original", model=False)
+        films_in(self._films, "bc")
+        (self._films / "b.srt").unlink()
+        self._before = answers(self._original)
+        self._after, self._calls = {}, {}
+        for name, operation in OPERATIONS.items():
+            with Library(restored(self._original, self._copy)) as library:
+                with _DISTURBER.disturbing(self._copy, 0, ""):
+                    operation(library, self._films)
+                self._calls[name] = _DISTURBER.calls
+            self._after[name] = answers(self._copy)
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def points(self) -> list[tuple[str, int, str]]:
+        """An operation, the number of the call, and how it ends, for every call."""
+        found = [
+            (name, number, way)
+            for name, calls in self._calls.items()
+            for number in range(1, calls + 1)
+            for way in WAYS
+        ]
+        self._draw.shuffle(found)
+        return found
+
+    def run(self, goes_on: Callable[[], bool]) -> None:
+        """Disturb one after the other until all are done, or ``goes_on`` says no."""
+        for name, number, way in self.points():
+            if not goes_on():
+                return
+            self.counts["tried"] += 1
+            for problem in self.disturb(name, number, way):
+                self.failures.append(f"{name}, call {number}, {way}: {problem}")
+
+    def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
+        """Let one call of an operation fail; gives what must not happen."""
+        folder, operation = restored(self._original, self._copy), OPERATIONS[name]
+        try:
+            library = Library(folder)
+            try:
+                with _DISTURBER.disturbing(folder, number, way):
+                    operation(library, self._films)
+                self.counts["succeeded all the same"] += 1
+            except Killed:
+                self.counts["killed"] += 1
+            except MoviolaError as error:
+                self.counts["refused"] += 1
+                if str(folder) not in str(error):
+                    yield f"no file is named: {error}"
+            finally:
+                library.close()
+            yield from self._usable(folder, name)
+            with Library(folder) as again:
+                operation(again, self._films)
+                if problems := again.verify():
+                    yield f"not sound after it was done again: {problems[0].message}"
+            if answers(folder) != self._after[name]:
+                yield "other answers than an undisturbed library's"
+            if drafts := sorted(path.name for path in folder.rglob("*.tmp")):
+                yield f"drafts are left: {', '.join(drafts)}"
+        except Exception as error:  # that none comes is what is tried
+            yield f"{type(error).__name__}: {error}"
+
+    def _usable(self, folder: Path, name: str) -> Iterator[str]:
+        """Whoever opens the library now gets the answers of before or after, and videos that are whole."""
+        with Library(folder, read_only=True) as reader:
+            held = set(_ids(reader))
+            lost = [problem for problem in reader.verify() if problem.video_id or not problem.repairable]
+        if lost:
+            yield f"damaged: {lost[0].video_id} {lost[0].message}"
+        if not {"a"} <= held <= {"a", "b", "c"} or (name not in ("remove",) and "b" not in held):
+            yield f"lost: only {', '.join(sorted(held))} are left"
+        if answers(folder) not in (self._before, self._after[name]):
+            yield "neither the answers of before nor of after"
+
+
+def _ids(library: Library) -> list[str]:
+    return [video.video_id for video in library.videos()]
+
+
+def _os_error(way: str, path: str) -> OSError:
+    number = getattr(errno, way)
+    return OSError(number, os.strerror(number), path)
+
+
+def _sqlite_error(way: str) -> sqlite3.OperationalError:
+    codes = {"ENOSPC": "SQLITE_FULL", "EIO": "SQLITE_IOERR", "EROFS": "SQLITE_READONLY"}
+    error = sqlite3.OperationalError(codes[way])
+    error.sqlite_errorcode = getattr(sqlite3, codes[way])
+    return error
