@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 
-__all__ = ["intersection", "overlap", "places_in_groups", "suppress"]
+__all__ = ["fold", "intersection", "overlap", "places_in_groups", "suppress"]
 
 Numbers = NDArray[Any]
 
@@ -72,9 +72,41 @@ def suppress(
     order = np.argsort(-np.asarray(score), kind="stable")
     if threshold < 1:  # no overlap is larger
         where = np.zeros(len(order), np.int64) if video is None else np.asarray(video)[order]
-        order = order[_survivors(start[order], end[order], threshold, where)]
+        pairs = _close(start[order], end[order], threshold, where)
+        order = order[_survivors(len(order), *pairs)]
     best: NDArray[np.int64] = order[:keep]
     return best
+
+
+def fold(
+    start: Numbers, end: Numbers, score: Numbers, threshold: float, *, video: Numbers
+) -> NDArray[np.int64]:
+    """Which span stands for each: the better one that it overlaps, or lies in, or that lies in it; or itself.
+
+    By falling score, equal scores in the order given, a span is kept unless one that was kept overlaps it by
+    an IoU above ``threshold``, holds it, or lies in it. So no two of those that are kept do.
+
+    Args:
+        start, end: (n,), end > start.
+        score: (n,).
+        threshold: in [0, 1].
+        video: (n,) integers; spans of different videos do not overlap.
+
+    Returns:
+        (n,) int64 positions: of a span that is kept its own, of another the best of those kept that stand for
+        it.
+    """
+    order = np.argsort(-np.asarray(score), kind="stable")
+    better, worse = _close(start[order], end[order], threshold, np.asarray(video)[order], nested=True)
+    kept = _survivors(len(order), better, worse)
+    stands = np.arange(len(order))
+    by_kept = kept[better] & ~kept[worse]
+    # Pairs by rising place of the worse and falling place of the better: the last assignment is the best.
+    rows = np.lexsort((-better[by_kept], worse[by_kept]))
+    stands[worse[by_kept][rows]] = better[by_kept][rows]
+    found = np.empty(len(order), np.int64)
+    found[order] = order[stands]
+    return found
 
 
 def places_in_groups(
@@ -104,27 +136,30 @@ def places_in_groups(
     return found - offsets[group]
 
 
-def _survivors(start: Numbers, end: Numbers, threshold: float, video: Numbers) -> NDArray[np.bool_]:
-    """(n,) bool, which spans survive, best first.
+def _survivors(count: int, better: NDArray[np.int64], worse: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(count,) bool, which spans survive, best first, where of some pairs only one may.
 
-    In rounds: a span is kept when all better ones that it overlaps were dropped, and dropped when one of them
-    was kept. The best of those that are open is always decided, so rounds come to an end; mostly there are
-    two or three of them, however many spans there are.
+    In rounds: a span is kept when all better ones that it is close to were dropped, and dropped when one of
+    them was kept. The best of those that are open is always decided, so rounds come to an end; mostly there
+    are two or three of them, however many spans there are.
     """
-    better, worse = _overlapping(start, end, threshold, video)
-    kept, dropped = np.zeros(len(start), np.bool_), np.zeros(len(start), np.bool_)
+    kept, dropped = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     while not (kept | dropped).all():
-        blocked = np.zeros(len(start), np.bool_)
+        blocked = np.zeros(count, np.bool_)
         blocked[worse[~dropped[better]]] = True
         kept |= ~blocked & ~dropped
         dropped[worse[kept[better]]] = True
     return kept
 
 
-def _overlapping(
-    start: Numbers, end: Numbers, threshold: float, video: Numbers
+def _close(
+    start: Numbers, end: Numbers, threshold: float, video: Numbers, *, nested: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All pairs that overlap more than a threshold: places (m,) of the earlier span given, and the later."""
+    """All pairs that overlap more than a threshold, or lie in one another where ``nested`` counts.
+
+    Returns:
+        places (m,) of the earlier span given, and the later.
+    """
     _, group, sizes = np.unique(video, return_inverse=True, return_counts=True)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     order = np.lexsort((start, group))
@@ -136,5 +171,7 @@ def _overlapping(
     other = order[one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts)]
     one = order[one]
     close = overlap(start[one], end[one], start[other], end[other]) > threshold
+    if nested:  # the other one does not begin before the one
+        close |= (end[other] <= end[one]) | (start[other] == start[one])
     pair = np.sort(np.stack([one[close], other[close]]), axis=0)
     return pair[0], pair[1]

@@ -16,8 +16,8 @@ from PIL import Image
 from moviola.errors import InvalidValue, LibraryError, NotFound, UnreadableMedia
 from moviola.media import frame_at
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text
-from moviola.search.finder import _with_odds_times
 from moviola.search.found import Found
+from moviola.search.fusion import with_odds_times
 from moviola.search.sequences import chains
 from moviola.types import Moment, Span
 
@@ -126,7 +126,7 @@ def test_a_sequence_finds_this_and_then_that(library: Library) -> None:
     first, second = best.steps
     assert (best.video_id, best.start, best.end) == ("film0", first.start, second.end)
     assert first.start <= 2.0 < first.end and second.start <= 20.0 < second.end
-    assert best.score == pytest.approx(first.score * second.score)
+    assert best.score == min(first.score, second.score)
     assert {step.rank for step in best.steps} == {best.rank}
 
 
@@ -158,10 +158,10 @@ def test_chains_against_all_pairs(first: list[Found], second: list[Found], gap: 
         a, b = chain.steps
         assert (a, b) in pairs
         best = max(x.score for x, y in pairs if y is b)
-        assert chain.score == pytest.approx(best * b.score)
+        assert chain.score == min(best, b.score)
     assert bool(found) == bool(pairs)
     if pairs:
-        assert max(c.score for c in found) == pytest.approx(max(a.score * b.score for a, b in pairs))
+        assert max(c.score for c in found) == max(min(a.score, b.score) for a, b in pairs)
     for one, other in itertools.combinations(found, 2):
         assert one.row != other.row or one.span.iou(other.span) <= 0.5
 
@@ -205,11 +205,11 @@ def test_what_is_said_can_be_excluded(library: Library) -> None:
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_factors_of_odds(score: float, factor: float, other: float) -> None:
     found = Found(1, Span(0, 1), score, "visual")
-    once = _with_odds_times(found, factor)
+    once = with_odds_times(found, factor)
     assert 0 <= once.score <= score
-    assert _with_odds_times(found, 1.0).score == pytest.approx(score, abs=1e-9)
-    assert _with_odds_times(once, other).score == pytest.approx(
-        _with_odds_times(found, factor * other).score, abs=1e-6
+    assert with_odds_times(found, 1.0).score == pytest.approx(score, abs=1e-9)
+    assert with_odds_times(once, other).score == pytest.approx(
+        with_odds_times(found, factor * other).score, abs=1e-6
     )
 
 

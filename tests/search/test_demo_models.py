@@ -46,12 +46,11 @@ def test_they_load_and_say_what_they_are_from(role: str) -> None:
 
 
 def test_they_are_a_few_megabytes_and_part_of_the_package() -> None:
-    files = [path for folder in DEMO_MODELS.values() for path in folder.iterdir()]
-    assert sum(path.stat().st_size for path in files) < 8e6
+    files = [path for folder in DEMO_MODELS.values() for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 16e6
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    patterns = settings["tool"]["setuptools"]["package-data"]["moviola.models"]
-    models = PACKAGE / "models"
-    assert set(files) <= {path for pattern in patterns for path in models.glob(pattern)}
+    patterns = settings["tool"]["setuptools"]["package-data"]["moviola"]
+    assert set(files) <= {path for pattern in patterns for path in PACKAGE.glob(pattern)}
 
 
 def test_demo_is_a_name_and_a_folder_of_that_name_a_path(

@@ -165,3 +165,15 @@ def test_a_moment_at_the_bound_belongs_to_one_side() -> None:
     for start in (0.0, 3.0, 4.0, 5.0, 7.5):
         span = Span(start, start + 2)
         assert first.is_there(span, 10.0) != second.is_there(span, 10.0)
+
+
+@pytest.mark.parametrize("folder", ["~nobody", "~root/films", "a\0b", "x" * 5000])
+def test_folders_that_lead_nowhere_are_named(folder: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        Filter(folder=folder).rows({})
+
+
+def test_a_folder_that_leads_in_circles_is_named(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(NotFound, match="loop"):
+        Filter(folder=str(tmp_path / "loop")).rows({})

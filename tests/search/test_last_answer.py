@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import DataError, NotFound
-from moviola.search.last_answer import keep_answer, kept_moment
-from moviola.types import Moment
+from moviola.search import LikeMoment, Marked, Text
+from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer, kept_moment
+from moviola.types import Moment, Reason, Span
 
 STEP = Moment("a", 1.0, 2.0, 0.5, 2)
-MOMENTS = [Moment("a", 0.0, 1.5, 0.9, 1), Moment("b", 1.0, 4.0, 0.4, 2, steps=(STEP, STEP))]
+MOMENTS = [
+    Moment("a", 0.0, 1.5, 0.9, 1, "both", "red", snippet_kind="text", folded=(Span(0, 1),),
+           why=(Reason("seen", 0.8), Reason("written", 0.5, ("red",)))),
+    Moment("b", 1.0, 4.0, 0.1, 2, steps=(STEP, STEP), strong=False),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -39,15 +44,28 @@ def closed(library: Path) -> None:
 
 
 def test_it_lies_in_the_library(library: Path, sources: dict[str, str], users_cache: Path) -> None:
-    assert keep_answer(library, MOMENTS, sources) == library / "cache" / "last-answer.json"
+    assert (
+        keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
+        == library / "cache" / "last-answer.json"
+    )
     moment, path = kept_moment(library, 2)
     assert (moment.video_id, moment.start, moment.end, str(path)) == ("b", 1.0, 4.0, sources["b"])
     assert not users_cache.exists()
 
 
+def test_nothing_of_an_answer_is_lost(library: Path, sources: dict[str, str]) -> None:
+    query = Marked(
+        (Text("a door") + 0.5 * LikeMoment("a", 1.0)).then("rain").without("snow"),
+        right=tuple(MOMENTS[:1]),  # type: ignore[arg-type]
+    )
+    answer = KeptAnswer(query, MOMENTS, sources, {"top_k": 5, "folder": "films"})
+    keep_answer(library, answer)
+    assert kept_answer(library) == answer
+
+
 def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: Path, tmp_path: Path) -> None:
     closed(library)
-    kept = keep_answer(library, MOMENTS, sources)
+    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
     assert kept.parent == users_cache
     assert kept_moment(library, 1)[0].video_id == "a"
     other = tmp_path / "other"
@@ -57,9 +75,9 @@ def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: P
 
 def test_the_newest_answer_counts(library: Path, sources: dict[str, str]) -> None:
     closed(library)
-    keep_answer(library, MOMENTS, sources)
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
     (library / "cache").unlink()
-    keep_answer(library, MOMENTS[:1], sources)
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1], sources))
     with pytest.raises(NotFound, match="rank 2: the last answer has 1 moments"):
         kept_moment(library, 2)
 
@@ -67,7 +85,7 @@ def test_the_newest_answer_counts(library: Path, sources: dict[str, str]) -> Non
 def test_what_is_missing_is_named(library: Path, sources: dict[str, str]) -> None:
     with pytest.raises(NotFound, match="`moviola search` something first"):
         kept_moment(library, 1)
-    keep_answer(library, MOMENTS, sources)
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
     Path(sources["a"]).unlink()
     with pytest.raises(NotFound, match="the video's file is gone"):
         kept_moment(library, 1)

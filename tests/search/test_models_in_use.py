@@ -46,7 +46,8 @@ def test_models_are_copied_and_recorded(library: Library, folder: Path, trained:
         about = used[role]
         assert about is not None and about["name"] == f"{architecture}-0-{about['revision'][:8]}"
         copies = folder / "models" / role / about["name"]
-        assert files(copies) == {"config.json", "model.safetensors", "README.md"}
+        graphs = {name for name in files(copies) if name.startswith(f"graphs/{about['revision']}/")}
+        assert graphs and files(copies) - graphs == {"config.json", "model.safetensors", "README.md"}
         assert f'{role} = "{about["name"]}"' in (folder / "moviola.toml").read_text()
     assert library.verify() == []
 

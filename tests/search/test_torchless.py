@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from moviola.features import QueryFeatures
 from moviola.models.pretrained import from_pretrained
-from moviola.retrieval import CompiledStage1, load_stage1
-from moviola.retrieval.compiled_models import CompiledReel, Graphs
+from moviola.retrieval import CompiledStage1, Proposals, load_stage1
+from moviola.retrieval.compiled_models import CompiledReel, CompiledWindowRefiner, Graphs
+from moviola.retrieval.refiners import load_compiled_refiner, load_refiner
 from moviola.retrieval.refiners.reel_model import TorchReel
 from moviola.search import Library
 
@@ -115,3 +116,38 @@ def test_reel(trained: Trained, tmp_path: Path) -> None:
         same = (ours[1] == theirs[1]) & (ours[2] == theirs[2])
         assert same.mean() > 0.95
         assert (ours[2] < lengths).all() and (ours[1] <= ours[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "settings"),
+    [
+        ("spr-clip", {}),
+        ("reloclnet", {}),
+        ("reloclnet", {"subtitle_size": 0}),
+        ("reloclnet", {"reference_padding": True}),
+    ],
+)
+def test_refiners_of_windows(
+    library: Library, trained: Trained, architecture: str, settings: dict[str, Any]
+) -> None:
+    """Of whole queries, proposals and films: the same spans, with the same scores."""
+    folder = trained(architecture, **settings)
+    compiled = load_compiled_refiner(folder, "r", Graphs(library.folder / "cache" / "test"))
+    by_torch = load_refiner(folder, "r")
+    assert isinstance(compiled, CompiledWindowRefiner)
+    assert (compiled.max_clips, compiled.labels, compiled.max_tokens, compiled.needs_tokens) == (
+        by_torch.max_clips, by_torch.labels, by_torch.max_tokens, by_torch.needs_tokens,
+    )  # fmt: skip
+    compiled.model.make()
+    features = library.store.features_of(library.store.searchable())
+    draw = np.random.default_rng(0)
+    queries = QueryFeatures.of(list("ab"), list("ab"), [rows(n, 128) for n in (3, 9)])
+    video = draw.integers(0, len(features), 40)
+    start = draw.uniform(0, features.durations[video] / 2)
+    end = np.minimum(start + draw.uniform(1, 30, 40), features.durations[video])
+    many = np.arange(40)
+    proposals = Proposals(np.array([0, 40]), video, start, end, np.ones(40, np.float32), many + 1)
+    for query in (0, 1):
+        ours, theirs = (one.refine(queries, query, features, proposals) for one in (compiled, by_torch))
+        np.testing.assert_allclose(ours.score, theirs.score, rtol=BOUND)
+        assert ((ours.start == theirs.start) & (ours.end == theirs.end)).mean() > 0.95

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue
-from moviola.temporal import intersection, overlap, suppress
+from moviola.temporal import fold, intersection, overlap, suppress
 from moviola.types import Span
 
 spans = st.tuples(st.integers(0, 20), st.integers(1, 20)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -53,6 +53,30 @@ def test_survivors_are_apart_and_each_dropped_span_met_a_better_one(
         met = [j for j in best if order.index(j) < order.index(i)]
         clear = all(Span(*rows[i][0]).iou(Span(*rows[j][0])) <= threshold for j in met)
         assert clear == (i in best)
+
+
+@given(
+    st.lists(st.tuples(spans, st.integers(0, 3), st.integers(0, 1)), max_size=10), st.sampled_from([0.3, 0.5])
+)
+def test_folded_spans_stand_for_others(
+    rows: list[tuple[tuple[int, int], int, int]], threshold: float
+) -> None:
+    start = np.array([row[0][0] for row in rows], np.float64)
+    end = np.array([row[0][1] for row in rows], np.float64)
+    video = np.array([row[2] for row in rows], np.int64)
+    stands = fold(start, end, np.array([row[1] for row in rows]), threshold, video=video).tolist()
+
+    def close(i: int, j: int) -> bool:
+        a, b = Span(*rows[i][0]), Span(*rows[j][0])
+        inside = a.intersection(b) == min(a.duration, b.duration)
+        return rows[i][2] == rows[j][2] and (a.iou(b) > threshold or inside)
+
+    order = sorted(range(len(rows)), key=lambda i: -rows[i][1])
+    kept: list[int] = []
+    for i in order:
+        better = [j for j in kept if close(i, j)]
+        assert stands[i] == (better[0] if better else i)
+        kept += [] if better else [i]
 
 
 def test_values_out_of_range_are_refused() -> None:

@@ -7,23 +7,25 @@ benchmark all call it.
 - where hits become proposals: ``proposals``
 - where a proposal becomes a moment: ``refiners``
 - what a score means: ``calibration``
-- whether there is an answer at all: ``confidence``
+- how well something fits at all, whatever else a library holds: ``background``
+- what marks on an answer teach: ``feedback``
 - models that rank a whole corpus without proposals: ``corpus``
 """
 
 from __future__ import annotations
 
-from moviola.retrieval.calibration import Calibration, Chance
+from moviola.retrieval.background import Background, unrelated_queries
+from moviola.retrieval.calibration import STRONG, Calibration, Chance
 from moviola.retrieval.compiled_models import CompiledStage1
-from moviola.retrieval.confidence import NEAREST, Unrelated, level_of, unrelated_queries
+from moviola.retrieval.feedback import Marks
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
 from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner, load_refiner, refiner_of
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
 
 __all__ = [
-    "NEAREST", "SEGMENTS", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits", "MeanPooling",
-    "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1", "TrainedStage1",
-    "Unrelated", "level_of", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
+    "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits",
+    "Marks", "MeanPooling", "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1",
+    "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
     "unrelated_queries",
 ]  # fmt: skip

@@ -11,24 +11,21 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.models.clip_windows import ClipWindows
+from moviola.retrieval.encoded_windows import padded_rows, read_windows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["padded", "token_batch", "video_batch", "widened"]
+__all__ = ["padded", "token_batch", "video_batch", "widened", "window_batch"]
 
 
 def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
     """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
     there.
     """
-    longest = max(map(len, arrays))
-    out = torch.zeros(len(arrays), longest, arrays[0].shape[1])
-    mask = torch.zeros(len(arrays), longest)
-    for row, array in enumerate(arrays):
-        out[row, : len(array)] = torch.from_numpy(array)
-        mask[row, : len(array)] = 1
-    return out, mask
+    rows, mask = padded_rows(arrays)
+    return torch.from_numpy(rows), torch.from_numpy(mask)
 
 
 def widened(
@@ -52,3 +49,12 @@ def video_batch(features: VideoFeatures, rows: Integers) -> tuple[Tensor, Tensor
         return visual, mask, None
     subtitles = [array for row in rows.tolist() if (array := features.read_subtitles(row)) is not None]
     return visual, mask, padded(subtitles)[0]
+
+
+def window_batch(
+    features: VideoFeatures, video: Integers, windows: ClipWindows
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """:func:`moviola.retrieval.encoded_windows.read_windows` as tensors."""
+    visual, mask, subtitles = read_windows(features, video, windows)
+    heard = None if subtitles is None else torch.from_numpy(subtitles)
+    return torch.from_numpy(visual), torch.from_numpy(mask), heard

@@ -1,48 +1,50 @@
 """Trained models that are searched with on the CPU: their parts as compiled graphs, without torch.
 
-Each part is one graph (:mod:`moviola.compiled`), made by torch from the model's folder when it is first used
-and kept; in 32 bits, since these nets are small. :meth:`CompiledStage1.make` and its like make all of them.
+Each part is one graph of the model's folder (:mod:`moviola.models.graphs`), planned for this CPU when it is
+first used and kept (:mod:`moviola.compiled`); in 32 bits, since these nets are small.
+:meth:`CompiledStage1.make` and its like plan all of them.
 """
 
 from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source
+from moviola.devices import require_torch
 from moviola.errors import DataError
-from moviola.features import QueryFeatures
+from moviola.features import QueryFeatures, VideoFeatures
+from moviola.models.clip_windows import ClipWindows
 from moviola.models.description import read_description
+from moviola.models.graphs import convert_part, has_graphs, read_graph
+from moviola.retrieval.calibration import logarithm
+from moviola.retrieval.encoded_windows import EncodedWindows
 from moviola.retrieval.refiners.reel import ReelRefiner
-from moviola.retrieval.refiners.trained import Decoded
+from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.retrieval.stage1 import TrainedVectors
 from moviola.threads import ONE, compute_threads
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from moviola.models.reel import Reel
-    from moviola.models.spr import SegmentRetriever
-
-__all__ = ["CompiledModel", "CompiledReel", "CompiledStage1", "Graphs", "compiled_reel"]
+__all__ = [
+    "CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindowRefiner", "CompiledWindows", "Graphs",
+    "compiled_reel", "compiled_windows",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
-Shape = tuple[int | None, ...]
 
 # Segments that pass through a stage 1 together; so few are computed by one thread, as those of one query.
 _BATCH, _FEW = 1024, 64
 # Windows and their clips are padded to multiples of these: the runtime plans for every shape anew.
 _WINDOWS, _CLIPS = 32, 8
-# Of free axes, in the arrays that graphs are traced with.
+# Of free axes, in the arrays that graphs are planned with.
 _SOME = 3
 
 
@@ -52,7 +54,7 @@ class Graphs:
 
     Attributes:
         folder: where they are looked for.
-        spare: where those are looked for, and made, that are not there; None: there.
+        spare: where those are looked for, and made, that are not there or damaged; None: there.
     """
 
     folder: Path
@@ -61,7 +63,7 @@ class Graphs:
     def compiled(self, source: Source) -> Compiled:
         """A graph from wherever it is, or is to be made."""
         found = Compiled(self.folder, source)
-        return found if self.spare is None or found.path.is_dir() else Compiled(self.spare, source)
+        return found if self.spare is None or found.kept else Compiled(self.spare, source)
 
     def keep_only(self, revisions: Collection[str]) -> None:
         """Delete the graphs of models of other revisions."""
@@ -100,23 +102,18 @@ class CompiledModel(ABC):
                 f"{self.folder / 'config.json'}: {name} is missing or no number; save the model again"
             ) from error
 
-    def _part(
-        self, name: str, build: Callable[[Any], nn.Module], shapes: Sequence[Shape], threads: int = ONE
-    ) -> Compiled:
-        """A part of the model: ``build`` makes it of the model in torch; inputs are float32."""
+    def _part(self, name: str, threads: int = ONE) -> Compiled:
+        """A part of the model; see :func:`moviola.models.parts.parts_of`."""
 
-        def built() -> nn.Module:
+        def build() -> Any:
+            if has_graphs(self.folder):
+                return read_graph(self.folder, name)
+            require_torch(f"{self.folder}: has no graphs of these weights; making them")
             from moviola.models.pretrained import from_pretrained
 
-            return build(from_pretrained(self.folder))
+            return convert_part(from_pretrained(self.folder), name)
 
-        draw = np.random.default_rng(0)
-        examples = [
-            draw.random([_SOME if side is None else side for side in shape], np.float32) for shape in shapes
-        ]
-        return self.graphs.compiled(
-            Source(f"{self.revision} {name}", self.revision, built, examples, shapes, threads)
-        )
+        return self.graphs.compiled(Source(f"{self.revision} {name}", self.revision, build, threads))
 
 
 @dataclass(frozen=True)
@@ -146,26 +143,15 @@ class CompiledStage1(TrainedVectors, CompiledModel):
 
     @cached_property
     def _queries(self) -> Compiled:
-        def build(model: SegmentRetriever) -> nn.Module:
-            return model.qfeat_proj
-
-        return self._part("queries", build, [(None, self._size)])
+        return self._part("queries")
 
     @cached_property
     def _few_segments(self) -> Compiled:
-        return self._segments(ONE)
+        return self._part("segments")
 
     @cached_property
     def _many_segments(self) -> Compiled:
-        return self._segments(compute_threads())
-
-    def _segments(self, threads: int) -> Compiled:
-        def build(model: SegmentRetriever) -> nn.Module:
-            from moviola.models.parts import Segments
-
-            return Segments(model)
-
-        return self._part("segments", build, [(None, None, self._size)], threads)
+        return self._part("segments", compute_threads())
 
 
 def compiled_reel(folder: Path, revision: str, graphs: Graphs, **options: Any) -> ReelRefiner:
@@ -226,28 +212,117 @@ class CompiledReel(CompiledModel):
 
     @cached_property
     def _clips(self) -> Compiled:
-        def build(model: Reel) -> nn.Module:
-            from moviola.models.parts import Clips
-
-            return Clips(model)
-
-        return self._part("clips", build, [(1, None, size) for size in self._sizes])
+        return self._part("clips")
 
     @cached_property
     def _query(self) -> Compiled:
-        def build(model: Reel) -> nn.Module:
-            from moviola.models.parts import Query
-
-            return Query(model)
-
-        size = self._setting("query_size", int)
-        return self._part("query", build, [(1, self.max_tokens, size), (1, self.max_tokens)])
+        return self._part("query")
 
     @cached_property
     def _spans(self) -> Compiled:
-        def build(model: Reel) -> nn.Module:
-            from moviola.models.parts import BestSpans
+        return self._part("spans")
 
-            return BestSpans(model)
 
-        return self._part("spans", build, [(None, 3, None), (None, None)])
+def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> CompiledWindowRefiner:
+    """One of SPR's refiners that asks the graphs of a model; for the rest see :class:`TrainedRefiner`."""
+    return CompiledWindowRefiner(CompiledWindows(folder, revision, graphs), revision, **options)
+
+
+@dataclass(frozen=True)
+class CompiledWindows(CompiledModel):
+    """The parts of one of SPR's refiners, SPR_CLIP or SPR_ReLo (SPR, section 3.3)."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The model's."""
+        return self._config
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether a query is its tokens; else it is its one vector, and windows are pictures alone."""
+        return "query_size" in self._config
+
+    def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
+        """What is kept of N windows, (N, L, ...)."""
+        streams = (visual, mask) if subtitles is None else (visual, mask, subtitles)
+        return cast("Floats", self._windows(*streams)[0])
+
+    def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
+        """Scores, first and last clip of the best span of each window for a query (n, d)."""
+        count, length = mask.shape
+        # Where padding leaks into the model, it is as long as it has to be.
+        clips = 0 if self._config.get("reference_padding") else -length % _CLIPS
+        around = ((0, -count % _WINDOWS), (0, clips))
+        wider = np.pad(kept, (*around, *((0, 0),) * (kept.ndim - 2)))
+        score, first, last = self._answers(
+            query[None], np.ones((1, len(query)), np.float32), wider, np.pad(mask, around)
+        )
+        return score[:count], first[:count], last[:count]
+
+    def make(self) -> None:
+        """Make the graphs that are not there."""
+        draw, config = np.random.default_rng(0), self._config
+        size = self._setting("visual_size" if self.reads_tokens else "hidden_size", int)
+        heard = self._setting("subtitle_size", int) if self.reads_tokens else 0
+        visual, subtitles = (draw.normal(size=(1, _SOME, each)).astype(np.float32) for each in (size, heard))
+        mask = np.ones((1, _SOME), np.float32)
+        kept = self.encode(visual, mask, subtitles if heard else None)
+        asked = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
+        self.best_spans(asked, kept, mask)
+
+    @cached_property
+    def _windows(self) -> Compiled:
+        return self._part("windows")
+
+    @cached_property
+    def _answers(self) -> Compiled:
+        return self._part("answers")
+
+
+@dataclass(frozen=True)
+class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
+    """SPR's refiners: windows are encoded once, however many queries propose them."""
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether the model reads the query's tokens."""
+        return self.model.reads_tokens
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a query that the model reads."""
+        return int(self.model.settings.get("max_tokens", super().max_tokens))
+
+    @property
+    def labels(self) -> str:
+        """What the model's end clips mean."""
+        return str(self.model.settings["labels"])
+
+    @property
+    def max_clips(self) -> int:
+        """Most clips of a window; a longer one is pooled."""
+        return int(self.model.settings["max_clips"])
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The logarithms of scores (n,), which are products of probabilities and an exponential."""
+        return logarithm(score)
+
+    @cached_property
+    def _encoded(self) -> EncodedWindows:
+        leaks = self.model.settings.get("reference_padding")
+        return EncodedWindows(self.model.encode, fixed=self.max_clips if leaks else 0)
+
+    def decode(
+        self,
+        queries: QueryFeatures,
+        query: int,
+        features: VideoFeatures,
+        video: NDArray[np.int64],
+        windows: ClipWindows,
+    ) -> Decoded:
+        """Scores (N,) above 0, first and last clip (N,) of the best span of each window."""
+        if not self.model.settings.get("subtitle_size"):
+            features = features.without_subtitles()
+        kept, mask = self._encoded(features, video, windows)
+        asked = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
+        return self.model.best_spans(asked, kept, mask)

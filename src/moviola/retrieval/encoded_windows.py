@@ -1,36 +1,56 @@
-"""Windows of clips as batches of tensors, encoded once however many queries propose them."""
+"""Windows of clips as batches, encoded once however many queries propose them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from moviola.features import EncodingCache, Integers, VideoFeatures
 from moviola.models.clip_windows import ClipWindows, pool_clips
-from moviola.retrieval.batches import padded, widened
 
-if TYPE_CHECKING:
-    from torch import Tensor
+__all__ = ["EncodedWindows", "padded_rows", "read_windows"]
 
-__all__ = ["EncodedWindows", "read_windows"]
+Floats = NDArray[np.float32]
 
 # How many float32 of encoded windows are remembered for the videos of one library or folder.
 _STORED = 1 << 27
 
 
+def padded_rows(arrays: Sequence[Floats], length: int = 0) -> tuple[Floats, Floats]:
+    """Arrays (n_i, ...) as one (N, L, ...) with zeros behind, and the mask (N, L) of what is there.
+
+    Args:
+        arrays: at least one.
+        length: L; 0: of the longest.
+    """
+    longest = length or max(map(len, arrays))
+    out = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), np.float32)
+    mask = np.zeros((len(arrays), longest), np.float32)
+    for row, array in enumerate(arrays):
+        out[row, : len(array)] = array
+        mask[row, : len(array)] = 1
+    return out, mask
+
+
 def read_windows(
-    features: VideoFeatures, video: Integers, windows: ClipWindows
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d)."""
+    features: VideoFeatures, video: Integers, windows: ClipWindows, length: int = 0
+) -> tuple[Floats, Floats, Floats | None]:
+    """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d).
+
+    Args:
+        features: the videos.
+        video: (N,) places of videos.
+        windows: in these videos.
+        length: L; 0: of the longest.
+    """
     places = list(zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True))
     seen = windows.clips.tolist()
-    visual, mask = padded(
-        [pool_clips(features.read(*place), n) for place, n in zip(places, seen, strict=True)]
+    visual, mask = padded_rows(
+        [pool_clips(features.read(*place), n) for place, n in zip(places, seen, strict=True)], length
     )
     if features.subtitles is None:
         return visual, mask, None
@@ -39,10 +59,10 @@ def read_windows(
         for place, n in zip(places, seen, strict=True)
         if (array := features.read_subtitles(*place)) is not None
     ]
-    return visual, mask, padded(subtitles)[0]
+    return visual, mask, padded_rows(subtitles, length)[0]
 
 
-Encode = Callable[["Tensor", "Tensor", "Tensor | None"], "Tensor"]
+Encode = Callable[[Floats, Floats, Floats | None], Floats]
 """Visual features, mask and subtitles of N windows to what is kept of them, (N, L, ...)."""
 
 
@@ -50,15 +70,15 @@ Encode = Callable[["Tensor", "Tensor", "Tensor | None"], "Tensor"]
 class _Kept:
     """Encoded windows of the videos that share a cache, by video, first and last clip."""
 
-    windows: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
+    windows: dict[tuple[int, int, int], Floats] = field(default_factory=dict)
     numbers: int = 0
 
-    def add(self, fresh: dict[tuple[int, int, int], Tensor], most: int) -> None:
+    def add(self, fresh: dict[tuple[int, int, int], Floats], most: int) -> None:
         """Keep more; everything before is forgotten where it would become more than ``most`` numbers."""
-        count = sum(part.numel() for part in fresh.values())
+        count = sum(part.size for part in fresh.values())
         if fresh and self.numbers + count > most:
             self.windows, self.numbers = {}, 0
-        self.windows.update({key: part.clone() for key, part in fresh.items()})  # not the batch's padding
+        self.windows.update({key: part.copy() for key, part in fresh.items()})  # not the batch's padding
         self.numbers += count
 
 
@@ -82,7 +102,7 @@ class EncodedWindows:
 
     def __call__(
         self, features: VideoFeatures, video: Integers, windows: ClipWindows
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Floats, Floats]:
         """What is kept of N windows (N, L, ...), and the mask (N, L) float32."""
         # Videos that share a cache share numbers, so windows are known by these.
         stored = self._stored.setdefault(features.cache, _Kept())
@@ -96,11 +116,10 @@ class EncodedWindows:
         places = places[np.argsort(windows.clips[places], kind="stable")]
         for begin in range(0, len(places), self.batch):
             chunk = places[begin : begin + self.batch]
-            batch = read_windows(features, video[chunk], windows.take(chunk))
-            parts = self.encode(*(widened(self.fixed, *batch) if self.fixed else batch))
+            parts = self.encode(*read_windows(features, video[chunk], windows.take(chunk), self.fixed))
             for place, part in zip(chunk.tolist(), parts, strict=True):
                 found[keys[place]] = part[: self.fixed or windows.clips[place]]
         stored.add({key: found[key] for key in missing}, self.most)
-        kept = torch.nn.utils.rnn.pad_sequence([found[key] for key in keys], batch_first=True)
-        there = torch.arange(kept.shape[1]) < torch.from_numpy(windows.clips)[:, None]
-        return kept, there.float().to(kept.device)
+        kept, _ = padded_rows([found[key] for key in keys])
+        there = np.arange(kept.shape[1]) < windows.clips[:, None]
+        return kept, there.astype(np.float32)

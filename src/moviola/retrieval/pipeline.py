@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
+from moviola.retrieval.background import Background
 from moviola.retrieval.calibration import Chance, Scale
 from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
-from moviola.temporal import suppress
+from moviola.temporal import fold
 from moviola.timing import stage
 
 __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
@@ -98,6 +99,8 @@ class Retrieval:
         refiner: makes moments of proposals; None leaves them coarse.
         segment_clips: T, clips of a segment.
         segments: how many are retrieved per query.
+        background: of the encoder, by which cosines in its space are judged; None where it is not known, and
+            they are set against chance.
     """
 
     features: VideoFeatures
@@ -106,6 +109,7 @@ class Retrieval:
     refiner: Refiner | None
     segment_clips: int
     segments: int = SEGMENTS
+    background: Background | None = None
 
     @classmethod
     def of_proposals(cls, features: VideoFeatures, refiner: Refiner, segment_clips: int = 4) -> Retrieval:
@@ -149,7 +153,15 @@ class Retrieval:
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""
         known = queries.segment_vectors
-        return self.stage1.queries(queries) if known is None else known
+        if known is not None:
+            return known
+        return self.stage1.queries(queries if self.stage1.trained else self.in_space(queries))
+
+    def in_space(self, queries: QueryFeatures) -> QueryFeatures:
+        """Queries as they are compared in the encoder's space: texts are centred, if it has a background."""
+        if self.background is None or queries.segment_vectors is not None:
+            return queries
+        return queries.with_vectors(self.background.centred(queries.vectors))
 
     def cosines(
         self, vectors: NDArray[np.float32], video: Integers, position: Integers
@@ -188,6 +200,8 @@ class Retrieval:
         within: Scope | None = None,
         segments: int | None = None,
         scored: bool = True,
+        scale: Scale | None = None,
+        distinct: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> Moments:
         """Answers to queries.
@@ -198,6 +212,10 @@ class Retrieval:
             within, segments: see :meth:`hits`.
             scored: fill in :attr:`Moments.score`; False leaves the matching scores there, which saves windows
                 where a refiner without a calibration is set against chance.
+            scale: what gives scores instead of the refiner's or the encoder's own scale.
+            distinct: fold moments that are found twice into the best of them
+                (:func:`moviola.temporal.fold`), where the refiner wants that; False keeps all, for whoever
+                folds them later.
             progress: called with the number of queries that are done.
         """
         own = proposals
@@ -205,7 +223,12 @@ class Retrieval:
             own = self.proposals(queries, within=within, segments=segments)
         parts = []
         for query in range(len(queries)):
-            parts.append(self._answer(queries, query, own.of(query), scored))
+            with stage("refinement"):
+                one = queries.select([query])
+                refined = self._refined(one, own.of(query))
+            with stage("calibration"):
+                known = None if not scored else scale or self._scale(one)
+                parts.append(self._calibrated(own.of(query), refined, known, distinct))
             if progress:
                 progress(query + 1)
         offsets = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
@@ -214,62 +237,67 @@ class Retrieval:
             return Moments(offsets, np.empty(0, np.int64), nothing, nothing, nothing, nothing)
         return Moments(offsets, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _answer(
-        self, queries: QueryFeatures, query: int, proposals: Proposals, scored: bool
+    def _calibrated(
+        self, proposals: Proposals, refined: Refined, scale: Scale | None, distinct: bool
     ) -> tuple[NDArray[Any], ...]:
         """Video, start, end, match and score of one query's moments, best first."""
-        if not len(proposals.video):
-            nothing = np.empty(0)
-            return proposals.video, nothing, nothing, nothing, nothing
-        with stage("refinement"):
-            refined = self._refined(queries, query, self._in_encoder_space(queries, query, proposals))
-        with stage("calibration"):
-            return self._calibrated(queries, query, proposals, refined, scored)
-
-    def _calibrated(
-        self, queries: QueryFeatures, query: int, proposals: Proposals, refined: Refined, scored: bool
-    ) -> tuple[NDArray[Any], ...]:
         match = np.asarray(refined.score, dtype=np.float64)
-        keep = suppress(refined.start, refined.end, match, self._suppress_above, video=proposals.video)
-        keep = keep[np.lexsort((refined.start[keep], proposals.video[keep], -match[keep]))]
+        video, start, end = proposals.video, refined.start, refined.end
+        keep = np.arange(len(match))
+        if distinct and self._suppress_above < 1:
+            keep = np.flatnonzero(fold(start, end, match, self._suppress_above, video=video) == keep)
+        keep = keep[np.lexsort((start[keep], video[keep], -match[keep]))]
         score = match
-        if scored:
-            evidence = match if self.refiner is None else self.refiner.evidence(match)
-            score = self._scale(queries, query).scores(evidence)
-        columns = (proposals.video, refined.start, refined.end, match, score)
-        return tuple(column[keep] for column in columns)
+        if scale is not None:
+            score = scale.scores(match if self.refiner is None else self.refiner.evidence(match))
+        return tuple(column[keep] for column in (video, start, end, match, score))
 
     @property
     def _suppress_above(self) -> float:
         return 1.0 if self.refiner is None else self.refiner.suppress_above
 
-    def _refined(self, queries: QueryFeatures, query: int, proposals: Proposals) -> Refined:
-        if self.refiner is None:
+    def _refined(self, query: QueryFeatures, proposals: Proposals) -> Refined:
+        """The best span of each proposal of one query."""
+        refiner = self.refiner
+        if refiner is None or not len(proposals.video):
             return Refined(proposals.start, proposals.end, proposals.score)
-        return self.refiner.refine(queries, query, self.features, proposals)
+        if not refiner.in_encoder_space:
+            return refiner.refine(query, 0, self.features, proposals)
+        centred = self.in_space(query)
+        return refiner.refine(centred, 0, self.features, self._in_encoder_space(query, centred, proposals))
 
-    def _in_encoder_space(self, queries: QueryFeatures, query: int, proposals: Proposals) -> Proposals:
+    def _in_encoder_space(
+        self, query: QueryFeatures, centred: QueryFeatures, proposals: Proposals
+    ) -> Proposals:
         """For a refiner that adds cosines to those of proposals: what is as unusual in the encoder's space.
 
         Cosines of a trained stage 1 are in a space of its own.
         """
-        if self.refiner is None or not self.refiner.in_encoder_space or not self.stage1.trained:
+        if not self.stage1.trained or not len(proposals.video):
             return proposals
-        among = self.segment_chance(self.vectors(queries.select([query]))[0])
-        alike = self.encoder_chance(queries.vectors[query]).evidence(among.standing(proposals.score))
+        among = self.segment_chance(self.vectors(query)[0])
+        alike = self.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
         return replace(proposals, score=alike.astype(np.float32))
 
     # -- what scores mean ----------------------------------------------------------------------------------
 
-    def _scale(self, queries: QueryFeatures, query: int) -> Scale:
-        if self.refiner is None:
-            return self.segment_chance(self.vectors(queries.select([query]))[0])
-        if self.refiner.calibration is not None:
-            return self.refiner.calibration
-        if self.refiner.in_encoder_space:
-            return self.encoder_chance(queries.vectors[query])
-        random = self.refiner.refine(queries, query, self.features, self._random_windows)
-        return Chance.of(self.refiner.evidence(random.score), len(self.index))
+    def _scale(self, query: QueryFeatures) -> Scale:
+        """What gives scores to one query's moments."""
+        refiner = self.refiner
+        if refiner is not None and refiner.calibration is not None:
+            return refiner.calibration.of_text(query.texts[0])
+        if not self.stage1.trained if refiner is None else refiner.in_encoder_space:
+            return self.encoder_scale(query)
+        if refiner is None:
+            return self.segment_chance(self.vectors(query)[0])
+        random = refiner.refine(query, 0, self.features, self._random_windows)
+        return Chance.of(refiner.evidence(random.score), len(self.index))
+
+    def encoder_scale(self, query: QueryFeatures) -> Scale:
+        """What cosines with one query's vector say, in the space of the encoder."""
+        if self.background is None or query.segment_vectors is not None:
+            return self.encoder_chance(query.vectors[0])
+        return self.background.calibration(query.vectors[0])
 
     def encoder_chance(self, vector: NDArray[np.float32]) -> Chance:
         """What cosines chance gives a query's vector (d,) in the space of the encoder."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.devices import require_torch
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_segments
@@ -132,6 +133,7 @@ def trained_recipe(revision: str) -> str:
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedStage1:
     """The stage 1 in a model's folder; see :func:`moviola.models.pretrained.from_pretrained` for errors."""
+    require_torch(f"{folder} on {device}")
     from moviola.models.pretrained import from_pretrained
     from moviola.models.spr import SegmentRetriever
 

@@ -2,11 +2,10 @@
 
 Parts are clips, the time between two frames that are encoded. What is shown in a clip is scored by its
 cosine with the query, smoothed as the refiner without training smooths it
-(:class:`moviola.retrieval.refiners.curve.CurveRefiner`), and set against chance
-(:class:`moviola.retrieval.calibration.Chance`), as the scores of a search without a trained refiner are.
-With a trained refiner scores of moments are probabilities, which nothing knows of single clips: the curve
-then shows where, not how sure. What is said during a clip adds to it as in a search
-(:mod:`moviola.search.fusion`).
+(:class:`moviola.retrieval.refiners.curve.CurveRefiner`), on the scale of the encoder's background
+(:mod:`moviola.retrieval.background`), as the scores of a search without a trained refiner are. With a trained
+refiner scores of moments are its own, which nothing knows of single clips: the curve then shows where, not
+how sure. What is said during a clip adds to it as in a search (:mod:`moviola.search.fusion`).
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.library import VideoRow
-from moviola.retrieval import Chance
 from moviola.retrieval.refiners.curve import cosines, query_vector, smoothed
-from moviola.search.finder import Finder
+from moviola.search.evidence import EvidenceGatherer
+from moviola.search.found import Found
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
+    Marked,
     SearchQuery,
     Simple,
     Steps,
@@ -30,6 +30,7 @@ from moviola.search.queries import (
     WeightedSum,
     Without,
 )
+from moviola.types import Span
 
 __all__ = ["score_curve"]
 
@@ -39,32 +40,34 @@ Floats = NDArray[np.float64]
 _MOST = 1 - 1e-12
 
 
-def score_curve(finder: Finder, query: SearchQuery, video: VideoRow) -> tuple[Floats, Floats]:
+def score_curve(gatherer: EvidenceGatherer, query: SearchQuery, video: VideoRow) -> tuple[Floats, Floats]:
     """The curve of a query in a video.
 
     Args:
-        finder: of the library's present state.
+        gatherer: of the library's present state; has seen the query.
         query: what to look for. Of a sequence, each clip has the score of the step that it matches best; what
             is excluded divides the odds of a clip as it divides those of a moment
-            (:mod:`moviola.search.finder`).
+            (:mod:`moviola.search.answers`).
         video: of the library.
 
     Returns:
         (n,) float64 seconds, the middle of each clip, and (n,) float64 scores in [0, 1].
     """
-    seconds = finder.view.features.clip_seconds
-    place = finder.view.features.place_of(video.row)
-    count = math.ceil(video.duration / seconds) if place is None else int(finder.view.features.counts[place])
+    seconds = gatherer.view.features.clip_seconds
+    place = gatherer.view.features.place_of(video.row)
+    count = (
+        math.ceil(video.duration / seconds) if place is None else int(gatherer.view.features.counts[place])
+    )
     starts = np.arange(count) * seconds
     times = (starts + np.maximum(np.minimum(starts + seconds, video.duration), starts)) / 2
-    return times, _Curve(finder, video, times, seconds).scores(query)
+    return times, _Curve(gatherer, video, times, seconds).scores(query)
 
 
 class _Curve:
     """The curves of queries in one video."""
 
-    def __init__(self, finder: Finder, video: VideoRow, times: Floats, seconds: float) -> None:
-        self._finder, self._video = finder, video
+    def __init__(self, gatherer: EvidenceGatherer, video: VideoRow, times: Floats, seconds: float) -> None:
+        self._gatherer, self._video = gatherer, video
         self._times, self._seconds = times, seconds
 
     def scores(self, query: SearchQuery) -> Floats:
@@ -78,30 +81,45 @@ class _Curve:
                 odds = score / (1 - score) * self._factor(one)
                 score = odds / (1 + odds)
             return score
+        if isinstance(query, Marked):
+            return self._marked(query)
         assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
-        said = self._said(query)
-        standing = self._standing(query)
-        if standing is None:
-            return said
-        evidence, chance = standing
-        return 1 - (1 - chance.scores(evidence)) * (1 - said)
+        said, seen = self._said(query), self._seen(query)
+        return said if seen is None else 1 - (1 - seen) * (1 - said)
 
-    def _standing(self, query: Simple) -> tuple[Floats, Chance] | None:
-        """Smoothed cosines (n,) of the clips, and what chance gives; None where no pictures are looked at."""
-        finder, retrieval = self._finder, self._finder.stages(query)
+    def _marked(self, query: Marked) -> Floats:
+        """(n,) in [0, 1]: what marks make of the scores of each clip."""
+        before = None if query.query is None else self.scores(query.query)
+        half = self._seconds / 2
+        clips = [
+            Found(self._video.row, Span(max(time - half, 0.0), time + half), 0.0, "visual")
+            for time in self._times.tolist()
+        ]
+        vectors, shown = self._gatherer.likeness(clips)
+        if not len(shown):
+            return np.zeros(len(clips)) if before is None else before
+        return self._gatherer.marks(query).scores(vectors, before)
+
+    def _cosines(self, query: Simple) -> Floats | None:
+        """Smoothed cosines (n,) of the clips; None where no pictures are looked at."""
+        retrieval = self._gatherer.stages(query)
         place = None if retrieval is None else retrieval.features.place_of(self._video.row)
         if retrieval is None or place is None:
             return None
-        features = finder.features(query)
-        vector = query_vector(features, 0)
+        vector = query_vector(retrieval.in_space(self._gatherer.features(query)), 0)
         curve = smoothed(cosines(retrieval.features.visual.read(place), vector))
-        return np.asarray(curve, np.float64), retrieval.encoder_chance(features.vectors[0])
+        return np.asarray(curve, np.float64)
+
+    def _seen(self, query: Simple) -> Floats | None:
+        """(n,) in [0, 1]; None where no pictures are looked at."""
+        found = self._cosines(query)
+        return None if found is None else self._gatherer.scale(query).scores(found)
 
     def _said(self, query: Simple) -> Floats:
         """(n,) in [0, 1]: the best of what is said or written during each clip."""
         best = np.zeros(len(self._times))
         half = self._seconds / 2
-        for one in self._finder.said(query, {self._video.row}):
+        for one in self._gatherer.said(query, frozenset({self._video.row})):
             during = (self._times + half > one.span.start) & (self._times - half < one.span.end)
             best[during] = np.maximum(best[during], one.score)
         return best
@@ -109,9 +127,9 @@ class _Curve:
     def _factor(self, excluded: Simple) -> Floats:
         """By what the odds of each clip are multiplied, (n,) in [0, 1]."""
         factor = (1 - self._said(excluded)) ** 2
-        standing = self._standing(excluded)
-        if standing is not None:
-            evidence, chance = standing
-            above = chance.standing(evidence)
+        retrieval, found = self._gatherer.stages(excluded), self._cosines(excluded)
+        if retrieval is not None and found is not None:
+            features = retrieval.in_space(self._gatherer.features(excluded))
+            above = retrieval.encoder_chance(features.vectors[0]).standing(found)
             factor = factor * np.exp(-np.maximum(above - np.clip(np.median(above), 0, 1), 0))
         return factor

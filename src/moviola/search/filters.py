@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time, timedelta
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.library import VideoRow
+from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import parse_range, parse_seconds
-from moviola.types import Span
+from moviola.types import Capture, Span
 
-__all__ = ["Bounds", "Filter", "Position"]
+__all__ = ["Bounds", "Filter", "Near", "Position"]
+
+_PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_EARTH = 6_371_008.8
+"""Metres, mean radius."""
+_NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
 
 Bounds = tuple[float | None, float | None]
 """Least and most, both included; None for no limit."""
@@ -47,6 +54,46 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """At most ``metres`` from a point, in degrees north and east, over the ground of a round earth.
+
+    Raises:
+        InvalidValue: no point of the earth, or a distance that is no number above 0.
+    """
+
+    latitude: float
+    longitude: float
+    metres: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if not (abs(self.latitude) <= 90 and abs(self.longitude) <= 180 and 0 < self.metres < math.inf):
+            raise InvalidValue(
+                f"near {self.latitude:g},{self.longitude:g},{self.metres:g}m: give degrees north (-90 to 90) "
+                "and east (-180 to 180), and a distance above 0"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """``52.52,13.40``, with a distance ``52.52,13.40,5km`` or ``52.52,13.40,300m``."""
+        found = _NEAR.fullmatch(text.strip())
+        if not found:
+            raise InvalidValue(f"near {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km")
+        metres = float(found[3] or 1) * (1.0 if found[4] == "m" else 1000.0)
+        return cls(float(found[1]), float(found[2]), metres)
+
+    def holds(self, capture: Capture) -> bool:
+        """Whether a video was taken there; not where its place is not known."""
+        if capture.latitude is None or capture.longitude is None:
+            return False
+        here, there = math.radians(self.latitude), math.radians(capture.latitude)
+        across = math.radians(capture.longitude - self.longitude)
+        # The haversine formula; the mean radius of the earth.
+        half = math.sin((there - here) / 2) ** 2
+        half += math.cos(here) * math.cos(there) * math.sin(across / 2) ** 2
+        return 2 * _EARTH * math.asin(min(1.0, math.sqrt(half))) <= self.metres
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """What an answer may consist of. All that is given must hold.
 
@@ -57,6 +104,11 @@ class Filter:
             local.
         video_length: of the whole video, seconds.
         moment_length: of the moment, seconds.
+        taken: only videos that were taken between these times, see :mod:`moviola.library.captures`; times
+            without a zone are compared with what clocks showed there.
+        near: only videos that were taken at most so far from a point.
+        camera: only videos of cameras with this in their make and model, letter case aside; with ``*``,
+            ``?`` or ``[`` a pattern that all of it must match.
         where: the moment's middle lies between these positions in its video, the second one excluded. With a
             sequence, that of each step.
 
@@ -68,6 +120,9 @@ class Filter:
     modified: tuple[datetime | None, datetime | None] = (None, None)
     video_length: Bounds = (None, None)
     moment_length: Bounds = (None, None)
+    taken: tuple[datetime | None, datetime | None] = (None, None)
+    near: Near | None = None
+    camera: str | None = None
     where: tuple[Position | None, Position | None] = (None, None)
 
     def __post_init__(self) -> None:
@@ -79,6 +134,7 @@ class Filter:
             _require_order(name, low, high)
         since, until = (bound and bound.astimezone() for bound in self.modified)
         _require_order("modified", since, until)
+        _require_order("taken", *(bound and bound.astimezone() for bound in self.taken))
         for bound in self.where:
             if bound is not None and not math.isfinite(bound.value):
                 raise InvalidValue(f"where {bound.value}: give finite positions")
@@ -91,6 +147,9 @@ class Filter:
         modified: str | None = None,
         video_length: str | None = None,
         moment_length: str | None = None,
+        taken: str | None = None,
+        near: str | None = None,
+        camera: str | None = None,
         where: str | None = None,
     ) -> Self:
         """From text: ranges are ``LOW..HIGH``, of which one may be left out.
@@ -99,6 +158,9 @@ class Filter:
             folder: see above.
             modified: ``2024-05-01..2024-05-31``, both days included; times as ``2024-05-01T18:30``.
             video_length, moment_length: ``10..1:30``.
+            taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; times as for ``modified``.
+            near: ``52.52,13.40,5km``: degrees north and east, and how far; 1 km if nothing is said.
+            camera: see above.
             where: ``0..10%``, ``-1:00..``.
 
         Raises:
@@ -113,6 +175,9 @@ class Filter:
             modified=_dates(modified) if modified is not None else (None, None),
             video_length=lengths(video_length, "video length"),
             moment_length=lengths(moment_length, "moment length"),
+            taken=_periods(taken) if taken is not None else (None, None),
+            near=Near.parse(near) if near is not None else None,
+            camera=camera,
             where=parse_range(where, "where", Position.parse) if where is not None else (None, None),
         )
 
@@ -121,15 +186,22 @@ class Filter:
         """Whether candidates may be refused that the index has found."""
         return self.moment_length != (None, None) or self.where != (None, None)
 
-    def rows(self, videos: Mapping[int, VideoRow]) -> set[int] | None:
+    def rows(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None = None) -> set[int] | None:
         """Row numbers of the videos to look into; None for all.
+
+        Args:
+            videos: of the library, by row number.
+            catalogue: knows their further paths, and when and where they were taken; None: nothing is known.
 
         Raises:
             NotFound: no file lies in the folder.
         """
-        if (self.folder, self.modified, self.video_length) == (None, (None, None), (None, None)):
+        if self == Filter(moment_length=self.moment_length, where=self.where):
             return None
-        placed = self._in_folder(videos)
+        placed = self._in_folder(videos, catalogue)
+        if (self.taken, self.near, self.camera) != ((None, None), None, None):
+            captures = catalogue.captures() if catalogue else {}
+            placed = {row for row in placed if self._is_of(videos[row], captures.get(row, Capture()))}
         since, until = (None if bound is None else bound.timestamp() for bound in self.modified)
         return {
             row
@@ -138,19 +210,59 @@ class Filter:
             and _within(videos[row].mtime_ns / 1e9, since, until)
         }
 
-    def _in_folder(self, videos: Mapping[int, VideoRow]) -> set[int]:
+    def _is_of(self, video: VideoRow, capture: Capture) -> bool:
+        """Whether a video was taken when, where and with what it should."""
+        if self.taken != (None, None):
+            taken = taken_of(video, capture)
+            since, until = (
+                bound and (bound if bound.tzinfo else bound.replace(tzinfo=UTC)) for bound in self.taken
+            )
+            wall, instant = taken.wall.replace(tzinfo=UTC), taken.instant
+            for bound, given, sign in ((since, self.taken[0], 1), (until, self.taken[1], -1)):
+                if bound is not None and given is not None:
+                    ours = instant if given.tzinfo else wall
+                    if sign * (ours - bound).total_seconds() < 0:
+                        return False
+        if self.near is not None and not self.near.holds(capture):
+            return False
+        if self.camera is None:
+            return True
+        camera, wanted = f"{capture.make} {capture.model}".strip().casefold(), self.camera.casefold()
+        return fnmatchcase(camera, wanted) if any(sign in wanted for sign in "*?[") else wanted in camera
+
+    def _in_folder(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None) -> set[int]:
         if self.folder is None:
             return set(videos)
+        paths = chain(
+            ((row, video.path) for row, video in videos.items()),
+            (
+                (copy.video, copy.path)
+                for copy in (catalogue.copies() if catalogue else ())
+                if copy.video in videos
+            ),
+        )
         if any(sign in self.folder for sign in "*?["):
-            found = {row for row, video in videos.items() if fnmatchcase(video.path, self.folder)}
+            found = {row for row, path in paths if fnmatchcase(path, self.folder)}
         else:
-            folder = Path(self.folder).expanduser().resolve()
-            found = {row for row, video in videos.items() if folder in Path(video.path).parents}
+            folder = self._resolved(self.folder)
+            found = {row for row, path in paths if folder in Path(path).parents}
         if not found:
             raise NotFound(
-                f"{self.folder}: no video of this library lies there; `moviola list --json` shows the paths"
+                f"{self.folder:.200}: no video of this library lies there; "
+                "`moviola list --json` shows the paths"
             )
         return found
+
+    @staticmethod
+    def _resolved(folder: str) -> Path:
+        """Where a folder lies. ``~`` is one's own home; that of another user is nobody's concern."""
+        path = Path(folder)
+        try:
+            return (path.expanduser() if path.parts[:1] == ("~",) else path).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise NotFound(
+                f"{folder!r:.200}: cannot be followed ({error!s:.200}); name a folder of videos"
+            ) from error
 
     def stretch(self, duration: float) -> tuple[float, float]:
         """Start and end in seconds of where in a video of some length to look."""
@@ -183,6 +295,34 @@ def _dates(text: str) -> tuple[datetime | None, datetime | None]:
     if until is not None and "T" not in text.partition("..")[2]:
         until = datetime.combine(until.date(), time.max)
     return since, until
+
+
+def _periods(text: str) -> tuple[datetime | None, datetime | None]:
+    """Times of ``FROM..TO``, or of one period; years, months and days are meant whole."""
+    if ".." not in text:
+        text = f"{text}..{text}"
+    since, until = parse_range(text, "taken", _period)
+    return since and since[0], until and until[1]
+
+
+def _period(text: str, what: str) -> tuple[datetime, datetime]:
+    """The first and the last moment of a year, a month, a day, or a time."""
+    found = _PART.fullmatch(text.strip())
+    if not found:
+        moment = _date(text, what)
+        return moment, moment
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        first = datetime(year or 1, month or 1, day or 1)
+        if day is not None:
+            after = first + timedelta(days=1)
+        elif month is not None:
+            after = (first + timedelta(days=32)).replace(day=1)
+        else:
+            after = first.replace(year=first.year + 1)
+    except (ValueError, OverflowError) as error:
+        raise InvalidValue(f"{what} {text!r}: no such day; write 2021, 2023-05 or 2023-05-31") from error
+    return first, after - timedelta(microseconds=1)
 
 
 def _date(text: str, what: str) -> datetime:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from moviola.types import CueKind, Moment, Span
+from moviola.retrieval import STRONG
+from moviola.types import CueKind, Moment, Reason, Span
 
 __all__ = ["Found", "SearchResult"]
 
@@ -24,6 +25,8 @@ class Found:
         match: the matching score behind ``score``, which decides where that saturates.
         steps: those of a sequence, in order.
         snippet_kind: of the cue that says it; empty without a snippet.
+        why: what speaks for it, in any order.
+        folded: spans of moments for which it stands, best first.
     """
 
     row: int
@@ -34,29 +37,45 @@ class Found:
     match: float = 0.0
     steps: tuple[Found, ...] = ()
     snippet_kind: CueKind | Literal[""] = ""
+    why: tuple[Reason, ...] = ()
+    folded: tuple[Span, ...] = ()
+
+    @property
+    def strong(self) -> bool:
+        """Whether it is a good answer."""
+        return self.score >= STRONG
 
     def moment(self, video_id: str, rank: int) -> Moment:
         """Ranked."""
-        steps = tuple(step.moment(video_id, rank) for step in self.steps)
-        start, end, kind = self.span.start, self.span.end, self.snippet_kind
-        return Moment(video_id, start, end, self.score, rank, self.source, self.snippet, steps, kind)
+        return Moment(
+            video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
+            tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,
+            self.folded, tuple(sorted(self.why, key=lambda reason: (-reason.score, reason.kind))),
+        )  # fmt: skip
 
 
 class SearchResult(list[Moment]):
     """The answer to a query: a list of its moments, best first, with ranks from 1.
 
+    Strong moments come before weak ones, since scores fall.
+
     Attributes:
-        confident: whether the library seems to have an answer at all; None where that is not known, see
-            :mod:`moviola.retrieval.confidence`. False: these moments are only the least bad ones.
-        lead: of a text, how far its best segment leads unrelated queries, in their standard deviations; None
-            where that is not known.
         timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all
             queries together where several were asked at once.
     """
 
-    def __init__(
-        self, moments: Iterable[Moment] = (), *, confident: bool | None = None, lead: float | None = None
-    ) -> None:
+    def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
         super().__init__(moments)
-        self.confident, self.lead = confident, lead
+        self.confident: bool = any(m.strong for m in self) if confident is None else confident
+        """Whether the library has an answer at all: a strong moment. False: these are the nearest."""
         self.timings: dict[str, float] = {}
+
+    @property
+    def strong(self) -> list[Moment]:
+        """The good moments."""
+        return [moment for moment in self if moment.strong]
+
+    @property
+    def weak(self) -> list[Moment]:
+        """The others."""
+        return [moment for moment in self if not moment.strong]

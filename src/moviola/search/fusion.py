@@ -6,10 +6,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from moviola.search.found import Found
-from moviola.types import Moment
+import numpy as np
 
-__all__ = ["fused", "ranked"]
+from moviola.retrieval import STRONG
+from moviola.retrieval.refiners import SAME_MOMENT
+from moviola.search.found import Found
+from moviola.search.options import SearchOptions
+from moviola.temporal import fold
+from moviola.types import Moment, Span
+
+__all__ = ["folded", "fused", "ranked", "with_odds_times"]
+
+# The odds of a score are taken of at most this.
+_MOST = 1 - 1e-12
 
 
 def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
@@ -41,41 +50,71 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
             span=stronger.span,
             score=1 - (1 - other.score) * (1 - spoken.score),
             source="both",
+            why=(*other.why, *spoken.why),
             snippet=quoted.snippet,
             snippet_kind=quoted.snippet_kind,
         )
     return moments
 
 
-def ranked(
-    found: Sequence[Found],
-    video_ids: Mapping[int, str],
-    *,
-    top_k: int,
-    per_video: int | None,
-    min_score: float,
-) -> list[Moment]:
-    """The best moments in order, with ranks from 1.
+def with_odds_times(found: Found, factor: float) -> Found:
+    """A moment whose odds p / (1 - p) are multiplied; rounding never turns the direction around."""
+    if factor >= 1:
+        score = found.score
+        return replace(found, score=max(score, score * factor / (1 - score + score * factor)))
+    score = min(found.score, _MOST)
+    return replace(found, score=min(score, score * factor / (1 - score + score * factor)))
+
+
+def folded(found: Sequence[Found]) -> list[Found]:
+    """No moment twice: of moments of one video that overlap much, or lie in one another, the best.
+
+    It knows the spans of those for which it stands. Moments may have been found by several proposals, cut at
+    the same shots, or joined with the same words, so this comes after all of that.
+
+    Args:
+        found: best first.
+
+    Returns:
+        best first.
+    """
+    if not found:
+        return []
+    start, end = (np.array([getattr(one.span, side) for one in found], float) for side in ("start", "end"))
+    rows, order = np.array([one.row for one in found]), -np.arange(len(found))
+    stands = fold(start, end, order, SAME_MOMENT, video=rows).tolist()
+    others: dict[int, list[Span]] = defaultdict(list)
+    for place, best in enumerate(stands):
+        if place != best and found[place].span != found[best].span and found[place].span not in others[best]:
+            others[best].append(found[place].span)
+    return [
+        replace(one, folded=tuple(others[place])) if others[place] else one
+        for place, one in enumerate(found)
+        if stands[place] == place
+    ]
+
+
+def ranked(found: Sequence[Found], video_ids: Mapping[int, str], options: SearchOptions) -> list[Moment]:
+    """The best moments in order, with ranks from 1, none twice.
 
     Of equal scores the one with the larger matching score comes first, then the earlier video id and start.
 
     Args:
         found: moments in any order.
         video_ids: by row number.
-        top_k: at most so many.
-        per_video: at most so many of one video; None for no limit.
-        min_score: leave out what scores less.
+        options: how many, and how good.
     """
 
     def order(moment: Found) -> tuple[float, float, str, float]:
         return -moment.score, -moment.match, video_ids[moment.row], moment.span.start
 
+    least = options.min_score if options.weak else max(options.min_score, STRONG)
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)
-    for moment in sorted(found, key=order):
-        if moment.score < min_score or len(answer) == top_k:
+    for moment in folded(sorted(found, key=order)):
+        if moment.score < least or len(answer) == options.top_k:
             break
-        if per_video is not None and shown[moment.row] == per_video:
+        if options.per_video is not None and shown[moment.row] == options.per_video:
             continue
         shown[moment.row] += 1
         answer.append(moment.moment(video_ids[moment.row], len(answer) + 1))

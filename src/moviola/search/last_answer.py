@@ -7,38 +7,48 @@ folder under a name made of the library's path. It may be deleted at any time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
+from moviola.search.queries import SearchQuery
+from moviola.search.query_json import query_from_json, query_to_json
 from moviola.types import Moment
 
-__all__ = ["keep_answer", "kept_answer", "kept_moment", "moment_row"]
+__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "kept_moment"]
+
+_FORMAT = 2
 
 _NAME = "last-answer.json"
 
 
-def moment_row(moment: Moment, sources: Mapping[str, str]) -> dict[str, Any]:
-    """A moment as JSON has it, with the path of its video.
+@dataclass(frozen=True)
+class KeptAnswer:
+    """The answer that was printed last.
 
-    Args:
-        moment: of an answer.
-        sources: paths by video id.
+    Attributes:
+        query: what was asked.
+        options: how it was answered, by name, as far as the person said so.
+        moments: ranked.
+        paths: of their videos, by id.
     """
-    return {**asdict(moment), "path": sources[moment.video_id]}
+
+    query: SearchQuery
+    moments: list[Moment]
+    paths: dict[str, str]
+    options: dict[str, Any] = field(default_factory=dict)
 
 
-def keep_answer(library: Path, moments: Sequence[Moment], sources: Mapping[str, str]) -> Path:
+def keep_answer(library: Path, answer: KeptAnswer) -> Path:
     """Keep an answer in place of the one before.
 
     Args:
         library: its folder.
-        moments: ranked.
-        sources: paths by video id.
+        answer: to be kept.
 
     Returns:
         where it lies.
@@ -46,19 +56,26 @@ def keep_answer(library: Path, moments: Sequence[Moment], sources: Mapping[str, 
     Raises:
         InvalidValue: neither the library's cache nor the user's can be written.
     """
-    rows = [moment_row(moment, sources) for moment in moments]
+    content = {
+        "format": _FORMAT,
+        "query": query_to_json(answer.query),
+        "options": answer.options,
+        "moments": [
+            {**moment_row(moment), "path": answer.paths[moment.video_id]} for moment in answer.moments
+        ],
+    }
     own, users = _places(library)
     try:
-        write_json(own, rows)
+        write_json(own, content)
     except InvalidValue:
-        write_json(users, rows)
+        write_json(users, content)
         return users
     users.unlink(missing_ok=True)  # an older answer must not hide this one
     return own
 
 
-def kept_answer(library: Path) -> tuple[list[Moment], dict[str, str]]:
-    """The moments of the last answer, ranked, and the paths of their videos by id.
+def kept_answer(library: Path) -> KeptAnswer:
+    """The last answer.
 
     Args:
         library: its folder.
@@ -71,12 +88,15 @@ def kept_answer(library: Path) -> tuple[list[Moment], dict[str, str]]:
     place = next((path for path in (users, own) if path.is_file()), None)
     if place is None:
         raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
-    names = ("video_id", "start", "end", "score", "rank", "source", "snippet")
     try:
-        rows = read_json(place)
-        moments = [Moment(**{name: row[name] for name in names}) for row in rows]
-        return moments, {row["video_id"]: str(row["path"]) for row in rows}
-    except (TypeError, KeyError, ValueError) as error:
+        content = read_json(place)
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format {content['format']}")
+        rows = content["moments"]
+        moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(rows, 1)]
+        paths = {row["video_id"]: str(row["path"]) for row in rows}
+        return KeptAnswer(query_from_json(content["query"]), moments, paths, dict(content["options"]))
+    except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
         raise DataError(f"{place}: damaged; search again, or delete it") from error
 
 
@@ -91,7 +111,8 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
         NotFound: nothing was searched yet, the answer has no such rank, or the file is gone.
         DataError: the kept answer is damaged.
     """
-    moments, paths = kept_answer(library)
+    kept = kept_answer(library)
+    moments, paths = kept.moments, kept.paths
     moment = next((moment for moment in moments if moment.rank == rank), None)
     if moment is None:
         raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; take one of their ranks")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.errors import InvalidValue
 from moviola.library import (
     Catalogue,
+    Concept,
     Indexer,
     IngestProgress,
     IngestReport,
@@ -20,19 +25,26 @@ from moviola.library import (
     Settings,
     Trial,
     compact,
+    concepts_of,
+    forget_concept,
+    keep_concept,
+    present_path,
+    read_concept,
     repair,
     verify,
 )
 from moviola.retrieval import Refiner
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
-from moviola.search.queries import SearchQuery, as_query
-from moviola.search.searcher import EVERYTHING, Evidence, Searcher
+from moviola.search.options import SearchOptions
+from moviola.search.queries import Marked, SearchQuery, as_query, compose
+from moviola.search.searcher import Searcher
 from moviola.timing import stage
 from moviola.types import Query, Video
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
+    from moviola.library.kept import Kept
 
 __all__ = ["Library"]
 
@@ -85,6 +97,8 @@ class Library:
     def close(self) -> None:
         """Close the catalogue."""
         self.store.close()
+        if "kept" in self.__dict__:
+            self.kept.close()
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +142,42 @@ class Library:
         """The videos that can be searched, by id."""
         return self.store.videos()
 
+    def file_of(self, video_id: str) -> Path | None:
+        """A file of a video that is there now, of all its paths; None while its drives are away.
+
+        Raises:
+            NotFound: no such video.
+        """
+        video = self.catalogue.video(video_id)
+        return present_path(video, self.catalogue.copies_of(video.row))
+
+    def kept_still(self, video_id: str, time: float) -> bytes | None:
+        """The small still of a video (WebP) that is kept nearest to a time in seconds; None without any.
+
+        Raises:
+            NotFound: no such video.
+        """
+        return self.store.stills.nearest(self.catalogue.video(video_id).hash, time)
+
+    def paths_of(self, video_ids: Iterable[str]) -> tuple[dict[str, str], set[str]]:
+        """A path of each of some videos, one that is there if any is, and which of them are away.
+
+        Raises:
+            NotFound: no such video.
+        """
+        there = {video_id: self.file_of(video_id) for video_id in video_ids}
+        away = {video_id for video_id, path in there.items() if path is None}
+        return {
+            video_id: str(path or self.catalogue.video(video_id).path) for video_id, path in there.items()
+        }, away
+
+    @cached_property
+    def kept(self) -> Kept:
+        """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
+        from moviola.library.kept import Kept
+
+        return Kept(self.folder)
+
     def __len__(self) -> int:
         return len(self.videos())
 
@@ -137,26 +187,52 @@ class Library:
         self,
         *sources: str | PathLike[str],
         prune: bool = False,
+        confirm: Callable[[Sequence[str], int], bool] | None = None,
+        exclude: Sequence[str] | None = None,
+        default_excludes: bool | None = None,
+        settled: Callable[[Path, os.stat_result], bool] | None = None,
         ocr: bool | None = None,
         speech: str | None = None,
+        speech_track: str | None = None,
+        speech_language: str | None = None,
         workers: int | str | None = None,
         every_frame: bool = False,
+        stills: bool = True,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
         return self._indexer.index(
             *sources,
             prune=prune,
+            confirm=confirm,
+            exclude=exclude,
+            default_excludes=default_excludes,
+            settled=settled,
             ocr=ocr,
             speech=speech,
+            speech_track=speech_track,
+            speech_language=speech_language,
             workers=workers,
             every_frame=every_frame,
+            stills=stills,
             progress=progress,
         )
 
     def remove(self, video_ids: Iterable[str]) -> list[str]:
         """Take videos out, all or none; see :meth:`moviola.library.Indexer.remove`."""
         return self._indexer.remove(video_ids)
+
+    def restore(self, video_ids: Iterable[str]) -> list[str]:
+        """Bring removed videos back; see :meth:`moviola.library.Indexer.restore`."""
+        return self._indexer.restore(video_ids)
+
+    def forget_root(self, root: str | PathLike[str]) -> list[str]:
+        """Take out a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
+        return self._indexer.forget_root(root)
+
+    def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
+        """Put a folder in place of another, without encoding; see :meth:`moviola.library.Indexer.move`."""
+        return self._indexer.move(old, new, check=check)
 
     def use(
         self,
@@ -206,39 +282,21 @@ class Library:
         self._searcher.refiner = refiner
 
     def search(
-        self,
-        query: str | SearchQuery,
-        *,
-        top_k: int = 10,
-        per_video: int | None = None,
-        videos: Collection[str] | None = None,
-        filter: Filter = EVERYTHING,
-        min_score: float = 0.0,
-        by: Evidence = "both",
-        refine: bool = True,
+        self, query: str | SearchQuery, options: SearchOptions | None = None, **changes: Any
     ) -> SearchResult:
         """Moments that answer a query, best first.
 
         Args:
             query: a text, or anything that :mod:`moviola.search.queries` can say: moments, pictures, sums,
                 sequences, exclusions.
-            top_k: at most so many moments, >= 1.
-            per_video: at most so many of one video, >= 1; None for no limit.
-            videos: look only into these, by id.
-            filter: look only into some videos, and take only some moments of them. Where few moments pass,
-                up to 12,800 segments are retrieved to find ``top_k``.
-            min_score: leave out what scores less, in [0, 1]. With a calibrated refiner that is the least
-                probability of being right, otherwise see :mod:`moviola.retrieval.calibration`.
-            by: which evidence to use; ``"both"`` is all that the library has, ``"visual"`` its pictures,
-                ``"subtitles"``, ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues,
-                ``"said"`` subtitles and speech.
-            refine: False gives the coarse proposals of stage 2 (visual evidence).
+            options: how to answer it; by default :class:`moviola.search.SearchOptions` as it is.
+            changes: fields of the options by name, instead of what they say: ``search("a dog", top_k=5)``.
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1], whether they are an answer at all, and how
-            long each stage took. Of equal ones the one with the larger matching score comes first, then the
-            earlier video id and start. How queries that are no texts are scored stands in
-            :mod:`moviola.search.finder`.
+            Moments with ranks from 1 and falling scores in [0, 1], none twice, strong ones before weak ones,
+            and how long each stage took. Of equal ones the one with the larger matching score comes first,
+            then the earlier video id and start. How queries that are no texts are scored stands in
+            :mod:`moviola.search.answers`, what scores mean in :mod:`moviola.retrieval.calibration`.
 
         Raises:
             InvalidValue: an empty text, a number outside its range, or a time after the end of a video.
@@ -247,32 +305,42 @@ class Library:
             LibraryError: ``by`` asks for evidence, or the query for frames, that the library does not have.
             MissingModel: the library's encoder is not on this machine.
         """
-        return self._searcher.search_many(
-            [as_query(query)], top_k=top_k, per_video=per_video, videos=videos, filter=filter,
-            min_score=min_score, by=by, refine=refine,
-        )[0]  # fmt: skip
+        return self.search_many([as_query(query)], options, **changes)[0]
 
     def search_many(
         self,
         queries: Sequence[Query | SearchQuery],
+        options: SearchOptions | None = None,
         *,
-        top_k: int = 10,
-        per_video: int | None = None,
-        videos: Collection[str] | None = None,
-        filter: Filter = EVERYTHING,
-        min_score: float = 0.0,
-        by: Evidence = "both",
-        refine: bool = True,
         progress: Callable[[int], None] | None = None,
+        **changes: Any,
     ) -> list[SearchResult]:
         """:meth:`search` for many queries: one answer per query, in their order.
 
         ``progress`` is called with the number of queries that are done.
         """
-        return self._searcher.search_many(
-            queries, top_k=top_k, per_video=per_video, videos=videos, filter=filter, min_score=min_score,
-            by=by, refine=refine, progress=progress,
-        )  # fmt: skip
+        chosen = replace(options or SearchOptions(), **changes)
+        return self._searcher.search_many(queries, chosen, progress)
+
+    def search_saved(
+        self, name: str, *, top_k: int = 10, videos: Collection[str] | None = None
+    ) -> SearchResult:
+        """:meth:`search` for what was saved under a name (:mod:`moviola.library.kept`).
+
+        Raises:
+            NotFound: nothing is saved under it.
+            InvalidValue: its filter cannot be read.
+        """
+        from moviola.library.kept import SavedSearch
+
+        saved = self.kept.entry("search", name).value
+        assert isinstance(saved, SavedSearch)
+        query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
+        if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
+            raise InvalidValue(f"search {name!r}: there is no filter {min(unknown)!r}; save it again")
+        found = Filter.parse(**saved.filter)
+        options = SearchOptions(top_k=top_k, videos=videos, filter=found, by=saved.by)
+        return self.search(query, options)
 
     def curve(
         self, query: str | SearchQuery, video_id: str
@@ -292,4 +360,48 @@ class Library:
             InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.
             LibraryError: the video was refused.
         """
-        return self._searcher.curve(query, video_id)
+        return self._searcher.curve(as_query(query), video_id)
+
+    # -- what is taught ----------------------------------------------------------------------------------
+
+    def teach(self, title: str, query: Marked) -> str:
+        """Keep what a query's marks teach, in place of what was taught under the same name.
+
+        Args:
+            title: any words; ``@name`` stands for it in queries from now on, where letters are small and
+                everything but letters and digits is ``-``: "our logo" is ``@our-logo``.
+            query: with at least one moment that is marked right, or a concept.
+
+        Returns:
+            the name.
+
+        Raises:
+            InvalidValue: no mark is right, the title has no letters, or the library was opened read-only.
+            NotFound: a video of a mark is unknown.
+            LibraryLocked: another process is writing.
+        """
+        concept = self._searcher.teach(title, query)
+        if not len(concept.right):
+            raise InvalidValue(f"{title!r}: mark at least one moment that is right")
+        with self.store.writing():
+            keep_concept(self.folder, self.settings, concept)
+        return concept.name
+
+    def concepts(self) -> list[Concept]:
+        """What was taught, by name.
+
+        Raises:
+            DataError, EncoderMismatch: as of :func:`moviola.library.read_concept`.
+        """
+        return [read_concept(self.folder, self.settings, name) for name in concepts_of(self.folder)]
+
+    def forget(self, name: str) -> None:
+        """Delete what was taught under a name.
+
+        Raises:
+            NotFound: nothing was.
+            InvalidValue: the library was opened read-only.
+            LibraryLocked: another process is writing.
+        """
+        with self.store.writing():
+            forget_concept(self.folder, name.removeprefix("@"))

@@ -13,6 +13,10 @@ Three kinds of values, one inside the other:
 - a :class:`Steps` of such things (``then``);
 - one of both :class:`Without` other things (``without``).
 
+Marks on an answer make a :class:`Marked` query of it. What marks have taught can be kept in a library under a
+name; ``@name`` in a text stands for it: ``"@our-logo on a shelf"``, beside words, and with ``then`` and
+``without`` as any other thing.
+
 Values are immutable and equal where they ask the same in the same words: the order of what is summed or
 excluded does not matter. How they are answered stands in :mod:`moviola.search.searcher`.
 """
@@ -20,17 +24,21 @@ excluded does not matter. How they are answered stands in :mod:`moviola.search.s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from moviola.errors import InvalidValue
 from moviola.search.times import parse_seconds
+from moviola.types import Moment, Span
 
 __all__ = [
-    "GAP", "LikeMoment", "LikePicture", "SearchQuery", "Simple", "Steps", "Term", "Text", "WeightedSum",
-    "Without", "as_query", "compose", "texts_of",
+    "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "SearchQuery", "Simple", "Steps", "Term",
+    "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
 ]  # fmt: skip
+
+_CONCEPT = re.compile(r"(?<!\S)@([^\W_][\w-]*)(?!\S)")
 
 GAP = 60.0
 """Most seconds between the end of one step of a sequence and the start of the next, unless said."""
@@ -84,6 +92,10 @@ class Text(_Term):
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise InvalidValue("the text of a query is empty; say what to look for")
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue(f"query {self.text!r:.200}: no Unicode text; write it in UTF-8") from error
 
     def __str__(self) -> str:
         return self.text
@@ -145,7 +157,7 @@ class WeightedSum(SearchQuery):
     """Moments that match all terms, each by its weight.
 
     Only the ratios of weights matter, and two terms of equal weight count alike, whatever their kinds: see
-    :meth:`moviola.search.finder.Finder.features`.
+    :mod:`moviola.search.evidence`.
 
     Attributes:
         terms: with weights above 0; no term twice, in an order of their own.
@@ -173,8 +185,89 @@ class WeightedSum(SearchQuery):
         return " + ".join(str(term) if weight == 1 else f"{weight:g} {term}" for term, weight in self.terms)
 
 
-Simple = Text | LikeMoment | LikePicture | WeightedSum
-"""One thing to look for."""
+@dataclass(frozen=True, slots=True, order=True)
+class MarkedMoment:
+    """A moment that somebody has marked: seconds of a video of the library, ``0 <= start < end``.
+
+    Raises:
+        InvalidValue: other bounds.
+    """
+
+    video_id: str
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        Span(self.start, self.end)
+
+    @classmethod
+    def parse(cls, text: str) -> MarkedMoment:
+        """``VIDEO@START-END``, times in seconds or as ``m:ss`` or ``h:mm:ss``.
+
+        Raises:
+            InvalidValue: it is written otherwise.
+        """
+        video_id, at, times = text.rpartition("@")
+        start, dash, end = times.partition("-")
+        if not (at and video_id and dash):
+            raise InvalidValue(f"{text!r}: write VIDEO@START-END, for instance beach@12.5-20")
+        what = f"{text!r}: the time"
+        return cls(video_id, parse_seconds(start, what), parse_seconds(end, what))
+
+    def __str__(self) -> str:
+        return f"{self.video_id}@{self.start:g}-{self.end:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(SearchQuery):
+    """A query, and moments that were marked as right and wrong answers to it.
+
+    Attributes:
+        query: what was asked; None where the marks say it all.
+        right, wrong: marked moments, none twice, in an order of their own; given as such, or as moments of an
+            answer.
+        concept: name of what was taught to the library before, whose marks count as well; empty for none.
+
+    Raises:
+        InvalidValue: neither marks nor a concept, or a moment that is marked both right and wrong.
+    """
+
+    query: SearchQuery | None
+    right: tuple[MarkedMoment, ...] = ()
+    wrong: tuple[MarkedMoment, ...] = ()
+    concept: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("right", "wrong"):
+            given = {MarkedMoment(one.video_id, one.start, one.end) for one in getattr(self, name)}
+            object.__setattr__(self, name, tuple(sorted(given)))
+        if not (self.right or self.wrong or self.concept):
+            raise InvalidValue("nothing is marked: give moments that are right or wrong")
+        if both := set(self.right) & set(self.wrong):
+            raise InvalidValue(f"{min(both)}: marked both right and wrong; decide")
+
+    @classmethod
+    def of(cls, query: SearchQuery, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
+        """A query with marks on moments of its answer; of one that was marked before, the new mark counts."""
+        new = {name: tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own)
+               for name, own in (("right", right), ("wrong", wrong))}  # fmt: skip
+        if not isinstance(query, Marked):
+            return cls(query, new["right"], new["wrong"])
+        again = {*new["right"], *new["wrong"]}
+        before = {
+            name: tuple(m for m in getattr(query, name) if m not in again) for name in ("right", "wrong")
+        }
+        right_ones, wrong_ones = ((*before[name], *new[name]) for name in ("right", "wrong"))
+        return cls(query.query, right_ones, wrong_ones, query.concept)
+
+    def __str__(self) -> str:
+        asked = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
+        marks = [f"{len(own)} {name}" for name, own in (("right", self.right), ("wrong", self.wrong)) if own]
+        return f"{asked} ({', '.join(marks)})".strip() if marks else asked
+
+
+Simple = Text | LikeMoment | LikePicture | WeightedSum | Marked
+"""One thing to look for; of a :class:`Marked` query the query must be one, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +327,21 @@ class Without(SearchQuery):
 def as_query(query: SearchQuery | str) -> SearchQuery:
     """A ``str`` as its :class:`Text`, a sum of one term as that term, whose weight changes nothing."""
     if isinstance(query, str):
-        return Text(query)
+        return _read(query)
     if isinstance(query, WeightedSum) and len(query.terms) == 1:
         return query.terms[0][0]
     return query
+
+
+def _read(text: str) -> SearchQuery:
+    """A text, in which ``@name`` stands for what was taught."""
+    names = _CONCEPT.findall(text)
+    if not names:
+        return Text(text)
+    if len(names) > 1:
+        raise InvalidValue(f"{text!r}: one @name at a time; join others with `then`")
+    words = " ".join(_CONCEPT.sub(" ", text).split())
+    return Marked(Text(words) if words else None, concept=names[0].lower())
 
 
 def compose(
@@ -262,10 +366,17 @@ def compose(
     Raises:
         InvalidValue: neither words nor anything alike, or a part that its class refuses.
     """
-    words = [] if text is None else [(Text(text), weight)]
-    if not (words or alike):
+    if text is None and not alike:
         raise InvalidValue("nothing to look for: give a text, a moment of a video, or a picture")
-    query: SearchQuery = WeightedSum.of([*words, *((one, 1.0) for one in alike)])
+    words = None if text is None else as_query(text)
+    if isinstance(words, Marked) and alike:
+        raise InvalidValue(f"{text!r}: what was taught goes with words; ask for pictures by themselves")
+    query: SearchQuery
+    if words is not None and not alike:
+        query = words
+    else:
+        said = [] if words is None else [(words, weight)]
+        query = WeightedSum.of([*said, *((one, 1.0) for one in alike)])
     for later in then:
         query = query.then(later, gap=gap)
     return query.without(*excluded) if excluded else query
@@ -276,17 +387,22 @@ def _order(query: Simple) -> tuple[bool, str]:
     return not isinstance(query, Text), repr(query)
 
 
-def texts_of(query: SearchQuery) -> tuple[Text, ...]:
-    """All texts that an answer has to match: not those that are excluded."""
+def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
+    """All things that a query looks for, also those that it excludes."""
     if isinstance(query, Without):
-        return texts_of(query.query)
+        return (*parts_of(query.query), *(thing for one in query.excluded for thing in parts_of(one)))
     if isinstance(query, Steps):
-        return tuple(text for step in query.steps for text in texts_of(step))
-    return tuple(term for term, _ in _terms(query) if isinstance(term, Text))
+        return tuple(thing for step in query.steps for thing in parts_of(step))
+    if isinstance(query, Marked):
+        return () if query.query is None else parts_of(query.query)
+    assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
+    return (query,)
 
 
 def _simple(query: SearchQuery | str, role: str) -> Simple:
     found = as_query(query)
+    if isinstance(found, Marked) and (found.query is None or isinstance(found.query, Simple)):
+        return found
     if not isinstance(found, Text | LikeMoment | LikePicture | WeightedSum):
         raise InvalidValue(f"{str(found)!r}: {role} is a text, a moment, a picture or a sum of them")
     return found
@@ -296,6 +412,8 @@ def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
     if isinstance(query, WeightedSum):
         return query.terms
     found = _simple(query, "what is added or weighted")
+    if isinstance(found, Marked):
+        raise InvalidValue(f"{str(found)!r}: marks go with the whole sum; mark its answer")
     assert not isinstance(found, WeightedSum)
     return ((found, 1.0),)
 

@@ -1,7 +1,8 @@
 """Candidates of the steps of a sequence become chains: one moment per step, in order, in one video.
 
 A step follows another where neither reaches over the middle of the other and the pause is no longer than the
-gap. The score of a chain is the product of the scores of its moments, as of independent events.
+gap. A chain is as strong as its weakest step: its score is the least of theirs, and of equal chains the one
+with the larger sum of matching scores comes first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from moviola.search.found import Found
 from moviola.temporal import suppress
-from moviola.types import Span
+from moviola.types import Reason, Span
 
 __all__ = ["chains"]
 
@@ -46,12 +47,18 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
     return Found(
         best.row,
         Span(best.span.start, max(best.span.end, later.span.end)),
-        best.score * later.score,
+        min(best.score, later.score),
         best.source if best.source == later.source else "both",
         " … ".join(filter(None, (best.snippet, later.snippet))),
         best.match + later.match,
         (*best.steps, later),
+        why=_of_weakest(best, later),
     )
+
+
+def _of_weakest(earlier: Found, later: Found) -> tuple[Reason, ...]:
+    """What speaks for the weaker of both, and so for the whole."""
+    return min(later, earlier, key=lambda one: one.score).why
 
 
 def _follows(earlier: Span, later: Span, gap: float) -> bool:
@@ -66,7 +73,9 @@ def _distinct(chains: Sequence[Found]) -> list[Found]:
     kept: list[Found] = []
     for row in sorted({chain.row for chain in chains}):
         own = [chain for chain in chains if chain.row == row]
-        start, end = (np.array([getattr(chain.span, side) for chain in own]) for side in ("start", "end"))
+        start, end = (
+            np.array([getattr(chain.span, side) for chain in own], float) for side in ("start", "end")
+        )
         order = np.array([chain.score for chain in own])
         kept += [own[place] for place in suppress(start, end, order, _SAME_CHAIN, keep=len(own)).tolist()]
     return kept

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from moviola.devices import require_torch
 from moviola.errors import InvalidValue
 from moviola.models.description import read_description
 from moviola.retrieval.calibration import Calibration
@@ -64,7 +65,11 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     return made(model, revision, **options)
 
 
-COMPILED: dict[str, tuple[str, str]] = {"reel": ("moviola.retrieval.compiled_models", "compiled_reel")}
+COMPILED: dict[str, tuple[str, str]] = {
+    "reel": ("moviola.retrieval.compiled_models", "compiled_reel"),
+    "spr-clip": ("moviola.retrieval.compiled_models", "compiled_windows"),
+    "reloclnet": ("moviola.retrieval.compiled_models", "compiled_windows"),
+}
 """Likewise what runs one on the CPU from compiled graphs, without torch."""
 
 
@@ -80,7 +85,9 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     Raises:
         NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
+        MissingDependency: torch, which runs it, is not installed.
     """
+    require_torch(f"{folder} on {device}")
     from moviola.models.pretrained import from_pretrained
 
     architecture, said = _described(folder)

@@ -18,7 +18,8 @@ CONTEXT = 8.0
 """Seconds on both sides of a proposal that refiners look at (tau_C; SPR, section 4.6)."""
 
 SAME_MOMENT = 0.5
-"""Two moments of one video that overlap more than this (IoU) are one, found twice."""
+"""Two moments of one video that overlap more than this (IoU), or of which one lies in the other, are one,
+found twice."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class Refiner(Protocol):
 
     @property
     def suppress_above(self) -> float:
-        """Of two refined moments of a video that overlap more than this (IoU) the better stays; 1 keeps
-        all.
+        """Of two refined moments of a video that overlap more than this (IoU), or of which one lies in the
+        other, the better stays; 1 keeps all.
         """
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

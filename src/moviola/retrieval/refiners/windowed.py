@@ -23,6 +23,7 @@ from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
 
 __all__ = ["SprClipRefiner", "SprReloRefiner", "WindowRefiner"]
 
+Floats = NDArray[np.float32]
 Model = TypeVar("Model", bound=torch.nn.Module)
 
 
@@ -69,9 +70,9 @@ class WindowRefiner(TrainedRefiner[Model]):
 
     @cached_property
     def _windows(self) -> EncodedWindows:
-        def encode(visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
-            moved = None if subtitles is None else subtitles.to(self.device)
-            return self.encode(visual.to(self.device), mask.to(self.device), moved)
+        def encode(visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
+            given = [None if each is None else self._tensor(each) for each in (visual, mask, subtitles)]
+            return cast("Floats", self.encode(*cast("Any", given)).cpu().numpy())
 
         return EncodedWindows(encode, fixed=self.fixed)
 
@@ -79,6 +80,9 @@ class WindowRefiner(TrainedRefiner[Model]):
         """What the model reads of B queries by place: (B, n, d) float32, and its mask (B, n)."""
         tokens, mask = token_batch(queries.cut(self.max_tokens), rows)
         return tokens.to(self.device), mask.to(self.device)
+
+    def _tensor(self, array: Floats) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
 
     @property
     def device(self) -> torch.device:
@@ -97,7 +101,8 @@ class WindowRefiner(TrainedRefiner[Model]):
         with torch.inference_mode():
             asked = self.query_batch(queries, np.array([query]))
             kept, mask = self._windows(self.streams(features), video, windows)
-            found = cast("Any", self.model).refine(*asked, self.context_of(kept, mask))
+            context = self.context_of(self._tensor(kept), self._tensor(mask))
+            found = cast("Any", self.model).refine(*asked, context)
             return cast("Decoded", tuple(part.cpu().numpy() for part in found))
 
 

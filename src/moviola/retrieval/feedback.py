@@ -1,0 +1,180 @@
+"""What marks on an answer teach: pieces that were marked right and wrong change the scores of all others.
+
+Every mark speaks for its likes. A piece x is as like a marked one as k(x, m) = exp((cos(x, m) - 1) / 0.07),
+which is 1 for the same picture, a quarter at a cosine of .9, and next to nothing at .5. With S the sum of
+that over some marks, their evidence is ln(1 + S / 0.1), so that a fifth mark of one shot adds little to four.
+What is added to a piece's log odds is
+
+    3 * (evidence of the right ones - 0.4 * (1 - k of the most alike right one) * evidence of the wrong ones)
+
+That is a ratio of kernel densities (Parzen 1962) with the text's score as the prior; 0.1 is the density of
+everything else. It follows that
+
+- without marks, and far from all marks, a piece keeps the score that it had;
+- one more right mark lowers no score, one more wrong mark raises none;
+- a piece that was marked right never falls below the score it had, whatever is marked wrong beside it.
+
+Features are those by which pictures are compared with each other; those for texts beside them add nothing.
+``benchmarks/marks`` compares this with Rocchio's rule, nearest marked pieces, SOMHunter's rule, a linear
+support vector machine, Gaussian-process and logistic regression on the residual of the text's score, and says
+how the four numbers were chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue
+from moviola.retrieval.segments import normalised
+
+__all__ = ["Marks"]
+
+_WIDTH = 0.07
+_ELSEWHERE = 0.1
+_WEIGHT = 3.0
+_WRONG = 0.4
+
+# Log odds of a piece before any mark where no text was asked: the same picture as one right mark scores .9.
+_UNASKED = np.log(9) - _WEIGHT * np.log1p(1 / _ELSEWHERE)
+# Odds are taken of scores that are at least so far from 0 and 1.
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Pieces that were marked right and wrong; made by :meth:`of`.
+
+    Attributes:
+        right: (r, d) float32, L2-normalised, none twice, in the order of their bytes.
+        wrong: (w, d) float32 likewise.
+    """
+
+    right: NDArray[np.float32]
+    wrong: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, right: NDArray[np.floating[Any]], wrong: NDArray[np.floating[Any]]) -> Marks:
+        """From the features of marked pieces.
+
+        Args:
+            right: (r, d), r >= 0, one row a piece (or several, if it shows several things), by which
+                pictures are compared with each other; of any length, a row of zeros included.
+            wrong: (w, d), w >= 0, likewise.
+
+        Raises:
+            InvalidValue: not two arrays of rows of one length, or a number is not finite.
+        """
+        if right.ndim != 2 or wrong.ndim != 2 or right.shape[1] != wrong.shape[1]:
+            raise InvalidValue(
+                f"marks of shapes {right.shape} and {wrong.shape}: give (r, d) right ones and (w, d) wrong "
+                "ones, an array (0, d) for none"
+            )
+        return cls(_distinct(_rows(right, "right marks")), _distinct(_rows(wrong, "wrong marks")))
+
+    def probes(self, most: int = 4) -> NDArray[np.float32]:
+        """What to look for in an index, besides the text, to find pieces that the text does not reach.
+
+        Right marks, chosen one by one so that each adds most to the likeness of all right marks with the
+        nearest chosen one. A dozen marks of two shots give two vectors, then variants of them.
+
+        Args:
+            most: how many, >= 1.
+
+        Returns:
+            (k, d) float32, L2-normalised, k = min(most, r); none without right marks.
+
+        Raises:
+            InvalidValue: ``most`` is below 1.
+        """
+        if most < 1:
+            raise InvalidValue(f"most={most}: look for at least one vector")
+        alike = _alike(self.right, self.right)
+        chosen: list[int] = []
+        covered = np.zeros(len(self.right))
+        for _ in range(min(most, len(self.right))):
+            gains = np.maximum(alike - covered, 0).sum(axis=1)
+            gains[chosen] = -1
+            chosen.append(int(gains.argmax()))
+            covered = np.maximum(covered, alike[chosen[-1]])
+        return self.right[chosen]
+
+    def evidence(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """What the marks add to the log odds of some pieces.
+
+        Args:
+            vectors: (n, d), features of the pieces of the kind of the marks', of any length.
+
+        Returns:
+            (n,) float64, finite; 0 without marks.
+
+        Raises:
+            InvalidValue: another width than the marks', or a number is not finite.
+        """
+        if vectors.ndim != 2 or vectors.shape[1] != self.right.shape[1]:
+            raise InvalidValue(
+                f"pieces of shape {vectors.shape}: these marks are compared with (n, {self.right.shape[1]})"
+            )
+        pieces = _rows(vectors, "pieces")
+        right, wrong = _alike(pieces, self.right), _alike(pieces, self.wrong)
+        apart = 1 - right.max(axis=1, initial=0.0)
+        against = _WRONG * apart * np.log1p(wrong.sum(axis=1) / _ELSEWHERE)
+        added: NDArray[np.float64] = _WEIGHT * (np.log1p(right.sum(axis=1) / _ELSEWHERE) - against)
+        return added
+
+    def scores(
+        self, vectors: NDArray[np.floating[Any]], scores: NDArray[np.floating[Any]] | None = None
+    ) -> NDArray[np.float64]:
+        """Scores of some pieces with what the marks say.
+
+        Args:
+            vectors: as of :meth:`evidence`; errors likewise.
+            scores: (n,) in [0, 1], what the pieces score for the text (or whatever was asked), on the scale
+                of :mod:`moviola.retrieval.calibration`; None where nothing was asked but to be like the right
+                ones and unlike the wrong ones. Then the same picture as one right mark scores .9.
+
+        Returns:
+            (n,) float64 in [0, 1]; ``scores`` unchanged where the evidence is 0.
+
+        Raises:
+            InvalidValue: ``scores`` of another shape, or outside [0, 1].
+        """
+        added = self.evidence(vectors)
+        if scores is None:
+            return _of_log_odds(_UNASKED + added)
+        given = np.asarray(scores, dtype=np.float64)
+        if given.shape != added.shape or not ((given >= 0) & (given <= 1)).all():
+            raise InvalidValue(
+                f"scores of shape {given.shape} for {len(added)} pieces: give one in [0, 1] a piece"
+            )
+        inside = np.clip(given, _LEAST, 1 - _LEAST)
+        moved = _of_log_odds(np.log(inside) - np.log1p(-inside) + added)
+        # Rounding must not turn what marks say around.
+        bound = np.where(added > 0, np.maximum(moved, given), np.minimum(moved, given))
+        return np.where(added == 0, given, bound)
+
+
+def _rows(vectors: NDArray[np.floating[Any]], what: str) -> NDArray[np.float32]:
+    """Unit rows, float32; raises :class:`InvalidValue` where a number is not finite."""
+    if not np.isfinite(vectors).all():
+        raise InvalidValue(f"{what}: a feature is not finite; index the video again")
+    return normalised(vectors)
+
+
+def _distinct(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows in the order of their bytes, each once."""
+    places = {row.tobytes(): place for place, row in enumerate(rows)}
+    return rows[np.array([place for _, place in sorted(places.items())], np.int64)]
+
+
+def _alike(pieces: NDArray[np.float32], marked: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(n, m) float64 in (0, 1], how like (n, d) pieces are (m, d) marked ones."""
+    cosines = np.minimum((pieces @ marked.T).astype(np.float64), 1.0)
+    return np.exp((cosines - 1) / _WIDTH)
+
+
+def _of_log_odds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-np.clip(values, -700.0, 700.0)))

@@ -1,0 +1,192 @@
+"""From evidence to candidates: a composed query is a fold of small functions over what speaks for its parts.
+
+- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are looked for
+  in the videos of all steps' nearest segments.
+- What is *excluded* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is how many
+  standard deviations above chance the best segment of the moment stands for it, and m the median of that over
+  all candidates, at least 0 and at most 1, since what is asked often goes with what is excluded. What is said
+  then, with score q, multiplies the odds by (1 - q)^2. Nothing rises by an exclusion.
+  `benchmarks/exclusions.py` compares that with the answer as it is.
+- *Marks* change the log odds of the moments that the query finds, and of those that look like what was marked
+  right, see :mod:`moviola.retrieval.feedback`; without a query, they give them. `benchmarks/marks` measures
+  it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.retrieval import SEGMENTS, Marks, Retrieval
+from moviola.search.evidence import EvidenceGatherer, Rows
+from moviola.search.found import Found
+from moviola.search.fusion import fused, with_odds_times
+from moviola.search.names import KNOWN_BY_NAME, with_names
+from moviola.search.queries import (
+    LikeMoment,
+    LikePicture,
+    Marked,
+    SearchQuery,
+    Simple,
+    Steps,
+    Text,
+    WeightedSum,
+    Without,
+    parts_of,
+)  # fmt: skip
+from moviola.search.sequences import chains
+from moviola.timing import stage
+from moviola.types import Reason
+
+__all__ = ["candidates"]
+
+
+def candidates(
+    gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, segments: int = SEGMENTS
+) -> list[Found]:
+    """Moments that may answer a query, in no order.
+
+    Args:
+        gatherer: has seen the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
+        query: what to look for.
+        rows: videos to look into.
+        segments: number of segments to retrieve for each thing.
+    """
+    if isinstance(query, Without):
+        found = candidates(gatherer, query.query, rows, segments)
+        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, found)
+    if isinstance(query, Steps):
+        shared = _videos_of(gatherer, query.steps, rows, segments)
+        gatherer.search(_wanted(query.steps), shared, segments)
+        return chains([candidates(gatherer, step, shared, segments) for step in query.steps], query.gaps)
+    if isinstance(query, Marked):
+        return _marked(gatherer, query, rows, segments)
+    assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
+    return _by_all_evidence(gatherer, query, rows, segments)
+
+
+def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segments: int) -> list[Found]:
+    """Candidates of all evidence, where the filter wants them."""
+    evidence = gatherer.of(thing, rows, segments)
+    with stage("fusion"):
+        found = fused(evidence.seen, evidence.said)
+    # Videos that are known by their names and have no moment yet are looked into.
+    known = {row for row, share in evidence.shares.items() if share >= KNOWN_BY_NAME}
+    missing = frozenset(known - {one.row for one in found})
+    if missing and gatherer.stages(thing) is not None:
+        found = [*found, *gatherer.seen(thing, missing)]
+    with stage("fusion"):
+        return gatherer.there(with_names(found, evidence.shares))
+
+
+def _videos_of(gatherer: EvidenceGatherer, steps: Sequence[SearchQuery], rows: Rows, segments: int) -> Rows:
+    """Videos in which to look for all steps."""
+    if rows is not None and len(rows) <= segments:
+        return rows
+    gatherer.search(_wanted(steps), rows, segments)
+    found: set[int] = set()
+    for step in steps:
+        for thing in _wanted([step]):
+            found |= gatherer.rows(thing, rows, segments)
+        if isinstance(step, Marked):
+            found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
+    return rows if len(found) == len(gatherer.view.videos) else frozenset(found)
+
+
+def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
+    """The things that steps look for, without those that they exclude."""
+    return [thing for step in steps for thing in parts_of(step.query if isinstance(step, Without) else step)]
+
+
+# -- marks ---------------------------------------------------------------------------------------------------
+
+
+def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
+    marks = gatherer.marks(query)
+    found = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
+    if query.query is None or isinstance(query.query, Simple):
+        alike = gatherer.alike(marks, rows, segments)
+        if query.query is not None:
+            alike = _with_text(gatherer, query.query, alike)
+        found = [*found, *alike]
+    with stage("calibration"):
+        return _rescored(gatherer, marks, found, asked=query.query is not None)
+
+
+def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[Found]) -> list[Found]:
+    """Moments that marks have found, with the scores that they have for what was asked."""
+    (thing,) = parts_of(query)
+    scores = gatherer.text_scores(thing, alike).tolist()
+    return [
+        replace(one, score=score, why=(Reason("seen", score),))
+        for one, score in zip(alike, scores, strict=True)
+    ]
+
+
+def _rescored(
+    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, asked: bool
+) -> list[Found]:
+    """Moments with what marks say of them; those without frames stay as they are."""
+    vectors, shown = gatherer.likeness(found)
+    before = np.array([found[place].score for place in shown.tolist()])
+    scores = marks.scores(vectors, before if asked else None)
+    by_itself = marks.scores(vectors)
+    rescored = list(found)
+    for place, score, own in zip(shown.tolist(), scores.tolist(), by_itself.tolist(), strict=True):
+        why = (Reason("like", own),) if not asked else (*found[place].why, Reason("like", own))
+        rescored[place] = replace(found[place], score=score, why=why)
+    return rescored
+
+
+# -- exclusions --------------------------------------------------------------------------------------------
+
+
+def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Simple) -> list[Found]:
+    """Candidates with scores that something to be excluded has lowered."""
+    if not found:
+        return []
+    if isinstance(excluded, Marked):
+        return _without_marked(gatherer, found, excluded)
+    factors = np.ones(len(found))
+    if (retrieval := gatherer.stages(excluded)) is not None and len(retrieval.index):
+        factors = _seen_factors(gatherer, retrieval, excluded, found)
+    said = gatherer.said(excluded, frozenset(one.row for one in found))
+    for place, one in enumerate(found):
+        heard = (s.score for s in said if s.row == one.row and s.span.intersection(one.span) > 0)
+        factors[place] *= (1 - max(heard, default=0.0)) ** 2
+    return [with_odds_times(one, float(factor)) for one, factor in zip(found, factors, strict=True)]
+
+
+def _without_marked(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Marked) -> list[Found]:
+    """The same of what marks stand for: what scores q for it has its odds multiplied by (1 - q)^2."""
+    marks, lowered = gatherer.marks(excluded), list(found)
+    vectors, shown = gatherer.likeness(found)
+    scores = None
+    if excluded.query is not None:
+        (thing,) = parts_of(excluded.query)
+        scores = gatherer.text_scores(thing, [found[place] for place in shown.tolist()])
+    for place, score in zip(shown.tolist(), marks.scores(vectors, scores).tolist(), strict=True):
+        lowered[place] = with_odds_times(found[place], (1 - score) ** 2)
+    return lowered
+
+
+def _seen_factors(
+    gatherer: EvidenceGatherer, retrieval: Retrieval, excluded: Simple, found: Sequence[Found]
+) -> NDArray[np.float64]:
+    keys = gatherer.view.features.keys
+    rows = np.array([one.row for one in found])
+    places = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
+    shown = np.flatnonzero(keys[places] == rows)  # a video may have subtitles alone
+    spans = np.array([(found[place].span.start, found[place].span.end) for place in shown.tolist()])
+    start, end = spans.reshape(-1, 2).T
+    vector = retrieval.vectors(gatherer.features(excluded))[0]
+    factors = np.ones(len(found))
+    if len(shown):
+        standing = retrieval.standing(vector, places[shown], start, end)
+        usual = np.clip(np.median(standing), 0, 1)
+        factors[shown] = np.exp(-np.maximum(standing - usual, 0))
+    return factors

@@ -1,0 +1,478 @@
+"""What speaks for one thing that is looked for: gathered once per search and scope, read by everybody.
+
+- A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said
+  and written, by words and by meaning (in what is written by words alone where pictures are looked at too),
+  and in what the videos are called (:mod:`moviola.search.names`).
+- A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
+  that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
+  takes its place. Pictures are compared by features of their own where the library has them
+  (``picture_dim``), without a trained stage 1; its rows then hold both kinds of features side by side, with
+  zeros for what a term does not speak of.
+- A *sum* has the log odds sum_i w_i l_i / sum_i w_i, with l_i those of a term, which are linear in its
+  cosine: so it is one vector, refined as a picture is. Among the segments of the index, terms are weighed by
+  the deviation of their cosines with the library. What is said counts for each text by its share of the
+  weight.
+
+All texts of a search are encoded in one batch, and all texts that are looked for in the same scope are
+searched for in one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue, LibraryError, MoviolaError
+from moviola.features import QueryFeatures
+from moviola.library import LibraryStore, View, read_concept
+from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
+from moviola.retrieval.calibration import Scale
+from moviola.retrieval.refiners.curve import cosines
+from moviola.retrieval.segments import normalised
+from moviola.search.cues import CueSearch
+from moviola.search.filters import Filter
+from moviola.search.found import Found
+from moviola.search.names import NameSearch
+from moviola.search.queries import (
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchQuery,
+    Simple,
+    Term,
+    Text,
+    WeightedSum,
+    parts_of,
+)  # fmt: skip
+from moviola.timing import stage
+from moviola.types import CueKind, Reason, ReasonKind, Span
+
+__all__ = ["Evidence", "EvidenceGatherer", "Rows"]
+
+# Right marks whose likes are looked for, and segments of each: 25 ms of processor time at the paper's size,
+# where four with 200 each take twice that.
+_PROBES, _PROBED = 2, 50
+
+Floats = NDArray[np.float32]
+Rows = frozenset[int] | None
+"""Row numbers of videos to look into; None for all."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for one thing in one scope.
+
+    Attributes:
+        seen: moments by pictures, best first.
+        said: moments by what is said or written, by the thing's share of the weight, in no order.
+        shares: how well the names of videos fit, in (0, 1], by row number.
+        rows: videos of the nearest segments, and of what is said.
+    """
+
+    seen: Sequence[Found]
+    said: Sequence[Found]
+    shares: Mapping[int, float]
+    rows: frozenset[int]
+
+
+@dataclass
+class EvidenceGatherer:
+    """Gathers evidence in one state of a library, for one search.
+
+    Attributes:
+        store: the library.
+        view: its state.
+        texts: the stages for texts; None: pictures are not looked at.
+        vectors: the stages for what has no tokens; None likewise.
+        cues: what is said and written.
+        kinds: which cues to look at; none of them where only pictures count.
+        names: what videos are called; None: that does not count.
+        filter: where to look.
+    """
+
+    store: LibraryStore
+    view: View
+    texts: Retrieval | None
+    vectors: Retrieval | None
+    cues: CueSearch
+    kinds: Collection[CueKind]
+    names: NameSearch | None
+    filter: Filter
+    _features: dict[Simple, QueryFeatures] = field(default_factory=dict)
+    _scales: dict[Simple, Scale] = field(default_factory=dict)
+    _sentences: dict[str, Floats] = field(default_factory=dict)
+    _hits: dict[tuple[Simple, Rows, int], Hits] = field(default_factory=dict)
+    _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(default_factory=dict)
+    _said: dict[tuple[Text, Rows], list[Found]] = field(default_factory=dict)
+
+    # -- texts, encoded once -------------------------------------------------------------------------------
+
+    def prepare(self, queries: Iterable[SearchQuery]) -> None:
+        """Encode all texts of some queries in one batch.
+
+        Raises:
+            LibraryError: something is to be looked for in pictures, which are not looked at.
+        """
+        things = [thing for query in queries for thing in parts_of(query)]
+        terms = [term for thing in things for term, _ in _terms(thing)]
+        texts = list(dict.fromkeys(term for term in terms if isinstance(term, Text)))
+        if self.texts is None and (alike := [t for t in things if not _texts_only(t)]):
+            raise LibraryError(
+                f"{self.store.folder}: {str(alike[0])!r} is looked for in pictures; search by them, in a "
+                "library that was built with a visual encoder"
+            )
+        with stage("text"):
+            self._encode([text for text in texts if text not in self._features])
+
+    def _encode(self, texts: Sequence[Text]) -> None:
+        words = [text.text for text in texts]
+        if texts and self.texts is not None:
+            encoder, refiner = self.store.encoders.visual, self.texts.refiner
+            assert encoder is not None
+            tokens = refiner is not None and refiner.needs_tokens
+            rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
+            for text, row in zip(texts, rows, strict=True):
+                self._features[text] = QueryFeatures.of([""], [text.text], [row])
+        sentences = self.store.encoders.sentences
+        reads = self._reads_cues or (self.names is not None and self.names.has_meanings)
+        if texts and sentences is not None and reads:
+            self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
+
+    @property
+    def _reads_cues(self) -> bool:
+        return bool(self.kinds) and self.view.cues is not None and len(self.view.cues) > 0
+
+    # -- evidence ------------------------------------------------------------------------------------------
+
+    def of(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> Evidence:
+        """What speaks for a thing; what is known of it already is not looked for again.
+
+        Args:
+            thing: to look for; :meth:`prepare` has seen it.
+            rows: videos to look into.
+            segments: number of segments to retrieve.
+        """
+        seen, said = self.seen(thing, rows, segments), self.said(thing, rows)
+        return Evidence(seen, said, self.shares(thing, rows), self.rows(thing, rows, segments))
+
+    def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
+        """Retrieve the segments of several things in one scope, all texts in one batch."""
+        new = [thing for thing in dict.fromkeys(things) if (thing, rows, segments) not in self._hits]
+        texts = [thing for thing in new if isinstance(thing, Text)]
+        others = [[thing] for thing in new if not isinstance(thing, Text)]
+        for group in ([texts] if texts else []) + others:
+            retrieval = self.stages(group[0])
+            if retrieval is None or not len(retrieval.index):
+                continue
+            features = [self.features(thing) for thing in group]
+            hits = retrieval.hits(QueryFeatures.joined(features), within=self._scope(rows), segments=segments)
+            for place, thing in enumerate(group):
+                own = slice(place, place + 1)
+                self._hits[thing, rows, segments] = Hits(hits.video[own], hits.position[own], hits.score[own])
+
+    def rows(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> frozenset[int]:
+        """Videos of the nearest segments of a thing, and in which something of it is said."""
+        self.search([thing], rows, segments)
+        hits = self._hits.get((thing, rows, segments))
+        near = () if hits is None else self.view.features.keys[hits.video[0]].tolist()
+        return frozenset((*near, *(one.row for one in self.said(thing, rows))))
+
+    def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
+        """Moments by pictures, best first; those that are found twice are still there."""
+        key = thing, rows, segments
+        if key not in self._seen:
+            self.search([thing], rows, segments)
+            self._seen[key] = []
+            if key in self._hits:
+                retrieval = self.stages(thing)
+                assert retrieval is not None
+                moments = retrieval.moments(
+                    self.features(thing), retrieval.merged(self._hits[key]), scale=self._scales.get(thing),
+                    distinct=False,
+                )  # fmt: skip
+                self._seen[key] = self._found(moments, _kind(thing))
+        return self._seen[key]
+
+    def _found(self, moments: Moments, kind: ReasonKind, query: int = 0) -> list[Found]:
+        rows = moments.rows(query)
+        columns = (moments.video, moments.start, moments.end, moments.score, moments.match)
+        keys = self.view.features.keys.tolist()
+        return [
+            Found(keys[video], Span(start, end), score, "visual", match=match, why=(Reason(kind, score),))
+            for video, start, end, score, match in zip(*(c[rows].tolist() for c in columns), strict=True)
+        ]
+
+    def said(self, thing: Simple, rows: Rows) -> list[Found]:
+        """Moments in which something of a thing is said or written, by its share of the weight."""
+        if not self.kinds:
+            return []
+        total = sum(weight for _, weight in _terms(thing))
+        with stage("cues"):
+            return [
+                replace(found, score=found.score * weight / total)
+                for term, weight in _terms(thing)
+                if isinstance(term, Text)
+                for found in self._cues_of(term, rows)
+            ]
+
+    def _cues_of(self, text: Text, rows: Rows) -> list[Found]:
+        if (text, rows) not in self._said:
+            # A title card that means about what was asked must not stand above the pictures that show it.
+            meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
+            vector = self._sentences.get(text.text)
+            found = self.cues.moments(self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant)
+            self._said[text, rows] = self.there(found)
+        return self._said[text, rows]
+
+    def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:
+        """How well names fit the texts of a thing, by shares of the weight, in (0, 1], by row number."""
+        if self.names is None:
+            return {}
+        with stage("names"):
+            shares: dict[int, float] = defaultdict(float)
+            total = sum(weight for _, weight in _terms(thing))
+            for term, weight in _terms(thing):
+                if isinstance(term, Text):
+                    own = self.names.shares(term.text, self._sentences.get(term.text))
+                    for row, share in own.items():
+                        if rows is None or row in rows:
+                            shares[row] += share * weight / total
+            return shares
+
+    # -- marks ---------------------------------------------------------------------------------------------
+
+    def marks(self, query: Marked) -> Marks:
+        """What is marked, with what was taught under the name that the query says.
+
+        Raises:
+            NotFound: a video of a mark, or the concept, is unknown.
+            LibraryError: pictures are not looked at.
+        """
+        if self.vectors is None:
+            raise LibraryError(
+                f"{self.store.folder}: {str(query)!r} has marks, which are of pictures; search by them, in a "
+                "library that was built with a visual encoder"
+            )
+        right, wrong = (self._marked_rows(query, own) for own in (query.right, query.wrong))
+        if query.concept:
+            taught = read_concept(self.store.folder, self.view.settings, query.concept)
+            right, wrong = np.concatenate([right, taught.right]), np.concatenate([wrong, taught.wrong])
+        return Marks.of(right, wrong)
+
+    def _marked_rows(self, query: Marked, moments: Sequence[MarkedMoment]) -> Floats:
+        found = []
+        for one in moments:
+            video = self.store.catalogue.video(one.video_id)
+            if one.start >= video.duration:
+                raise InvalidValue(
+                    f"{one}: the video ends at {video.duration:g} s; mark a moment before that"
+                )
+            found.append(Found(video.row, Span(one.start, one.end), 0.0, "visual"))
+        rows, shown = self.likeness(found)
+        if len(shown) < len(found):
+            missing = moments[min(set(range(len(found))) - set(shown.tolist()))]
+            raise LibraryError(f"{missing}: there are no frames of it in this library; index it again")
+        return rows
+
+    def likeness(self, found: Sequence[Found]) -> tuple[Floats, NDArray[np.int64]]:
+        """By what moments are compared with each other.
+
+        Returns:
+            (n, d) float32, the mean of the unit features of likeness of their frames, and (n,) the places of
+            these moments among ``found``; videos with subtitles alone have none.
+        """
+        features, width = self.view.picture_features, self.view.settings.encoder_dim
+        begin = width if self.view.settings.picture_dim else 0
+        shown, rows = [], []
+        for place, (clips, video) in enumerate(map(self._clips_of, found)):
+            if video is not None:
+                own = normalised(features.read(video, *clips)[:, begin:])
+                rows.append(own.mean(axis=0))
+                shown.append(place)
+        dim = self.view.settings.picture_dim or width
+        return np.array(rows, np.float32).reshape(-1, dim), np.array(shown, np.int64)
+
+    def _clips_of(self, found: Found) -> tuple[tuple[int, int], int | None]:
+        """First clip of a moment and the one behind its last, and the place of its video; None without."""
+        features = self.view.features
+        place = features.place_of(found.row)
+        if place is None:
+            return (0, 0), None
+        count, seconds = int(features.counts[place]), features.clip_seconds
+        first = min(int(found.span.start / seconds), count - 1)
+        return (first, min(max(math.ceil(found.span.end / seconds), first + 1), count)), place
+
+    def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Found]:
+        """Moments that look like right marks, whatever their text says; scores are to be given to them."""
+        retrieval, probes = self.vectors, marks.probes(_PROBES)
+        segments = min(segments, _PROBED)
+        if retrieval is None or not len(retrieval.index) or not len(probes):
+            return []
+        settings = self.view.settings
+        if settings.picture_dim:
+            probes = np.pad(probes, ((0, 0), (settings.encoder_dim, 0)))
+        among = np.concatenate([retrieval.stage1.segments(p[None], retrieval.segment_clips) for p in probes])
+        names = [""] * len(probes)
+        queries = QueryFeatures.of(names, names, list(probes)).among_segments(among)
+        hits = retrieval.hits(queries, within=self._scope(rows), segments=segments)
+        moments = retrieval.moments(queries, retrieval.merged(hits), scored=False, distinct=False)
+        return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
+
+    def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
+        """(n,) float64, how well a thing fits the best two frames of each of some moments, in [0, 1]."""
+        retrieval = self.stages(thing)
+        scores = np.zeros(len(found))
+        if retrieval is None:
+            return scores
+        vector = retrieval.in_space(self.features(thing)).vectors[0]
+        best = np.full(len(found), -np.inf)
+        for place, (clips, video) in enumerate(map(self._clips_of, found)):
+            if video is not None:
+                own = np.sort(cosines(retrieval.features.read(video, *clips), vector))
+                best[place] = own[-2:].mean()
+        scores[np.isfinite(best)] = self.scale(thing).scores(best[np.isfinite(best)])
+        return scores
+
+    # -- where ---------------------------------------------------------------------------------------------
+
+    def _scope(self, rows: Rows) -> Scope | None:
+        """The stretches of videos to look at; None for everything."""
+        if rows is None and self.filter.where == (None, None):
+            return None
+        features = self.view.features
+        chosen = features.keys if rows is None else np.intersect1d(features.keys, list(rows))
+        places = np.searchsorted(features.keys, chosen)
+        stretches = [self.filter.stretch(length) for length in features.durations[places].tolist()]
+        start, end = np.array(stretches, dtype=np.float64).reshape(-1, 2).T
+        return Scope(places, start, end)
+
+    def there(self, found: Iterable[Found]) -> list[Found]:
+        """Moments that lie where the filter wants them in their videos."""
+        if self.filter.where == (None, None):
+            return list(found)
+        videos = self.view.videos
+        return [one for one in found if self.filter.is_there(one.span, videos[one.row].duration)]
+
+    # -- one thing as the stages read it -------------------------------------------------------------------
+
+    def stages(self, thing: Simple) -> Retrieval | None:
+        """The stages that look for one thing in pictures; None where pictures are not looked at."""
+        return self.texts if isinstance(thing, Text) else self.vectors
+
+    def features(self, thing: Simple) -> QueryFeatures:
+        """One thing, as the stages read it."""
+        if thing not in self._features:
+            with stage("text"):
+                self._features[thing], self._scales[thing] = self._composed(thing)
+        return self._features[thing]
+
+    def scale(self, thing: Simple) -> Scale:
+        """What cosines with a thing say, in the space of the encoder."""
+        features, retrieval = self.features(thing), self.stages(thing)
+        assert retrieval is not None
+        return self._scales[thing] if thing in self._scales else retrieval.encoder_scale(features)
+
+    def _composed(self, thing: Simple) -> tuple[QueryFeatures, Scale]:
+        """A sum of terms, or one that is no text: its vector, and what cosines with it say."""
+        retrieval = self.vectors
+        assert retrieval is not None
+        own: Any = 0.0
+        among: Any = 0.0
+        intercept = 0.0
+        total = sum(weight for _, weight in _terms(thing))
+        for term, weight in _terms(thing):
+            vector, segment, scale = self._vectors_of(term)
+            own = own + vector * np.float32(weight / total * scale.slope)
+            intercept += weight / total * scale.intercept
+            among = among + segment * np.float32(weight / retrieval.segment_chance(segment).deviation)
+        length = max(float(np.linalg.norm(own)), 1e-12)
+        features = QueryFeatures.of([""], [str(thing)], list(normalised(np.atleast_2d(own))))
+        return (
+            features.among_segments(normalised(np.atleast_2d(among))),
+            Calibration(length, intercept),
+        )
+
+    def _vectors_of(self, term: Term) -> tuple[Floats, Floats, Calibration]:
+        """Unit vectors (d,) of a term in the space of the encoder, and among the segments of the index.
+
+        Also what cosines with the first one say.
+        """
+        retrieval, background = self.vectors, self._background
+        assert retrieval is not None
+        # With features of likeness behind those for texts, a cosine is with half of a row.
+        side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
+        if isinstance(term, Text):
+            vectors = self.features(term).vectors
+            known = background.calibration(vectors[0])
+            centred = background.centred(vectors)
+            padded = np.pad(centred, ((0, 0), (0, self.view.settings.picture_dim)))
+            scale = Calibration(known.slope * side_by_side, known.intercept)
+            return padded[0], self._text_among_segments(term, padded), scale
+        clip = normalised(self._clip(term))
+        encoder = self.store.encoders.visual
+        assert encoder is not None
+        match = encoder.picture_match
+        scale = Calibration(match.slope * side_by_side, -match.slope * match.line)
+        return clip[0], retrieval.stage1.segments(clip, retrieval.segment_clips)[0], scale
+
+    def _text_among_segments(self, text: Text, padded: Floats) -> Floats:
+        retrieval = self.vectors
+        assert retrieval is not None
+        if retrieval.stage1.trained:
+            vectors = retrieval.vectors(self.features(text))
+            among: Floats = vectors[0]
+            return among
+        own: Floats = padded[0]
+        return own
+
+    @property
+    def _background(self) -> Background:
+        assert self.texts is not None and self.texts.background is not None
+        return self.texts.background
+
+    def _clip(self, term: LikeMoment | LikePicture) -> Floats:
+        """(1, d) float32, the features by which one frame is compared with others."""
+        clip = self._row(term)
+        if self.view.settings.picture_dim:
+            clip[:, : self.view.settings.encoder_dim] = 0
+        return clip
+
+    def _row(self, term: LikeMoment | LikePicture) -> Floats:
+        """(1, frame_dim) float32, all features of one frame."""
+        if isinstance(term, LikePicture):
+            return self.store.encoders.picture(term.path)
+        features = self.view.picture_features
+        video = self.store.catalogue.video(term.video_id)
+        place = features.place_of(video.row)
+        if place is None or term.time >= video.duration:
+            raise _no_frame(term, video.duration, place is not None)
+        clip = min(int(term.time / features.clip_seconds), int(features.counts[place]) - 1)
+        return features.read(place, clip, clip + 1)
+
+
+def _terms(thing: Simple) -> tuple[tuple[Term, float], ...]:
+    if isinstance(thing, WeightedSum):
+        return thing.terms
+    assert not isinstance(thing, Marked)
+    return ((thing, 1.0),)
+
+
+def _texts_only(thing: Simple) -> bool:
+    return all(isinstance(term, Text) for term, _ in _terms(thing))
+
+
+def _kind(thing: Simple) -> ReasonKind:
+    return "like" if any(not isinstance(term, Text) for term, _ in _terms(thing)) else "seen"
+
+
+def _no_frame(term: LikeMoment, duration: float, has_frames: bool) -> MoviolaError:
+    if not has_frames:
+        return LibraryError(f"{term.video_id}: there are no frames of it in this library; index it again")
+    return InvalidValue(f"{term}: the video ends at {duration:g} s; give a time before that")

@@ -1,0 +1,135 @@
+"""One way of a query: every text is encoded once, and every thing looked for once in each scope."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviola.errors import InvalidValue
+from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
+from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text
+from moviola.types import Query
+
+RED, GREEN = Text("a red square"), Text("something green")
+
+
+class Calls:
+    """Counts texts that are encoded, and searches in indexes with their vectors."""
+
+    def __init__(self) -> None:
+        self.texts: list[Counter[str]] = [Counter(), Counter()]
+        self.batches = [0, 0]
+        self.searches = 0
+
+
+@pytest.fixture
+def calls(library: Library, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Of what is looked for; what belongs to the library (its background, indexes) is ready."""
+    library.search("something else")
+    counted = Calls()
+    for place, encoder in enumerate((library.encoder, library.sentence_encoder)):
+        assert encoder is not None
+
+        def counting(texts: Any, *, own: Any = encoder.encode_text, place: int = place) -> Any:
+            counted.texts[place].update(texts)
+            counted.batches[place] += 1
+            return own(texts)
+
+        monkeypatch.setattr(encoder, "encode_text", counting)
+    view = library._searcher._viewer.view()
+    for index in {id(one): one for one in (view.segments, view.pictures) if one is not None}.values():
+
+        def searching(vectors: Any, *given: Any, own: Any = index.search, **options: Any) -> Any:
+            counted.searches += 1
+            return own(vectors, *given, **options)
+
+        monkeypatch.setattr(index, "search", searching)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("query", "texts", "searches"),
+    [
+        (RED, 1, 1),
+        (RED + GREEN, 2, 1),
+        (RED.then(GREEN), 2, 1),
+        (RED.then(GREEN).then(RED), 2, 1),
+        (LikeMoment("film0", 2.0) + RED, 1, 1),
+    ],
+    ids=str,
+)
+def test_each_text_is_encoded_once_and_each_thing_searched_for_once(
+    library: Library, calls: Calls, query: SearchQuery, texts: int, searches: int
+) -> None:
+    library.search(query)
+    for counted, batches in zip(calls.texts, calls.batches, strict=True):
+        assert set(counted.values()) == {1} and len(counted) == texts and batches == 1
+    assert calls.searches == searches
+
+
+def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:
+    library.search(RED.without(GREEN))
+    assert calls.batches[0] == 1 and calls.texts[0] == Counter({RED.text: 1, GREEN.text: 1})
+
+
+def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Calls) -> None:
+    queries = [Query("1", RED.text), Query("2", GREEN.text), Query("3", RED.text)]
+    first, second, third = library.search_many(queries)
+    assert calls.batches == [1, 1] and calls.searches == 1
+    assert first == third != second
+
+
+@pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)
+@pytest.mark.parametrize("by", ["both", "visual", "said"])
+def test_no_moment_twice(library: Library, query: SearchQuery, by: By) -> None:
+    found = library.search(query, SearchOptions(top_k=1000, by=by))
+    for place, one in enumerate(found):
+        for other in found[:place]:
+            if one.video_id == other.video_id:
+                assert one.span.iou(other.span) <= 0.5
+                shared = one.span.intersection(other.span)
+                assert shared < min(one.span.duration, other.span.duration)
+        for span in one.folded:
+            assert span.intersection(one.span) > 0
+
+
+def test_a_video_may_answer_with_several_moments(library: Library) -> None:
+    found = library.search(RED, top_k=100, by="visual")
+    assert len({m.video_id for m in found}) < len(found)
+
+
+def test_each_moment_says_what_speaks_for_it(library: Library) -> None:
+    found = library.search("the lighthouse keeper lost his umbrella", top_k=100)
+    kinds = {reason.kind for moment in found for reason in moment.why}
+    assert {"seen", "said"} <= kinds
+    assert all(moment.why and all(0 <= reason.score <= 1 for reason in moment.why) for moment in found)
+    (said,) = [reason for moment in found for reason in moment.why if reason.kind == "said"]
+    assert {"lighthouse", "keeper", "umbrella"} <= set(said.words)
+    assert all(r.kind == "like" for m in library.search(LikeMoment("film0", 2.0), by="visual") for r in m.why)
+
+
+def test_options_are_refused_once(library: Library) -> None:
+    wrong: dict[str, object] = {"top_k": 0, "by": "smell", "min_score": 2.0, "per_video": 0}
+    for name, value in wrong.items():
+        with pytest.raises(InvalidValue, match=f"{name}={value!r}"):
+            library.search("a red square", **{name: value})
+    with pytest.raises(TypeError):
+        library.search("a red square", topk=3)
+
+
+def test_options_may_be_given_whole_or_by_name(library: Library, films: Path) -> None:
+    options = SearchOptions(top_k=3, by="visual", videos=["film0", "film1"])
+    assert library.search(RED, options) == library.search(
+        RED, top_k=3, by="visual", videos=["film1", "film0"]
+    )
+    assert len(library.search(RED, options, top_k=1)) == 1
+
+
+@pytest.mark.parametrize("refiner", [CurveRefiner(), ShotRefiner()], ids=["curve", "shots"])
+def test_nowhere_to_look_is_no_error(library: Library, refiner: Refiner) -> None:
+    library.refiner = refiner
+    found = library.search(RED.then(GREEN), videos=[]), library.search(RED, videos=[])
+    assert found == ([], []) and not any(answer.confident for answer in found)

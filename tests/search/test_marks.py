@@ -1,0 +1,215 @@
+"""Marks on an answer change the next one; what they teach can be kept and used by name."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
+from moviola.library import concept_name
+from moviola.library.settings import Settings
+from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
+from moviola.search.queries import as_query, compose
+from moviola.search.query_json import query_from_json, query_to_json
+from moviola.types import Moment
+
+RED, GREEN = Text("a red square"), Text("something green")
+BLOCK = MarkedMoment("film0", 3.0, 6.0)
+
+
+def scores(moments: list[Moment]) -> dict[tuple[str, float, float], float]:
+    return {(m.video_id, m.start, m.end): m.score for m in moments}
+
+
+# ---- the algebra -------------------------------------------------------------------------------------------
+
+
+def test_marks_are_values() -> None:
+    a, b = Moment("a", 1, 2, 0.5, 1), Moment("b", 3, 4, 0.4, 2)
+    marked = Marked.of(RED, [a], [b])
+    assert marked == Marked(RED, (MarkedMoment("a", 1, 2),), (MarkedMoment("b", 3, 4),))
+    assert Marked.of(marked, [b]) == Marked.of(RED, [b, a])
+    assert str(marked) == "a red square (1 right, 1 wrong)"
+    with pytest.raises(InvalidValue, match="marked both right and wrong"):
+        Marked.of(RED, [a], [a])
+    with pytest.raises(InvalidValue, match="nothing is marked"):
+        Marked(RED)
+
+
+def test_marks_are_written_as_text() -> None:
+    assert MarkedMoment.parse("a@b@0:03-1:02:03.5") == MarkedMoment("a@b", 3.0, 3723.5)
+    for wrong in ("film0", "film0@3", "@1-2", "film0@5-3", "film0@x-3"):
+        with pytest.raises(InvalidValue):
+            MarkedMoment.parse(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("@our-logo", Marked(None, concept="our-logo")),
+        ("@Our-Logo on a shelf", Marked(Text("on a shelf"), concept="our-logo")),
+        ("on a  @logo2 shelf", Marked(Text("on a shelf"), concept="logo2")),
+        ("mail me@example", Text("mail me@example")),
+        ("@ home", Text("@ home")),
+    ],
+)
+def test_a_word_with_an_at_sign_is_a_concept(text: str, query: SearchQuery) -> None:
+    assert as_query(text) == query == compose(text)
+
+
+def test_two_concepts_in_one_text_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="one @name at a time"):
+        as_query("@a @b")
+
+
+terms = st.sampled_from([RED, GREEN, LikeMoment("a", 1.5), LikePicture(Path("x.png"))])
+simple = terms | st.builds(lambda a, b: a + 0.5 * b, terms, terms)
+marked = st.builds(lambda q: Marked(q, (BLOCK,), (), "logo"), simple) | st.just(Marked(None, (BLOCK,)))
+things = simple | marked
+queries = (
+    things
+    | st.builds(lambda a, b, g: a.then(b, gap=g), things, things, st.sampled_from([3.0, math.inf]))
+    | st.builds(lambda a, b, c: a.then(b).without(c), things, things, things)
+)
+
+
+@given(queries)
+def test_queries_survive_json(query: SearchQuery) -> None:
+    assert query_from_json(query_to_json(as_query(query))) == as_query(query)
+
+
+# ---- answers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["both", "visual"])
+def test_a_right_mark_lifts_what_looks_like_it(library: Library, by: str) -> None:
+    plain = library.search(RED, top_k=100, by=by)
+    lowest = plain[-1]
+    again = scores(library.search(Marked.of(RED, [lowest]), top_k=100, by=by))
+    place = lowest.video_id, lowest.start, lowest.end
+    assert again[place] > lowest.score
+    before = scores(plain)
+    assert all(score >= before[p] - 1e-9 for p, score in again.items() if p in before)
+
+
+def test_a_wrong_mark_lowers_what_looks_like_it(library: Library) -> None:
+    plain = library.search(RED, top_k=100, by="visual")
+    best = plain[0]
+    again = scores(library.search(Marked.of(RED, [], [best]), top_k=100, by="visual"))
+    assert again.get((best.video_id, best.start, best.end), 0.0) < best.score
+    before = scores(plain)
+    assert all(score <= before[p] + 1e-9 for p, score in again.items() if p in before)
+
+
+def test_marks_alone_find_what_looks_like_them(library: Library) -> None:
+    found = library.search(Marked(None, (BLOCK,)), by="visual")
+    assert found[0].video_id == "film0" and found[0].span.intersection(BLOCK_SPAN) > 0
+    assert found[0].strong and {reason.kind for reason in found[0].why} == {"like"}
+
+
+BLOCK_SPAN = Moment("film0", 3.0, 6.0, 0.0, 1).span
+
+
+def test_marks_find_what_the_text_never_reached(library: Library) -> None:
+    """Searched by words alone, the text finds nothing in film1; pictures that are marked are found there."""
+    only = Marked(Text("lighthouse"), (MarkedMoment("film1", 9.0, 12.0),))
+    assert "film1" in {m.video_id for m in library.search(only, top_k=50)}
+
+
+def test_marks_join_sequences_and_exclusions(library: Library) -> None:
+    marked = Marked(None, (BLOCK,))
+    chain = library.search(marked.then(LikeMoment("film0", 20.0), gap=math.inf), by="visual")[0]
+    assert chain.video_id == "film0" and len(chain.steps) == 2
+    plain = scores(library.search(RED, top_k=100, by="visual"))
+    without = scores(library.search(RED.without(marked), top_k=100, by="visual"))
+    assert all(without[place] <= plain[place] + 1e-12 for place in without.keys() & plain.keys())
+    assert without != plain
+
+
+def test_a_curve_rises_where_it_was_marked(library: Library) -> None:
+    times, plain = library.curve(RED, "film0")
+    _, lifted = library.curve(Marked(RED, (BLOCK,)), "film0")
+    inside = (times > 3) & (times < 6)
+    assert (lifted >= plain - 1e-9).all() and (lifted[inside] > plain[inside]).all()
+
+
+def test_marks_that_are_nowhere_are_named(library: Library) -> None:
+    with pytest.raises(NotFound, match="film9"):
+        library.search(Marked(RED, (MarkedMoment("film9", 1, 2),)))
+    with pytest.raises(InvalidValue, match="the video ends at 16 s"):
+        library.search(Marked(RED, (MarkedMoment("film2", 16, 17),)))
+
+
+# ---- kept --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_taught_stands_in_queries(library: Library) -> None:
+    assert library.teach("Our Logo!", Marked(None, (BLOCK,))) == "our-logo"
+    (concept,) = library.concepts()
+    assert (concept.name, concept.title, concept.moments) == ("our-logo", "Our Logo!", ("film0@3-6",))
+    by_name = library.search("@our-logo", by="visual")
+    assert by_name == library.search(Marked(None, (BLOCK,)), by="visual")
+    assert library.search("@our-logo in a room")[0].video_id == "film0"
+    assert library.search(Text("a wall").then("@our-logo"), by="visual") is not None
+    library.remove(["film0"])
+    assert library.search("@our-logo", by="visual")
+    library.forget("@our-logo")
+    with pytest.raises(NotFound, match="@our-logo: nothing of that name was taught"):
+        library.search("@our-logo")
+    with pytest.raises(NotFound):
+        library.forget("our-logo")
+
+
+def test_only_what_is_right_teaches(library: Library) -> None:
+    with pytest.raises(InvalidValue, match="at least one moment that is right"):
+        library.teach("logo", Marked(RED, (), (BLOCK,)))
+    with pytest.raises(InvalidValue, match="letters and digits"):
+        library.teach("!", Marked(RED, (BLOCK,)))
+    assert concept_name("Éclair № 5") == "éclair-5"
+
+
+def test_a_reader_teaches_nothing(folder: Path) -> None:
+    with Library(folder, read_only=True) as library, pytest.raises(InvalidValue, match="read-only"):
+        library.teach("logo", Marked(RED, (BLOCK,)))
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x08\0\0\0\0\0\0\0{}", b"no safetensors at all"])
+def test_a_damaged_concept_is_named(library: Library, damage: bytes) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    path = library.folder / "concepts" / "logo.safetensors"
+    path.write_bytes(damage)
+    with pytest.raises(DataError, match=r"logo\.safetensors"):
+        library.search("@logo")
+
+
+def test_a_concept_of_another_encoder_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    other = Settings.model_validate({**library.settings.model_dump(), "encoder_revision": "0" * 16})
+    from moviola.library import read_concept
+
+    with pytest.raises(EncoderMismatch, match="teach it again"):
+        read_concept(library.folder, other, "logo")
+
+
+def test_marks_need_pictures(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "words", encoder="none", sentence_encoder="none") as library:
+        library.index(films)
+        with pytest.raises(LibraryError):
+            library.teach("logo", Marked(None, (BLOCK,)))
+
+
+def test_marks_are_of_pictures(library: Library) -> None:
+    with pytest.raises(LibraryError, match="marks, which are of pictures"):
+        library.search(Marked(RED, (BLOCK,)), by="subtitles")
+
+
+def test_marks_of_equal_moments_count_once(library: Library) -> None:
+    once = library.search(Marked(RED, (BLOCK,)), by="visual")
+    twice = library.search(Marked(RED, (BLOCK, BLOCK)), by="visual")
+    assert once == twice
+    np.testing.assert_array_equal([m.score for m in once], [m.score for m in twice])
