@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets.readers import READERS, read_annotations, read_video_corpus
+from moviola.datasets.readers import READERS, read_annotations, read_questions, read_video_corpus
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
 
 TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
@@ -25,6 +25,24 @@ PAIR = {
 }
 TACOS = {"fps": 20, "num_frames": 1210, "timestamps": [[20, 50]], "sentences": ["One."]}
 QVH = {"qid": 7, "query": "One.", "vid": "v", "duration": 60.5, "relevant_windows": [[1, 2.5]]}
+EXTREME = {
+    "qid": "v_q1",
+    "video_id": "v",
+    "source_corpus": "MLVU",
+    "question": "One.",
+    "correct_interval": [1, 2.5],
+    "video_duration_s": 60.5,
+}
+SEEKER = {
+    "qry_text": "One.",
+    "qry_img_path": "",
+    "qry_video_path": "",
+    "src_video_path": "./videos/v.mp4",
+    "task": "OCR",
+    "answering_time_interval": [[1, 2.5]],
+}
+TIMELENS = {"duration": 60.5, "spans": [[1, 2.5]], "queries": ["One."]}
+FIG = {"video": "v", "time": [1, 2.5], "desc_id": 5, "duration": 60.5, "cog_desc": "o", "fig_desc": "One."}
 DIDEMO = {"annotation_id": 7, "description": "One.", "video": "v", "times": [[0, 0], [1, 2], [1, 2]]}
 
 SMALL: dict[str, tuple[str, Any]] = {
@@ -35,6 +53,14 @@ SMALL: dict[str, tuple[str, Any]] = {
     "tacos": ("a.json", {"v": TACOS}),
     "qvhighlights": ("a.jsonl", [QVH]),
     "didemo": ("a.json", [DIDEMO]),
+    "extreme_when_bench": ("a.jsonl", [EXTREME]),
+    "moment_seeker": ("a.json", [SEEKER]),
+    "qv_m2": ("a.jsonl", [QVH]),
+    "soccer_gmr": ("a.jsonl", [{**QVH, "action_type": "goal"}]),
+    "timelens": ("a.json", {"v": TIMELENS}),
+    "charades_fig": ("a.jsonl", [FIG]),
+    "didemo_fig": ("a.jsonl", [FIG]),
+    "activitynet_fig": ("a.jsonl", [FIG]),
 }
 
 
@@ -56,7 +82,7 @@ def test_one_moment_of_each_form(tmp_path: Path, kind: str) -> None:
     assert found.captions == ("One.",)
     expected = (5.0, 15.0) if kind == "didemo" else (1.0, 2.5)
     assert (found.start[0], found.end[0]) == pytest.approx(expected)
-    if kind == "charades":
+    if kind in ("charades", "moment_seeker"):
         assert np.isnan(found.durations[0])
     else:
         assert found.durations[0] == pytest.approx(30.0 if kind == "didemo" else 60.5)
@@ -78,6 +104,22 @@ def test_one_moment_of_each_form(tmp_path: Path, kind: str) -> None:
             "line 2: 'video start end##sentence' is expected",
         ),
         ("charades", "a.txt", "v one 2##One.", "start: 'one' is no number"),
+        (
+            "extreme_when_bench",
+            "a.jsonl",
+            [{**EXTREME, "correct_interval": 3}],
+            r"\[start, end\] is expected",
+        ),
+        ("extreme_when_bench", "a.jsonl", [EXTREME, EXTREME], "question v_q1 is given 2 times"),
+        ("extreme_when_bench", "a.jsonl", "", "holds no question"),
+        ("moment_seeker", "a.json", {}, "a list of questions is expected"),
+        ("moment_seeker", "a.json", [1], "entry 1: an object is expected"),
+        ("moment_seeker", "a.json", [{**SEEKER, "candidate_video_list": []}], "this is an older file"),
+        ("qv_m2", "a.jsonl", [{**QVH, "relevant_windows": 1}], r"a list of \[start, end\] is expected"),
+        ("soccer_gmr", "a.jsonl", [{**QVH, "relevant_windows": [[3, 1]]}], "end comes before the start"),
+        ("timelens", "a.json", [], "an object keyed by video is expected"),
+        ("timelens", "a.json", {"v": {**TIMELENS, "spans": []}}, "two lists of one length are expected"),
+        ("charades_fig", "a.jsonl", [{**FIG, "desc_id": ""}], "the field 'desc_id' is missing"),
         (
             "activitynet",
             "a.json",
@@ -139,7 +181,8 @@ def test_selecting_keeps_columns_together(tmp_path: Path) -> None:
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(["v", "ts", "vid_name", "desc", "desc_id", "duration", "times", "video", "timestamps",
-                         "sentences", "fps", "relevant_moment", "query_id", "timestamp", "vid", "qid"]),
+                         "sentences", "fps", "relevant_moment", "query_id", "timestamp", "vid", "qid",
+                         "spans", "queries", "question", "qry_text"]),
         inner, max_size=4),
     max_leaves=12).map(json.dumps)))  # fmt: skip
 def test_any_content_gives_annotations_or_an_error_of_ours(
@@ -178,3 +221,23 @@ def test_real_files(
             "vt": 1834,
             "t": 964,
         }
+
+
+def test_questions_keep_ids_groups_pictures_and_empty_answers(tmp_path: Path) -> None:
+    seeker = [SEEKER, {**SEEKER, "qry_img_path": "query/a.jpg"}]
+    found = read_questions(write(tmp_path, "t2v.json", seeker), "moment_seeker")
+    assert [row.query_id for row in found] == ["1", "2"]
+    assert [row.picture for row in found] == [None, tmp_path / "query/a.jpg"]
+    assert found.rows[0].group == "OCR" and found.videos == ("v",)
+    rows = [
+        QVH,
+        {**QVH, "qid": 8, "relevant_windows": []},
+        {**QVH, "qid": 9, "relevant_windows": [[0, 1], [2, 3]]},
+    ]
+    soccer = read_questions(write(tmp_path, "a.jsonl", rows), "soccer_gmr")
+    assert [row.windows for row in soccer] == [((1.0, 2.5),), (), ((0.0, 1.0), (2.0, 3.0))]
+    assert soccer.annotations().moment_ids == ("7", "9-1", "9-2")
+    timelens = read_questions(write(tmp_path, "b.json", {"v": TIMELENS}), "timelens")
+    assert timelens.rows[0].query_id == "v.mp4>>>One.>>>[1, 2.5]"
+    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; there are extreme_when_bench"):
+        read_questions(tmp_path / "a.jsonl", "x")

@@ -54,7 +54,7 @@ def test_evaluate_as_json(folder: Path) -> None:
     )
     assert found.exit_code == 0
     content = json.loads(found.stdout)
-    assert set(content) == {"measures", "queries", "missing", "extra"}
+    assert set(content) == {"measures", "queries", "counts", "missing", "extra"}
     assert set(content["measures"]) == {name, "AxIoU@10"}
     assert (content["queries"], content["missing"], content["extra"]) == (20, ["19"], ["20"])
 

@@ -173,7 +173,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
         Measure.parse(text)
     except InvalidValue:
         return
-    assert "@" in text
+    assert "@" in text or text.startswith(("AUROC", "Rej-"))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ Conventions
     the ground truth of measures without grades. A run shorter than k is read as it is: no hits follow.
 
     Every judged query with a relevant moment counts; one without predictions scores 0; what is missing from
-    the run or not judged is reported. The presets ``tvr_ranking`` and ``spr`` leave out what the two releases
-    leave out and use their overlap sign for nDCG, whatever sign the name carries (:class:`Preset`).
+    the run or not judged is reported. Measures of :mod:`moviola.measures.no_answer` also count queries whose
+    judgements hold no relevant moment. The presets ``tvr_ranking`` and ``spr`` leave out what the two
+    releases leave out and use their overlap sign for nDCG, whatever sign the name carries (:class:`Preset`).
 
     NaN, infinite numbers and ``end <= start`` are refused with the row named. Moments of zero length, which
     the published evaluators let through, are accepted under the presets and overlap nothing.
@@ -23,6 +24,8 @@ Measures
     QVHighlights read >=; the name says which. [2, 3, 4]
     ``AP@k,IoU>=θ``: mean over ranks 1..k of the precision there (not the usual AP). [2]
     ``AxIoU@k``: mean over ranks 1..k of the best IoU so far; a shorter list carries its best on. [2]
+    ``AUROC``, ``Rej-F1``, ``G-mIoU@k``, ``mR@k``, ``mR+@k``, ``mIoU@k``, ``mIoU+@k``: queries with no
+    answer, one or several, see :mod:`moviola.measures.no_answer`. [5]
     :func:`tvr_recall`, :func:`qvhighlights`: the two evaluators, whole. :func:`temporal_nms`: suppression.
 
 References
@@ -31,6 +34,7 @@ References
     [3] Lei et al., "TVR: a large-scale dataset for video-subtitle moment retrieval", ECCV 2020.
     [4] Lei et al., "QVHighlights: detecting moments and highlights in videos via natural language queries",
     2021.
+    [5] "Retrieving Any Relevant Moments: Benchmark and Models for Generalized Moment Retrieval", 2026.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from moviola.measures.evaluation import Results, evaluate
 from moviola.measures.input_formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.names import Measure
 from moviola.measures.nms import temporal_nms
+from moviola.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
 from moviola.measures.output_formats import WRITERS, write_qrels, write_run
 from moviola.measures.presets import PRESETS, Preset
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
@@ -66,6 +71,8 @@ __all__ = [
     "Qrels",
     "Results",
     "Run",
+    "auroc",
+    "auroc_interval",
     "bootstrap_interval",
     "compare",
     "evaluate",
@@ -79,6 +86,8 @@ __all__ = [
     "read_run",
     "read_tvr_submission",
     "read_tvr_truth",
+    "refused_share",
+    "rejection_f1",
     "suppress",
     "t_test",
     "temporal_nms",

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Columns, Flags, Floats, Integers, Qrels, Run
-from moviola.measures.matching import FREE, match
-from moviola.measures.names import Measure
-from moviola.measures.pairs import Pairs, join, spread
+from moviola.measures.collections import Flags, Floats, Qrels, Run
+from moviola.measures.joined import Joined
+from moviola.measures.names import FAMILIES, Measure
+from moviola.measures.no_answer import (
+    accuracy,
+    auroc_of,
+    generalized_iou,
+    matched_iou,
+    matched_iou_beyond,
+    recall,
+    recall_beyond,
+    rejection_f1_of,
+)
 from moviola.measures.presets import Preset, preset_of
-from moviola.temporal import overlap
 
-__all__ = ["Joined", "Results", "evaluate"]
+__all__ = ["TOGETHER", "VALUES", "Joined", "Results", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +32,15 @@ class Results:
     """What :func:`evaluate` found.
 
     Attributes:
-        measures: mean over the counted queries by name of the measure; 0 when no query counts.
-        per_query: (queries,) float64 by name of the measure, beside ``query_ids``.
-        query_ids: the queries that count, in the order of the judgements.
+        measures: value by name of the measure: the mean over the queries that it counts, 0 when there are
+            none; of :data:`TOGETHER` the one value of all queries.
+        per_query: (queries,) float64 by name of the measure, beside ``query_ids``; NaN for queries that the
+            measure does not count. Measures of all queries together are not here.
+        query_ids: the queries that count for one of the measures at least, in the order of the judgements.
         missing: judged queries without an entry in the run, whether they count or not.
         extra: queries of the run that nobody judged; they never count.
         without_relevant: judged queries without any moment of relevance > 0.
+        counts: how many queries each measure counts.
     """
 
     measures: dict[str, float]
@@ -39,11 +49,24 @@ class Results:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     without_relevant: tuple[str, ...]
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def queries(self) -> int:
         """Number of queries that count."""
         return len(self.query_ids)
+
+    def by_query(self, measure: str) -> Floats:
+        """(queries,) float64 beside ``query_ids``; NaN where the measure does not count the query.
+
+        Raises:
+            InvalidValue: the measure was not evaluated, or is one of all queries together.
+        """
+        if measure in self.per_query:
+            return self.per_query[measure]
+        if measure in self.measures:
+            raise InvalidValue(f"measure {measure!r}: is one of all queries together; it has none by query")
+        raise InvalidValue(f"measure {measure!r}: not evaluated; there are {', '.join(self.measures)}")
 
 
 def evaluate(
@@ -62,7 +85,8 @@ def evaluate(
             files with the same one.
 
     Raises:
-        InvalidValue: a measure or a preset is unknown, or there is no measure.
+        InvalidValue: a measure or a preset is unknown, there is no measure, or the judgements lack queries
+            with or without an answer that a measure needs (AUROC, Rej-F1).
     """
     wanted = [measures] if isinstance(measures, (str, Measure)) else list(measures)
     parsed = [Measure.parse(name) if isinstance(name, str) else name for name in wanted]
@@ -70,155 +94,33 @@ def evaluate(
         raise InvalidValue("no measure given; name at least one, for instance nDCG@20,IoU>=0.5")
     rules = preset_of(preset)
     joined = Joined.of(run, qrels, max(measure.k for measure in parsed), rules)
-    counted = joined.counted
-    per_query = {str(measure): VALUES[measure.family](joined, measure)[counted] for measure in parsed}
+    counting = {str(measure): joined.counting(FAMILIES[measure.family].queries) for measure in parsed}
+    listed = np.logical_or.reduce(list(counting.values()))
+    values: dict[str, float] = {}
+    per_query: dict[str, Floats] = {}
+    for measure in parsed:
+        name = str(measure)
+        if measure.family in TOGETHER:
+            values[name] = TOGETHER[measure.family](joined, measure)
+            continue
+        found = VALUES[measure.family](joined, measure)
+        values[name] = _mean(found[counting[name]])
+        per_query[name] = np.where(counting[name], found, np.nan)[listed]
     present, judged = set(run.query_ids), set(qrels.query_ids)
     return Results(
-        measures={name: _mean(values) for name, values in per_query.items()},
+        measures=values,
         per_query=per_query,
-        query_ids=tuple(np.asarray(qrels.query_ids, object)[counted]),
+        query_ids=tuple(np.asarray(qrels.query_ids, object)[listed]),
+        counts={name: int(counted.sum()) for name, counted in counting.items()},
         missing=tuple(name for name in qrels.query_ids if name not in present),
         extra=tuple(name for name in run.query_ids if name not in judged),
-        without_relevant=tuple(np.asarray(qrels.query_ids, object)[~joined.relevant_queries]),
+        without_relevant=tuple(np.asarray(qrels.query_ids, object)[~joined.has_answer]),
     )
 
 
 def _mean(values: Floats) -> float:
     """The mean, exactly rounded, so that the order of queries changes nothing; 0 without queries."""
     return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """A run beside judgements, ready to be measured. Rows of predictions and of truths are ordered by query.
-
-    Attributes:
-        queries: number of judged queries.
-        run_rows: (predictions,) int64, row of the run that each prediction is.
-        query: (predictions,) int64, judged query of each prediction.
-        rank: (predictions,) int64, from 1 to the depth read.
-        truth_rows: (truths,) int64, row of the judgements that each truth is.
-        truth_query: (truths,) int64; within a query the truths stand by falling relevance, stably.
-        relevance: (truths,) float64.
-        pairs: overlapping predictions and truths, as :func:`match` takes them.
-        relevant_queries: (queries,) bool.
-        counted: (queries,) bool, those that enter the mean.
-        rules: the preset.
-        matches: what :meth:`taken` has worked out already, by threshold.
-        gains: the same for :meth:`gained`.
-    """
-
-    queries: int
-    run_rows: Integers
-    query: Integers
-    rank: Integers
-    truth_rows: Integers
-    truth_query: Integers
-    relevance: Floats
-    pairs: Pairs
-    relevant_queries: Flags
-    counted: Flags
-    rules: Preset
-    matches: dict[tuple[float, bool], Integers] = field(default_factory=dict)
-    gains: dict[tuple[float, bool], tuple[Integers, Integers, Floats]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, run: Run, qrels: Qrels, depth: int, rules: Preset) -> Joined:
-        """Align the vocabularies of both and pair what overlaps within the first ``depth`` ranks."""
-        queries = len(qrels.query_ids)
-        to_judged = _translate(run.query_ids, qrels.query_ids)
-        to_video = _translate(run.video_ids, qrels.video_ids)
-        present = np.zeros(queries, np.bool_)
-        present[to_judged[to_judged >= 0]] = True
-        relevant = np.bincount(qrels.query, weights=qrels.relevance > 0, minlength=queries) > 0
-
-        # The first rows of every judged query, in the order of the judgements.
-        judged = np.flatnonzero(to_judged >= 0)
-        judged = judged[np.argsort(to_judged[judged], kind="stable")]
-        count = np.minimum(run.offsets[judged + 1] - run.offsets[judged], depth)
-        query = np.repeat(to_judged[judged], count)
-        rank = spread(count) + 1
-        read = np.repeat(run.offsets[judged], count) + rank - 1
-
-        truths = np.lexsort((-qrels.relevance, qrels.query))
-        if not rules.keep_zeros:
-            truths = truths[qrels.relevance[truths] > 0]
-        truth_query = qrels.query[truths]
-
-        videos = max(1, len(qrels.video_ids))
-        video = to_video[run.video[read]]
-        known = np.flatnonzero(video >= 0)
-        near, truth = join(query[known] * videos + video[known], truth_query * videos + qrels.video[truths])
-        prediction = known[near]
-        iou = overlap(*_spans(run, read[prediction]), *_spans(qrels, truths[truth]))
-        some = np.flatnonzero(iou > 0)
-        prediction, truth, iou = prediction[some], truth[some], iou[some]
-        order = np.lexsort((truth, -iou, prediction, rank[prediction]))
-        return cls(
-            queries=queries,
-            run_rows=read,
-            query=query,
-            rank=rank,
-            truth_rows=truths,
-            truth_query=truth_query,
-            relevance=qrels.relevance[truths],
-            pairs=Pairs(prediction[order], truth[order], iou[order]),
-            relevant_queries=relevant,
-            counted=(relevant | rules.count_irrelevant) & (present | rules.count_missing),
-            rules=rules,
-        )
-
-    @cached_property
-    def best(self) -> Floats:
-        """(predictions,) float64: the highest IoU with any relevant truth, 0 where there is none."""
-        best = np.zeros(len(self.query))
-        relevant = self.relevance[self.pairs.truth] > 0
-        np.maximum.at(best, self.pairs.prediction[relevant], self.pairs.iou[relevant])
-        return best
-
-    def taken(self, overlap: float, strict: bool) -> Integers:
-        """(predictions,) int64: the truth that each prediction takes at a threshold, or ``FREE``."""
-        key = (overlap, strict)
-        if key not in self.matches:
-            truths = len(self.relevance)
-            self.matches[key] = match(self.pairs, self.rank, truths, overlap=overlap, strict=strict)
-        return self.matches[key]
-
-    def gained(self, overlap: float, strict: bool) -> tuple[Integers, Integers, Floats]:
-        """Query, rank and discounted gain (2^relevance - 1) / log2(rank + 1) of all that took a truth."""
-        key = (overlap, strict)
-        if key not in self.gains:
-            taken = self.taken(overlap, strict)
-            hit = np.flatnonzero(taken != FREE)
-            gain = _discounted(self.relevance[taken[hit]], self.rank[hit])
-            self.gains[key] = (self.query[hit], self.rank[hit], gain)
-        return self.gains[key]
-
-    @cached_property
-    def ideal(self) -> tuple[Integers, Floats]:
-        """Place of each truth in the ideal ranking of its query, from 1, and its discounted gain there."""
-        place = spread(np.bincount(self.truth_query, minlength=self.queries)) + 1
-        return place, _discounted(self.relevance, place)
-
-    def summed(self, values: Floats, chosen: Flags) -> Floats:
-        """(queries,) float64: the sum of ``values``, one per prediction, over the chosen predictions."""
-        sums = np.bincount(self.query[chosen], weights=values[chosen], minlength=self.queries)
-        return sums.astype(np.float64, copy=False)
-
-
-def _discounted(relevance: Floats, rank: Integers) -> Floats:
-    gain: Floats = (np.exp2(relevance) - 1) / np.log2(rank + 1)
-    return gain
-
-
-def _translate(names: tuple[str, ...], into: tuple[str, ...]) -> Integers:
-    """(names,) int64: position of each name in ``into``, or -1."""
-    place = {name: i for i, name in enumerate(into)}
-    return np.fromiter((place.get(name, -1) for name in names), np.int64, len(names))
-
-
-def _spans(moments: Columns, rows: Integers) -> tuple[Floats, Floats]:
-    return moments.start[rows], moments.end[rows]
 
 
 def _reached(values: Floats, measure: Measure) -> Flags:
@@ -296,4 +198,17 @@ VALUES: Mapping[str, Callable[[Joined, Measure], Floats]] = {
     "R": _recall,
     "AP": _average_precision,
     "AxIoU": _axiou,
+    "mR": recall,
+    "mR+": recall_beyond,
+    "mIoU": matched_iou,
+    "mIoU+": matched_iou_beyond,
+    "G-mIoU": generalized_iou,
 }
+"""By family: one value per judged query."""
+
+TOGETHER: Mapping[str, Callable[[Joined, Measure], float]] = {
+    "AUROC": auroc_of,
+    "Rej-F1": rejection_f1_of,
+    "Rej-Acc": accuracy,
+}
+"""By family: one value of all queries together."""

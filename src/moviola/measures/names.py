@@ -4,47 +4,102 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from moviola.errors import InvalidValue
 
-__all__ = ["FAMILIES", "Measure"]
+__all__ = ["FAMILIES", "Counting", "Family", "Measure"]
 
-FAMILIES: dict[str, bool | None] = {"nDCG": True, "DCG": None, "R": True, "AP": True, "AxIoU": False}
-"""Families of measures and whether they need an overlap (``None``: may have one)."""
+Counting = Literal["relevant", "several", "all"]
+"""Which judged queries a family counts: those with a relevant moment, with two and more of them, or all."""
 
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What the name of a measure says beside its family, and which queries it counts.
+
+    Attributes:
+        depth: it reads the first k ranks, and the name says k.
+        overlap: the name says an IoU; ``None``: it may.
+        level: the name may say the highest score at which a query is refused.
+        queries: the judged queries that it counts.
+    """
+
+    depth: bool = True
+    overlap: bool | None = False
+    level: bool = False
+    queries: Counting = "relevant"
+
+
+FAMILIES: dict[str, Family] = {
+    "nDCG": Family(overlap=True),
+    "DCG": Family(overlap=None),
+    "R": Family(overlap=True),
+    "AP": Family(overlap=True),
+    "AxIoU": Family(),
+    "mR": Family(),
+    "mR+": Family(queries="several"),
+    "mIoU": Family(),
+    "mIoU+": Family(queries="several"),
+    "G-mIoU": Family(level=True, queries="all"),
+    "AUROC": Family(depth=False, queries="all"),
+    "Rej-F1": Family(depth=False, level=True, queries="all"),
+    "Rej-Acc": Family(depth=False, level=True, queries="all"),
+}
+"""Families of measures by name."""
+
+_NUMBER = r"[0-9]*\.?[0-9]+"
 _NAME = re.compile(
-    r"(?P<family>[A-Za-z]+)@(?P<k>[1-9][0-9]{0,8})(?:,IoU(?P<sign>>=|>)(?P<overlap>[0-9]*\.?[0-9]+))?"
+    r"(?P<family>[A-Za-z](?:-?[A-Za-z0-9])*\+?)(?:@(?P<k>[1-9][0-9]{0,8}))?"
+    rf"(?:,IoU(?P<sign>>=|>)(?P<overlap>{_NUMBER}))?(?:,score<=(?P<level>-?{_NUMBER}))?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure with its depth ``k`` (ranks read, >= 1) and, where the family has one, its overlap threshold.
+    """A measure: its family, and where the family has them depth, overlap and level.
 
-    ``strict`` says whether the IoU must be above the ``overlap`` (``>``) or may equal it (``>=``).
+    Attributes:
+        family: a key of :data:`FAMILIES`.
+        k: ranks read, >= 1; 0 where the family has no depth.
+        overlap: threshold on the IoU, in [0, 1].
+        strict: the IoU must be above the ``overlap`` (``>``); else it may equal it (``>=``).
+        level: a query is refused when no moment scores above it; without, when nothing is answered.
+
+    Raises:
+        InvalidValue: the family is unknown, lacks what it needs, or has what it does not know.
     """
 
     family: str
-    k: int
+    k: int = 0
     overlap: float | None = None
     strict: bool = False
+    level: float | None = None
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             raise InvalidValue(f"measure {self.family!r}: unknown; there are {', '.join(FAMILIES)}")
-        if self.k < 1:
-            raise InvalidValue(f"measure {self.family}@{self.k}: the depth must be at least 1")
-        needs = FAMILIES[self.family]
-        if needs is True and self.overlap is None:
+        family = FAMILIES[self.family]
+        if family.depth and self.k < 1:
+            raise InvalidValue(f"measure {self}: the depth must be at least 1, for instance {self.family}@10")
+        if not family.depth and self.k:
+            raise InvalidValue(f"measure {self}: {self.family} reads no ranks; write {self.family}")
+        if family.overlap is True and self.overlap is None:
             raise InvalidValue(f"measure {self}: give the overlap, for instance {self},IoU>=0.5")
-        if needs is False and self.overlap is not None:
+        if family.overlap is False and self.overlap is not None:
             raise InvalidValue(
-                f"measure {self}: {self.family} knows no overlap; write {self.family}@{self.k}"
+                f"measure {self}: {self.family} knows no overlap; write {Measure(self.family, self.k)}"
             )
         if self.overlap is not None and not 0 <= self.overlap <= 1:
             raise InvalidValue(f"measure {self}: the overlap must lie between 0 and 1")
+        if self.level is not None and not (family.level and np.isfinite(self.level)):
+            raise InvalidValue(
+                f"measure {self}: {self.family} refuses no query by a score; leave the score away"
+                if not family.level
+                else f"measure {self}: the score must be a finite number"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Measure:
@@ -53,22 +108,23 @@ class Measure:
         Raises:
             InvalidValue: the text is no measure's name.
         """
-        found = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">="))
+        found = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
         if found is None:
             raise InvalidValue(
                 f"measure {text!r}: not understood; write for instance nDCG@20,IoU>=0.5, "
-                "R@5,IoU>0.7, AxIoU@10, AP@10,IoU>=0.5, DCG@10"
+                "R@5,IoU>0.7, AxIoU@10, AP@10,IoU>=0.5, DCG@10, AUROC, G-mIoU@5,score<=0.4"
             )
-        overlap = found["overlap"]
-        return cls(
-            found["family"],
-            int(found["k"]),
-            None if overlap is None else float(overlap),
-            found["sign"] == ">",
+        overlap, level = (
+            None if found[name] is None else float(found[name]) for name in ("overlap", "level")
         )
+        return cls(found["family"], int(found["k"] or 0), overlap, found["sign"] == ">", level)
 
     def __str__(self) -> str:
-        if self.overlap is None:
-            return f"{self.family}@{self.k}"
-        overlap = np.format_float_positional(self.overlap, trim="0")
-        return f"{self.family}@{self.k},IoU{'>' if self.strict else '>='}{overlap}"
+        name = self.family + (f"@{self.k}" if self.k else "")
+        if self.overlap is not None:
+            name += f",IoU{'>' if self.strict else '>='}{_plain(self.overlap)}"
+        return name if self.level is None else f"{name},score<={_plain(self.level)}"
+
+
+def _plain(value: float) -> str:
+    return np.format_float_positional(value, trim="0")

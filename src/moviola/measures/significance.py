@@ -5,7 +5,6 @@ All work on per-query values of the same queries. Randomness is seeded: the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +12,10 @@ import numpy as np
 from moviola.errors import InvalidValue
 from moviola.measures.collections import Floats
 from moviola.measures.evaluation import Results
+from moviola.measures.trials import CHUNK, chunks, require_confidence, require_trials
 
 __all__ = ["Comparison", "bootstrap_interval", "compare", "permutation_test", "t_test"]
 
-CHUNK = 2**22
-"""Numbers drawn at once, to bound memory."""
 _SLACK = 1e-12
 """Sums in another order differ in the last digits; such differences count as equal."""
 
@@ -73,20 +71,16 @@ def compare(
         seed: of the draws.
 
     Raises:
-        InvalidValue: the measure is missing or the queries differ.
+        InvalidValue: the measure is missing or has no value by query, or the queries differ.
     """
-    for results in (first, second):
-        if measure not in results.per_query:
-            raise InvalidValue(
-                f"measure {measure!r}: not evaluated; there are {', '.join(results.per_query)}"
-            )
+    before, after = first.by_query(measure), second.by_query(measure)
     if first.query_ids != second.query_ids:
         odd = sorted(set(first.query_ids) ^ set(second.query_ids))[:3]
         raise InvalidValue(
             f"the systems were scored on different queries ({', '.join(odd)}, …); use no preset"
         )
-    before, after = first.per_query[measure], second.per_query[measure]
     gains = after - before
+    gains = gains[~np.isnan(gains)]  # queries that the measure does not count
     low, high = bootstrap_interval(gains, trials=trials, confidence=confidence, seed=seed)
     return Comparison(
         measure,
@@ -117,7 +111,7 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
     Returns:
         The p value in (0, 1]; 1 when no query differs.
     """
-    _positive(trials)
+    require_trials(trials)
     gains = gains[gains != 0]
     if not len(gains):
         return 1.0
@@ -128,7 +122,7 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
     random = np.random.default_rng(seed)
     hits = sum(
         int((np.abs((2.0 * random.integers(0, 2, (size, len(gains)), np.int8) - 1) @ gains) >= limit).sum())
-        for size in _chunks(trials, len(gains))
+        for size in chunks(trials, len(gains))
     )
     return (hits + 1) / (trials + 1)
 
@@ -152,9 +146,8 @@ def bootstrap_interval(
     Raises:
         InvalidValue: ``confidence`` is not inside (0, 1), or there is no trial.
     """
-    _positive(trials)
-    if not 0 < confidence < 1:
-        raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")
+    require_trials(trials)
+    require_confidence(confidence)
     if len(values) < 2:  # scipy takes no fewer
         return float(values.sum()), float(values.sum())
     from scipy import stats
@@ -169,13 +162,3 @@ def bootstrap_interval(
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return float(interval.low), float(interval.high)
-
-
-def _chunks(trials: int, width: int) -> Iterator[int]:
-    step = max(1, CHUNK // width)
-    return (min(step, trials - done) for done in range(0, trials, step))
-
-
-def _positive(trials: int) -> None:
-    if trials < 1:
-        raise InvalidValue(f"trials {trials}: at least 1 is needed")

@@ -47,13 +47,17 @@ CHUNK = 2**21
 def per_query_values(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str]) -> dict[str, Floats]:
     """By measure a (systems, queries) float64 array: what most studies start from.
 
+    The queries are those that every one of the measures counts.
+
     Raises:
-        InvalidValue: fewer than two systems, or no measure.
+        InvalidValue: fewer than two systems, no measure, or one of all queries together.
     """
     if len(runs) < 2:
         raise InvalidValue(f"{len(runs)} system(s): a study of measures compares at least two runs")
     found = [evaluate(run, qrels, measures) for run in runs.values()]
-    return {name: np.stack([results.per_query[name] for results in found]) for name in found[0].measures}
+    values = {name: np.stack([results.by_query(name) for results in found]) for name in found[0].measures}
+    counted = ~np.isnan(np.concatenate(list(values.values()))).any(axis=0)
+    return {name: column[:, counted] for name, column in values.items()}
 
 
 def tau_b(first: Floats, second: Floats) -> Floats:

@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,7 +33,7 @@ from moviola.datasets.gridhouse.picture import Camera
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
 from moviola.encoders import load_sentence_encoder
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, WorkersError
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
@@ -283,9 +284,15 @@ def _make_videos(
     # the machine. "spawn", since forking a process that runs threads may lock.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
-        for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
-            done += 1
-            progress(done, len(films))
+        try:
+            for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
+                done += 1
+                progress(done, len(films))
+        except BrokenProcessPool as error:
+            raise WorkersError(
+                f"{folder}: a process that makes films was ended from outside, perhaps for want of memory; "
+                "what is finished stays, so run the same command again, or with fewer --workers"
+            ) from error
 
 
 def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:

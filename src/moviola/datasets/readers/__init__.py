@@ -13,6 +13,7 @@ from moviola.datasets.readers.activitynet import read_activitynet, read_tacos
 from moviola.datasets.readers.charades import read_charades
 from moviola.datasets.readers.didemo import read_didemo
 from moviola.datasets.readers.durations import read_video_corpus
+from moviola.datasets.readers.public import QUESTIONS, annotations_reader, read_questions
 from moviola.datasets.readers.query_keys import QUERY_KEYS, read_query_keys
 from moviola.datasets.readers.qvhighlights import read_qvhighlights
 from moviola.datasets.readers.tvr import read_tvr, write_tvr
@@ -27,6 +28,7 @@ from moviola.errors import InvalidValue
 __all__ = [
     "QUERIES_OF",
     "QUERY_KEYS",
+    "QUESTIONS",
     "READERS",
     "ranked_rows",
     "read_activitynet",
@@ -34,6 +36,7 @@ __all__ = [
     "read_charades",
     "read_didemo",
     "read_query_keys",
+    "read_questions",
     "read_qvhighlights",
     "read_tacos",
     "read_tvr",
@@ -51,6 +54,7 @@ READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
     "tacos": read_tacos,
     "qvhighlights": read_qvhighlights,
     "didemo": read_didemo,
+    **{kind: annotations_reader(kind) for kind in QUESTIONS},
 }
 
 QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_queries}

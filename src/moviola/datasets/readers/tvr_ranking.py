@@ -56,12 +56,15 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
 def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Pairs of a TVR-Ranking pair file: where each stands, query id, query text, and the moment's fields.
 
+    A moment has its query's ``type`` too (v, t or vt), where the file says one.
+
     Raises:
         NotFound: no such file.
         DataError: damaged; file, row and field are named.
     """
     for where, entry, moment in _pairs(path):
-        yield where, text(entry, "query_id", where), text(entry, "query", where), moment
+        own = {"type": entry["type"], **moment} if "type" in entry else moment
+        yield where, text(entry, "query_id", where), text(entry, "query", where), own
 
 
 def ranked_queries(path: Path) -> list[str]:

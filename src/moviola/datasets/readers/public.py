@@ -1,0 +1,156 @@
+"""Questions of public benchmarks: ExtremeWhenBench, MomentSeeker, QV-M2, Soccer-GMR, TimeLens-Bench, *-FIG.
+
+Forms (times in seconds):
+
+- ExtremeWhenBench, JSON lines: ``qid, video_id, question, correct_interval [start, end], video_duration_s,
+  source_corpus``.
+- MomentSeeker, a JSON list: ``qry_text, qry_img_path, qry_video_path, src_video_path, task,
+  answering_time_interval [[start, end], …]``. There are no ids; a question's is its place from 1.
+- QV-M2 and Soccer-GMR, JSON lines: ``qid, query, vid, duration, relevant_windows``; in Soccer-GMR, empty
+  windows mean that nothing answers.
+- TimeLens-Bench, JSON: video to ``duration, spans, queries``. An id is ``VIDEO.mp4>>>QUERY>>>[START, END]``,
+  as in its files of predictions.
+- Charades-FIG, DiDeMo-FIG, ActivityNet-FIG (VERIFIED), JSON lines: ``video, time [start, end], desc_id,
+  duration, fig_desc``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.questions import Question, Questions, Seconds
+from moviola.errors import DataError, InvalidValue
+from moviola.files.rows import number, read_json, read_json_lines, span, text
+
+__all__ = ["QUESTIONS", "annotations_reader", "read_questions"]
+
+
+def _extreme_when(path: Path) -> Iterator[Question]:
+    for where, row in read_json_lines(path):
+        yield Question(
+            text(row, "qid", where), text(row, "question", where), text(row, "video_id", where),
+            (_ordered(row.get("correct_interval"), "correct_interval", where),),
+            number(row.get("video_duration_s"), "video_duration_s", where),
+            group=str(row.get("source_corpus", "")),
+        )  # fmt: skip
+
+
+def _moment_seeker(path: Path) -> Iterator[Question]:
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise DataError(f"{path}: a list of questions is expected")
+    for place, row in enumerate(content, start=1):
+        where = f"{path}: entry {place}"
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: an object is expected, not {row!r:.60}")
+        if "candidate_video_list" in row:
+            raise DataError(
+                f"{where}: candidate_video_list: this is an older file; give t2v.json, ti2v.json or tv2v.json"
+            )
+        picture = str(row.get("qry_img_path") or row.get("qry_video_path") or "")
+        yield Question(
+            str(place), text(row, "qry_text", where), Path(text(row, "src_video_path", where)).stem,
+            _windows(row, "answering_time_interval", where), group=str(row.get("task", "")),
+            picture=path.parent / picture if picture else None,
+        )  # fmt: skip
+
+
+def _windows_form(path: Path) -> Iterator[Question]:
+    for where, row in read_json_lines(path):
+        yield Question(
+            text(row, "qid", where), text(row, "query", where), text(row, "vid", where),
+            _windows(row, "relevant_windows", where), number(row.get("duration"), "duration", where),
+            group=str(row.get("dataset_source", "")),
+        )  # fmt: skip
+
+
+def _timelens(path: Path) -> Iterator[Question]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: an object keyed by video is expected")
+    for video, entry in content.items():
+        where = f"{path}: {video}"
+        if not isinstance(entry, dict):
+            raise DataError(f"{where}: an object is expected, not {entry!r:.60}")
+        spans, queries = entry.get("spans"), entry.get("queries")
+        if not isinstance(spans, list) or not isinstance(queries, list) or len(spans) != len(queries):
+            raise DataError(f"{where}: spans and queries: two lists of one length are expected")
+        duration = number(entry.get("duration"), "duration", where)
+        for place, (pair, query) in enumerate(zip(spans, queries, strict=True), start=1):
+            window = _ordered(pair, "spans", f"{where}, {place}")
+            name = f"{video}.mp4>>>{query}>>>{pair}"
+            yield Question(name, str(query), video, (window,), duration)
+
+
+def _fig(path: Path) -> Iterator[Question]:
+    for where, row in read_json_lines(path):
+        yield Question(
+            text(row, "desc_id", where), text(row, "fig_desc", where), text(row, "video", where),
+            (_ordered(row.get("time"), "time", where),), number(row.get("duration"), "duration", where),
+        )  # fmt: skip
+
+
+def _windows(row: Mapping[str, Any], name: str, where: str) -> tuple[Seconds, ...]:
+    windows = row.get(name)
+    if not isinstance(windows, list):
+        raise DataError(f"{where}: {name}: a list of [start, end] is expected, not {windows!r:.60}")
+    return tuple(_ordered(window, name, where) for window in windows)
+
+
+def _ordered(value: Any, name: str, where: str) -> Seconds:
+    start, end = span(value, name, where)
+    if end < start:
+        raise DataError(f"{where}: {name}: {value!r}: the end comes before the start")
+    return start, end
+
+
+Rows = Callable[[Path], Iterator[Question]]
+
+QUESTIONS: dict[str, tuple[str, Rows]] = {
+    "extreme_when_bench": ("ExtremeWhenBench", _extreme_when),
+    "moment_seeker": ("MomentSeeker", _moment_seeker),
+    "qv_m2": ("QV-M2", _windows_form),
+    "soccer_gmr": ("Soccer-GMR", _windows_form),
+    "timelens": ("TimeLens-Bench", _timelens),
+    "charades_fig": ("Charades-FIG", _fig),
+    "didemo_fig": ("DiDeMo-FIG", _fig),
+    "activitynet_fig": ("ActivityNet-FIG", _fig),
+}
+"""By name, the benchmark's title and what reads its questions."""
+
+
+def read_questions(path: Path, kind: str) -> Questions:
+    """The questions of a public benchmark.
+
+    Args:
+        path: its file of annotations.
+        kind: a key of :data:`QUESTIONS`.
+
+    Raises:
+        InvalidValue: an unknown name.
+        NotFound: no such file.
+        DataError: damaged, without a question, or an id is given twice; file, row and field are named.
+    """
+    if kind not in QUESTIONS:
+        raise InvalidValue(f"benchmark {kind!r}: unknown; there are {', '.join(QUESTIONS)}")
+    title, rows = QUESTIONS[kind]
+    found = Questions(title, tuple(rows(path)))
+    if not len(found):
+        raise DataError(f"{path}: holds no question; give a file with at least one")
+    name, times = Counter(row.query_id for row in found).most_common(1)[0]
+    if times > 1:
+        raise DataError(f"{path}: question {name} is given {times} times; each id must be given once")
+    return found
+
+
+def annotations_reader(kind: str) -> Callable[[Path, Path | None], Annotations]:
+    """The benchmark's moments as every data set has them; see :meth:`Questions.annotations`."""
+
+    def read(path: Path, durations: Path | None = None) -> Annotations:
+        return read_questions(path, kind).annotations()
+
+    return read

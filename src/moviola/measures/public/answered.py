@@ -1,0 +1,139 @@
+"""A question of a benchmark beside what was answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from moviola.errors import InvalidValue
+from moviola.measures.collections import Flags, Floats
+from moviola.temporal import overlap
+
+__all__ = ["Answered", "CorpusAnswered", "greedy", "percent", "share"]
+
+Seconds = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A question about one video.
+
+    Attributes:
+        truths: (n, 2) float64, start and end of what answers it; n may be 0.
+        windows: (m, 3) float64, start, end and score of what was answered, best first; m may be 0. An end may
+            come before its start.
+        duration: of the video, seconds.
+        sureness: how sure the system is that there is an answer; None: as sure as the highest score.
+    """
+
+    truths: Floats
+    windows: Floats
+    duration: float = math.inf
+    sureness: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        truths: Sequence[Sequence[float]] | Floats,
+        windows: Sequence[Sequence[float]] | Floats,
+        *,
+        duration: float = math.inf,
+        sureness: float | None = None,
+    ) -> Answered:
+        """From rows [start, end] and [start, end, score].
+
+        Raises:
+            InvalidValue: rows of another form, a number that is not finite, or a true window without extent.
+        """
+        made = cls(_table("truths", truths, 2), _table("windows", windows, 3), float(duration), sureness)
+        if (made.truths[:, 1] < made.truths[:, 0]).any():
+            row = int(np.argmax(made.truths[:, 1] < made.truths[:, 0]))
+            raise InvalidValue(
+                f"truths, row {row + 1}: {made.truths[row].tolist()}: it ends before it starts"
+            )
+        if sureness is not None and not math.isfinite(sureness):
+            raise InvalidValue(f"sureness {sureness}: must be a finite number")
+        return made
+
+    @property
+    def iou(self) -> Floats:
+        """(m, n) float64: IoU of windows and truths."""
+        start, end = self.windows[:, :1], self.windows[:, 1:2]
+        return np.asarray(overlap(start, end, self.truths[:, 0], self.truths[:, 1]), np.float64)
+
+    @property
+    def first(self) -> float:
+        """IoU of the first window with the best truth; 0 where one of both is not there."""
+        iou = self.iou[:1]
+        return float(iou.max()) if iou.size else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusAnswered:
+    """A question to a whole corpus.
+
+    Attributes:
+        video_id: the right video.
+        truth: start and end of the answer, seconds.
+        duration: of the right video.
+        scores: of videos, higher is better; those that are not there were not found.
+        judged: the video in which the window was looked for; empty where there was none.
+        window: start and end of what was answered; None where nothing was.
+        matched: whether the system says that this is an answer; None where it does not say.
+    """
+
+    video_id: str
+    truth: Seconds
+    duration: float
+    scores: Mapping[str, float]
+    judged: str = ""
+    window: Seconds | None = None
+    matched: bool | None = None
+
+
+def greedy(iou: Floats, threshold: float) -> list[float]:
+    """IoU of the matches of ranked windows with truths; below 0 every threshold is reached (forced).
+
+    Args:
+        iou: (windows, truths), windows in order of rank.
+        threshold: that a match must reach.
+    """
+    free = np.ones(iou.shape[1], np.bool_)
+    matches: list[float] = []
+    for row in iou:
+        if not free.any():
+            break
+        best = int(np.where(free, row, -1.0).argmax())
+        if row[best] >= threshold:
+            free[best] = False
+            matches.append(float(row[best]))
+    return matches
+
+
+def share(values: Sequence[float] | Sequence[bool] | Floats | Flags) -> float:
+    """Mean; 0 of nothing."""
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def percent(values: Sequence[float] | Sequence[bool] | Floats | Flags) -> float:
+    """Mean in percent; 0 of nothing."""
+    return 100 * share(values)
+
+
+def _table(name: str, rows: Any, width: int) -> Floats:
+    try:
+        table = np.array([list(row)[:width] for row in rows], np.float64)
+        if len(table) and table.shape[1:] != (width,):
+            raise ValueError
+        table = table.reshape(-1, width)
+    except (TypeError, ValueError):
+        form = "[start, end]" if width == 2 else "[start, end, score]"
+        raise InvalidValue(f"{name}: {rows!r:.60}: a list of {form} is expected") from None
+    if not np.isfinite(table).all():
+        row = int(np.argmin(np.isfinite(table).all(axis=1)))
+        raise InvalidValue(f"{name}, row {row + 1}: {table[row].tolist()}: must be finite numbers")
+    return table

@@ -1,0 +1,30 @@
+"""What all random draws share: their number, checked, in parts that bound memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from moviola.errors import InvalidValue
+
+__all__ = ["CHUNK", "chunks", "require_confidence", "require_trials"]
+
+CHUNK = 2**22
+"""Numbers drawn at once, to bound memory."""
+
+
+def chunks(trials: int, width: int) -> Iterator[int]:
+    """``trials`` in parts, each of at most :data:`CHUNK` numbers where a trial takes ``width`` of them."""
+    step = max(1, CHUNK // width)
+    return (min(step, trials - done) for done in range(0, trials, step))
+
+
+def require_trials(trials: int) -> None:
+    """Raises :class:`InvalidValue` where there is no trial."""
+    if trials < 1:
+        raise InvalidValue(f"trials {trials}: at least 1 is needed")
+
+
+def require_confidence(confidence: float) -> None:
+    """Raises :class:`InvalidValue` where ``confidence`` is not inside (0, 1)."""
+    if not 0 < confidence < 1:
+        raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")

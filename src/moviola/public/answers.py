@@ -1,0 +1,120 @@
+"""The answers of a library to the questions of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from moviola.datasets.questions import Question, Questions
+from moviola.errors import InvalidValue, NotFound
+from moviola.measures import Run
+from moviola.search import Library, LikePicture, SearchQuery, Text
+
+__all__ = ["Answers", "answer_questions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What was answered.
+
+    Attributes:
+        run: moments by question, under the benchmark's names of videos.
+        matched: by question, whether the library says that it holds an answer; a question is not there where
+            it does not say.
+        missing: videos of the benchmark that the library does not have; their questions are not answered.
+    """
+
+    run: Run
+    matched: Mapping[str, bool]
+    missing: tuple[str, ...] = ()
+
+
+def answer_questions(
+    library: Library,
+    questions: Questions,
+    *,
+    depth: int,
+    corpus: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Answers:
+    """Ask a library every question.
+
+    A video of the benchmark is the one of the library whose file has its name, whatever the folder and the
+    suffix.
+
+    Args:
+        library: that holds the videos.
+        questions: of a benchmark.
+        depth: moments of each answer.
+        corpus: ask all videos of the benchmark, one moment of each; else the one that the question names.
+        progress: called with the number of questions that are done.
+
+    Raises:
+        NotFound: the library holds no video of the benchmark, or a question's picture is not there.
+        InvalidValue: two videos of the library have the same name.
+        MediaError, LibraryError, MissingModel: as of :meth:`moviola.search.Library.search`.
+    """
+    known = _known(library, questions)
+    missing = tuple(name for name in questions.videos if name not in known)
+    if len(missing) == len(questions.videos):
+        raise NotFound(
+            f"{library.folder}: holds none of the {len(missing)} videos of {questions.name}, for instance "
+            f"{missing[0]}; give the folder whose files have these names"
+        )
+    benchmark_name = {video: name for name, video in known.items()}
+    rows: list[tuple[str, str, float, float, float]] = []
+    matched: dict[str, bool] = {}
+    done = 0
+    for videos, asked in _scopes(questions, known, corpus):
+        found = library.search_many(
+            [_query(question) for question in asked],
+            top_k=depth, per_video=1 if corpus else None, videos=videos,
+        )  # fmt: skip
+        for question, moments in zip(asked, found, strict=True):
+            name = question.query_id
+            rows += [(name, benchmark_name[m.video_id], m.start, m.end, m.score) for m in moments]
+            if moments.confident is not None:
+                matched[name] = moments.confident
+        done += len(asked)
+        if progress:
+            progress(done)
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    run = Run.from_columns(*columns, queries=[row.query_id for row in questions], ranked=True)
+    return Answers(run, matched, missing)
+
+
+def _known(library: Library, questions: Questions) -> dict[str, str]:
+    """The library's id of each video of a benchmark that it holds."""
+    wanted = set(questions.videos)
+    known: dict[str, str] = {}
+    for video in library.videos():
+        name = PurePosixPath(video.video_id).name
+        if name in wanted and name in known:
+            raise InvalidValue(
+                f"{library.folder}: {known[name]} and {video.video_id} both are {name} of {questions.name}; "
+                "remove one"
+            )
+        known[name] = video.video_id
+    return {name: known[name] for name in questions.videos if name in known}
+
+
+def _scopes(
+    questions: Questions, known: Mapping[str, str], corpus: bool
+) -> list[tuple[Sequence[str], list[Question]]]:
+    """Where to look, and for which questions."""
+    if corpus:
+        return [(list(known.values()), list(questions))]
+    by_video: dict[str, list[Question]] = {}
+    for question in questions:
+        if question.video_id in known:
+            by_video.setdefault(known[question.video_id], []).append(question)
+    return [([video], asked) for video, asked in by_video.items()]
+
+
+def _query(question: Question) -> SearchQuery:
+    if question.picture is None:
+        return Text(question.text)
+    if not Path(question.picture).is_file():
+        raise NotFound(f"{question.picture}: the picture of question {question.query_id} is not there")
+    return Text(question.text) + LikePicture(question.picture)

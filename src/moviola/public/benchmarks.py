@@ -1,0 +1,107 @@
+"""What each public benchmark asks for, and how its answers are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from moviola.datasets.questions import Question, Questions
+from moviola.errors import InvalidValue
+from moviola.measures import public
+from moviola.public.answers import Answers
+
+__all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
+
+Moments = Sequence[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicBenchmark:
+    """A benchmark.
+
+    Attributes:
+        depth: moments of an answer.
+        measure: of all questions beside their answers.
+        corpus: whether questions go to all videos, rather than to the one that they name.
+    """
+
+    depth: int
+    measure: Callable[[Questions, Answers], dict[str, float]]
+    corpus: bool = False
+
+
+def _named(
+    measure: Callable[[Sequence[public.Answered]], dict[str, float]],
+) -> Callable[[Questions, Answers], dict[str, float]]:
+    """A measure of questions about the video that they name; moments of others do not count."""
+
+    def values(questions: Questions, answers: Answers) -> dict[str, float]:
+        rows = answers.run.rows()
+        return measure([
+            public.Answered.of(
+                one.windows,
+                [
+                    (m["start"], m["end"], m["score"])
+                    for m in rows.get(one.query_id, [])
+                    if m["video_id"] == one.video_id
+                ],
+                duration=one.duration,
+            )
+            for one in questions
+        ])  # fmt: skip
+
+    return values
+
+
+def _fig(questions: Questions, answers: Answers) -> dict[str, float]:
+    rows = answers.run.rows()
+
+    def answered(one: Question) -> public.CorpusAnswered:
+        moments = rows.get(one.query_id, [])
+        scores: dict[str, float] = {}
+        for m in moments:
+            scores[m["video_id"]] = max(m["score"], scores.get(m["video_id"], -math.inf))
+        first = moments[0] if moments else None
+        return public.CorpusAnswered(
+            one.video_id, one.windows[0], one.duration, scores,
+            first["video_id"] if first else "", (first["start"], first["end"]) if first else None,
+            answers.matched.get(one.query_id),
+        )  # fmt: skip
+
+    return public.fig([answered(one) for one in questions])
+
+
+BENCHMARKS: dict[str, PublicBenchmark] = {
+    "extreme_when_bench": PublicBenchmark(1, _named(public.extreme_when_bench)),
+    "moment_seeker": PublicBenchmark(5, _named(public.moment_seeker)),
+    "qv_m2": PublicBenchmark(10, _named(public.qv_m2)),
+    "soccer_gmr": PublicBenchmark(10, _named(public.soccer_gmr)),
+    "timelens": PublicBenchmark(1, _named(public.timelens)),
+    "charades_fig": PublicBenchmark(100, _fig, corpus=True),
+    "didemo_fig": PublicBenchmark(100, _fig, corpus=True),
+    "activitynet_fig": PublicBenchmark(100, _fig, corpus=True),
+}
+"""By the name of :data:`moviola.datasets.readers.QUESTIONS`."""
+
+
+def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[str, float]:
+    """The values of a benchmark, by the names of :mod:`moviola.measures.public`.
+
+    A question without an entry in the run is not answered.
+
+    Raises:
+        InvalidValue: an unknown name.
+    """
+    return benchmark_of(name).measure(questions, answers)
+
+
+def benchmark_of(name: str) -> PublicBenchmark:
+    """A line of :data:`BENCHMARKS`.
+
+    Raises:
+        InvalidValue: an unknown name.
+    """
+    if name not in BENCHMARKS:
+        raise InvalidValue(f"benchmark {name!r}: unknown; there are {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]

@@ -1,0 +1,108 @@
+"""A public benchmark in one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from moviola.datasets.readers import read_questions
+from moviola.encoders import best_encoder
+from moviola.errors import InvalidValue
+from moviola.library import IngestProgress
+from moviola.library.settings import SETTINGS_FILE
+from moviola.measures import read_run, write_run
+from moviola.public.answers import Answers, answer_questions
+from moviola.public.benchmarks import benchmark_of
+from moviola.search import Library
+
+__all__ = ["PublicReport", "run_public"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicReport:
+    """What a benchmark gave.
+
+    Attributes:
+        title: the benchmark's.
+        measures: values by name, see :mod:`moviola.measures.public`.
+        questions: how many were asked.
+        videos: how many videos they name.
+        missing: those that are not there; questions about them count as not answered.
+        refused: files that could not be indexed, with the reason.
+        encoder: of the library; empty where a run was measured.
+        groups: questions by part of the benchmark.
+    """
+
+    title: str
+    measures: dict[str, float]
+    questions: int
+    videos: int
+    missing: tuple[str, ...]
+    refused: dict[str, str]
+    encoder: str
+    groups: dict[str, int]
+
+
+def run_public(
+    name: str,
+    annotations: Path,
+    videos: Path | None = None,
+    *,
+    library: Path | None = None,
+    encoder: str | None = None,
+    run: Path | None = None,
+    out: Path | None = None,
+    indexing: Callable[[IngestProgress], None] | None = None,
+    answering: Callable[[int], None] | None = None,
+) -> PublicReport:
+    """Index the videos of a public benchmark, answer its questions, and measure the answers.
+
+    Args:
+        name: a key of :data:`moviola.public.BENCHMARKS`.
+        annotations: its file; see :mod:`moviola.datasets.readers.public`.
+        videos: the folder of its videos, whose files have the names of the annotations.
+        library: where the index lies, or shall lie; by default ``NAME-library`` beside the annotations. What
+            is in it already is passed over.
+        encoder: of a new library; by default the best on this machine.
+        run: ranked moments that are there already, in any form of :func:`moviola.measures.read_run`; they are
+            measured, and nothing is indexed.
+        out: the answers go into this file, in a form of :func:`moviola.measures.write_run`.
+        indexing: called after each step of indexing.
+        answering: called with the number of questions that are done.
+
+    Raises:
+        InvalidValue: an unknown name, or not one of ``videos`` and ``run``.
+        NotFound, DataError: a file is missing or damaged, or none of the videos is there.
+        LibraryError, MediaError, MissingModel: as of :meth:`moviola.search.Library.index` and ``search``.
+    """
+    benchmark = benchmark_of(name)
+    if (videos is None) == (run is None):
+        raise InvalidValue("give either a folder of videos, to be answered from, or a run, to be measured")
+    questions = read_questions(annotations, name)
+    refused: dict[str, str] = {}
+    used = ""
+    if run is not None:
+        answers = Answers(read_run(run), {})
+    else:
+        folder = library or annotations.with_name(f"{name}-library")
+        fresh = not (folder / SETTINGS_FILE).is_file()
+        with Library(folder, encoder=encoder or (best_encoder().name if fresh else None)) as opened:
+            refused = dict(opened.index(videos or ".", progress=indexing).refused)
+            used = opened.settings.encoder
+            answers = answer_questions(
+                opened, questions, depth=benchmark.depth, corpus=benchmark.corpus, progress=answering
+            )
+        if out is not None:
+            write_run(answers.run, out)
+    return PublicReport(
+        questions.name,
+        benchmark.measure(questions, answers),
+        len(questions),
+        len(questions.videos),
+        answers.missing,
+        refused,
+        used,
+        dict(Counter(row.group for row in questions if row.group)),
+    )

@@ -1,0 +1,205 @@
+"""A public benchmark from end to end, on three small films and files of the published forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from moviola.cli import app
+from moviola.datasets.readers import QUESTIONS
+from moviola.errors import InvalidValue, NotFound
+from moviola.media import write_video
+from moviola.public import BENCHMARKS, run_public
+from moviola.search import Library
+
+SECONDS = 24
+ROOM = 6
+"""Seconds of a colour."""
+COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "yellow": (230, 220, 30)}
+FILMS = [list(COLOURS)[i:] + list(COLOURS)[:i] for i in range(3)]
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three films in two folders, each a room of another colour every six seconds, and their library."""
+    folder = tmp_path_factory.mktemp("public")
+    for number, colours in enumerate(FILMS):
+        path = folder / "films" / ("even" if number % 2 == 0 else "odd") / f"film{number}.mp4"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frames = [np.full((64, 64, 3), COLOURS[name], np.uint8) for name in colours for _ in range(5 * ROOM)]
+        write_video(path, frames, rate=5)
+    with Library(folder / "library", encoder="demo") as library:
+        library.index(folder / "films")
+    return folder
+
+
+def span(film: int, colour: str) -> list[float]:
+    start = float(ROOM * FILMS[film].index(colour))
+    return [start, start + ROOM]
+
+
+def rows(kind: str) -> Any:
+    """A small file of each form: every film is asked for red and blue."""
+    asked = [(film, colour) for film in range(3) for colour in ("red", "blue")]
+    if kind == "extreme_when_bench":
+        return [
+            {"qid": f"film{f}_{c}", "video_id": f"film{f}", "source_corpus": "MLVU",
+             "question": f"When is it {c}?", "correct_interval": span(f, c), "duration_s": ROOM,
+             "video_duration_s": SECONDS}
+            for f, c in asked
+        ]  # fmt: skip
+    if kind == "moment_seeker":
+        return [
+            {"qry_text": f"a {c} room", "qry_img_path": "", "qry_video_path": "", "task": "colour",
+             "src_video_path": f"./videos/film{f}.mp4", "answering_time_interval": [span(f, c)]}
+            for f, c in asked
+        ]  # fmt: skip
+    if kind == "timelens":
+        return {
+            f"film{f}": {
+                "duration": SECONDS,
+                "spans": [span(f, c) for c in COLOURS],
+                "queries": list(COLOURS),
+            }
+            for f in range(3)
+        }
+    if kind in ("qv_m2", "soccer_gmr"):
+        several = [[span(f, "red"), span(f, "blue")] for f in range(3)]
+        return [
+            {"qid": 10 * f + place, "query": query, "vid": f"film{f}", "duration": SECONDS,
+             "relevant_windows": windows}
+            for f in range(3)
+            for place, (query, windows) in enumerate(
+                [("a red room", [span(f, "red")]), ("red or blue", several[f]), ("a penguin", [])]
+            )
+            if windows or kind == "soccer_gmr"
+        ]  # fmt: skip
+    return [
+        {"video": f"film{f}", "time": span(f, c), "desc_id": number, "duration": SECONDS, "cog_desc": c,
+         "fig_desc": f"a {c} room", "fig_desc_score": 0.4}
+        for number, (f, c) in enumerate(asked)
+    ]  # fmt: skip
+
+
+def written(folder: Path, kind: str) -> Path:
+    content = rows(kind)
+    if kind in ("moment_seeker", "timelens"):
+        path = folder / f"{kind}.json"
+        path.write_text(json.dumps(content))
+    else:
+        path = folder / f"{kind}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    return path
+
+
+def test_every_benchmark_that_is_read_is_answered() -> None:
+    assert set(BENCHMARKS) == set(QUESTIONS)
+
+
+@pytest.mark.parametrize("kind", sorted(BENCHMARKS))
+def test_indexed_answered_and_measured(films: Path, tmp_path: Path, kind: str) -> None:
+    """What a library answers is measured; the answers, written and measured again, give the same."""
+    annotations = written(tmp_path, kind)
+    out = tmp_path / "answers.json"
+    report = run_public(kind, annotations, films / "films", library=films / "library", out=out)
+    assert report.measures and not report.missing and not report.refused
+    assert report.videos == 3 and report.encoder == "demo"
+    assert all(np.isfinite(value) for value in report.measures.values())
+    answers = json.loads(out.read_text())
+    assert len(answers) == report.questions
+    depth, named = BENCHMARKS[kind].depth, not BENCHMARKS[kind].corpus
+    for moments in answers.values():
+        assert len(moments) <= depth
+        assert not named or len({m["video_id"] for m in moments}) <= 1
+        assert {m["video_id"] for m in moments} <= {"film0", "film1", "film2"}
+    again = run_public(kind, annotations, run=out).measures
+    assert {name: again[name] for name in again} == pytest.approx(
+        {name: value for name, value in report.measures.items() if name in again}
+    )
+    # A verdict is no part of a run; everything else is.
+    missing = {name for name in report.measures if name not in again}
+    assert missing <= {"verdict"}
+
+
+def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
+    annotations = written(tmp_path, "extreme_when_bench")
+    truth = {
+        row["qid"]: [{"video_id": row["video_id"], "start": start, "end": end, "score": 1}]
+        for row in rows("extreme_when_bench")
+        for start, end in [row["correct_interval"]]
+    }
+    (tmp_path / "run.json").write_text(json.dumps(truth))
+    found = run_public("extreme_when_bench", annotations, run=tmp_path / "run.json")
+    assert found.measures == {"mIoU": 1, "R@0.3": 1, "R@0.5": 1, "R@0.7": 1, "no span": 0}
+    assert found.groups == {"MLVU": 6}
+    # A moment of another video does not count.
+    moved = {name: [dict(m, video_id="film9") for m in moments] for name, moments in truth.items()}
+    (tmp_path / "run.json").write_text(json.dumps(moved))
+    assert run_public("extreme_when_bench", annotations, run=tmp_path / "run.json").measures["no span"] == 1
+
+
+def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (64, 64), COLOURS["blue"]).save(tmp_path / "blue.png")
+    asked = [
+        {**row, "qry_text": "this room", "qry_img_path": "blue.png"} for row in rows("moment_seeker")[1::2]
+    ]
+    path = tmp_path / "ti2v.json"
+    path.write_text(json.dumps(asked))
+    found = run_public("moment_seeker", path, films / "films", library=films / "library")
+    assert found.measures["R@1"] == 100
+    path.write_text(json.dumps([asked[0] | {"qry_img_path": "none.png"}]))
+    with pytest.raises(NotFound, match=r"none.png: the picture of question 1 is not there"):
+        run_public("moment_seeker", path, films / "films", library=films / "library")
+
+
+def test_videos_that_are_missing_count_and_are_named(films: Path, tmp_path: Path) -> None:
+    content = rows("extreme_when_bench")
+    content += [{**content[0], "qid": "other", "video_id": "film7"}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    arguments = [
+        "public",
+        "extreme_when_bench",
+        "-a",
+        path,
+        "--videos",
+        films / "films",
+        "-l",
+        films / "library",
+    ]
+    done = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert done.exit_code == 3
+    found = json.loads(done.stdout)
+    assert found["missing"] == ["film7"] and found["measures"]["no span"] == pytest.approx(1 / 7)
+    assert "1 of 4 videos are not there, their questions count as not answered: film7" in done.stderr
+    table = CliRunner().invoke(app, list(map(str, arguments)))
+    assert table.exit_code == 3 and "mIoU" in table.stdout
+
+
+def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
+    annotations = written(tmp_path, "qv_m2")
+    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; there are extreme_when_bench"):
+        run_public("x", annotations, films)
+    for given in ({}, {"videos": films, "run": annotations}):
+        with pytest.raises(InvalidValue, match="give either a folder of videos"):
+            run_public("qv_m2", annotations, **given)
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps({**rows("qv_m2")[0], "vid": "film8"}) + "\n")
+    with pytest.raises(NotFound, match="holds none of the 1 videos of QV-M2, for instance film8"):
+        run_public("qv_m2", other, films / "films", library=films / "library")
+
+
+def test_two_videos_of_one_name_are_refused(films: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        colour = COLOURS["red" if folder == "a" else "blue"]
+        write_video(tmp_path / folder / "film0.mp4", [np.full((64, 64, 3), colour, np.uint8)] * 30, rate=5)
+    with pytest.raises(InvalidValue, match="both are film0 of QV-M2; remove one"):
+        run_public("qv_m2", written(tmp_path, "qv_m2"), tmp_path, encoder="demo", library=tmp_path / "own")
