@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,18 @@ import pytest
 from PIL import Image
 
 from moviola.media import frame_at, probe
-from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchResult, Text
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
 from moviola.types import Moment
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, SearchOptions]]:
     """What the command asks the library, which answers with nothing."""
-    calls: list[tuple[Any, dict[str, Any]]] = []
+    calls: list[tuple[Any, SearchOptions]] = []
 
-    def search(_: Library, query: Any, **options: Any) -> SearchResult:
+    def search(_: Library, query: Any, options: SearchOptions) -> SearchResult:
         calls.append((query, options))
         return SearchResult()
 
@@ -35,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("words", "query"),
     [
-        (["a dog"], Text("a dog") * 1),
+        (["a dog"], Text("a dog")),
         (["--like", "street@0:05"], LikeMoment("street", 5.0) * 1),
         (["a dog", "--like", "street@5", "--weight", "0.5"], 0.5 * Text("a dog") + LikeMoment("street", 5.0)),
         (["--image", "x.png", "--image", "y.png"], LikePicture(Path("x.png")) + LikePicture(Path("y.png"))),
@@ -55,16 +57,18 @@ def test_options_are_the_algebra(
 def test_filters(moviola: Run, library: Path, asked: list[Any]) -> None:
     given = {
         "folder": "films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
-        "moment_length": "2..30", "where": "-1:00..",
+        "moment_length": "2..30", "taken": "2021..2023-05", "near": "52.52,13.40,5km", "camera": "iphone",
+        "where": "-1:00..",
     }  # fmt: skip
     words = [word for name, value in given.items() for word in (OPTIONS[name], value)]
     assert moviola("search", "a dog", *words, "-l", library).code == 0
-    assert asked[0][1]["filter"] == Filter.parse(**given)
+    assert asked[0][1].filter == Filter.parse(**given)
 
 
 OPTIONS = {
     "folder": "--folder", "modified": "--date", "video_length": "--video-length",
-    "moment_length": "--length", "where": "--where",
+    "moment_length": "--length", "taken": "--taken", "near": "--near", "camera": "--camera",
+    "where": "--where",
 }  # fmt: skip
 
 
@@ -116,23 +120,53 @@ def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch:
 
 @pytest.fixture
 def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All answers are doubtful."""
+    """All moments are weak."""
     search = Library.search
 
-    def doubtful(self: Library, query: Any, **options: Any) -> SearchResult:
-        return SearchResult(search(self, query, **options), confident=False)
+    def doubtful(self: Library, query: Any, *given: Any, **options: Any) -> SearchResult:
+        return SearchResult([replace(m, strong=False) for m in search(self, query, *given, **options)])
 
     monkeypatch.setattr(Library, "search", doubtful)
 
 
 @pytest.mark.usefixtures("unsure")
-def test_no_match_is_said(moviola: Run, library: Path) -> None:
+def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     answer = moviola("search", "umbrella", "-l", library)
-    assert (answer.code, answer.out) == (0, "no confident match; --all shows the least bad moments\n")
+    assert answer.code == 0
+    assert re.fullmatch(r"no strong match; --weak shows the \d+ nearest moments\n", answer.out)
     assert "the last answer has 0 moments" in moviola("open", 1, "-l", library).err
-    assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--all").out
+    assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--weak").out
     moments = json.loads(moviola("search", "umbrella", "-l", library, "--json").out)
     assert moments and {moment["confident"] for moment in moments} == {False}
+
+
+def test_what_speaks_for_a_moment_is_said(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    out = moviola("search", "umbrella", "-l", library, "--weak", "--why").out
+    assert " why" in out and re.search(r"(seen|said|named) [01]\.\d\d", out)
+
+
+def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: Path, tmp_path: Path) -> None:
+    library = Path(shutil.copytree(library, tmp_path / "library"))
+    (library / "cache" / "last-answer.json").unlink(missing_ok=True)
+    assert "no answer is kept" in moviola("mark", "--right", 1, "-l", library).err
+    first = json.loads(moviola("search", "umbrella", "-l", library, "--json").out)
+    assert moviola("teach", "rain gear", "-l", library).code == 1
+    second = json.loads(moviola("mark", "--right", 1, "--wrong", 2, "-l", library, "--json").out)
+    assert [moment["video_id"] for moment in second] == [moment["video_id"] for moment in first]
+    assert [moment["strong"] for moment in second] == [True, False]
+    assert second[0]["score"] > first[0]["score"]
+    assert "take one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
+    assert moviola("teach", "Rain gear", "-l", library).out == "@rain-gear stands for it from now on\n"
+    (kept,) = json.loads(moviola("concepts", "-l", library, "--json").out)
+    assert (kept["name"], kept["right"], kept["wrong"]) == ("rain-gear", 1, 1)
+    (best, *_) = json.loads(moviola("search", "@rain-gear", "-l", library, "--json").out)
+    assert best["video_id"] == first[0]["video_id"]
+    assert moviola("concepts", "--forget", "rain-gear", "-l", library).code == 0
+    assert "nothing of that name" in moviola("search", "@rain-gear", "-l", library).err
 
 
 # ---- afterwards --------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import pytest
 
 from moviola.export import read_moments
 from moviola.media import probe
-from moviola.search.last_answer import keep_answer
+from moviola.search import Text
+from moviola.search.last_answer import KeptAnswer, keep_answer
 from moviola.types import Moment
 
 Run = Callable[..., Any]
@@ -22,7 +23,8 @@ def found(library: Path, films: Path) -> list[Moment]:
     """The answer that was printed last."""
     spans = [("street", 1.0, 3.0), ("harbour", 4.0, 11.0), ("street", 6.4, 7.0), ("harbour", 0.0, 1.2)]
     answer = [Moment(video, start, end, 0.5, rank) for rank, (video, start, end) in enumerate(spans, 1)]
-    keep_answer(library, answer, {name: str(films / f"{name}.mp4") for name in ("street", "harbour")})
+    paths = {name: str(films / f"{name}.mp4") for name in ("street", "harbour")}
+    keep_answer(library, KeptAnswer(Text("a car"), answer, paths))
     return answer
 
 
@@ -118,7 +120,10 @@ def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) ->
 def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> None:
     names = ["found.csv", "found.edl", "found.png"]
     words = [word for name in names for word in ("--export", str(tmp_path / name))]
-    assert moviola("search", "anything", "-l", library, "--clips", tmp_path / "clips", *words).code == 0
+    assert (
+        moviola("search", "anything", "--weak", "-l", library, "--clips", tmp_path / "clips", *words).code
+        == 0
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clips", *names]
     assert (tmp_path / "found.edl").read_text().startswith("TITLE: anything\n")
     answer = moviola("search", "anything", "-l", library, "--export", "found.avi")

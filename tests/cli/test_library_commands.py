@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from distinct import film_like
+from moviola.errors import MissingModel
 from moviola.measures import read_run
 from moviola.media import probe
 
@@ -56,10 +58,10 @@ def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
 
 
 def test_files_of_one_name_are_told_apart(moviola: Run, films: Path, tmp_path: Path) -> None:
-    for folder in ("one", "two"):
+    for number, folder in enumerate(("one", "two")):
         (tmp_path / folder).mkdir()
-        for suffix in (".mp4", ".srt"):
-            shutil.copy(films / f"harbour{suffix}", tmp_path / folder / f"x{suffix}")
+        film_like(films / "harbour.mp4", tmp_path / folder / "x.mp4", number)
+        shutil.copy(films / "harbour.srt", tmp_path / folder / "x.srt")
     lib = tmp_path / "lib"
     moviola(
         "index", tmp_path / "one", tmp_path / "two", "-l", lib, "--encoder", "none", "--sentences", "none"
@@ -291,10 +293,14 @@ def test_info_says_what_a_library_was_built_with(moviola: Run, library: Path) ->
     assert "likeness  by the features that texts" in moviola("library", "info", library).out
 
 
+def _missing(name: str, **_: object) -> None:
+    raise MissingModel(f"{name}: not on this machine")
+
+
 def test_info_says_by_which_features_pictures_are_compared(
     moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("index", films / "street.mp4", "--encoder", "conse-lite0", "--sentences", "none", "--no-ocr")
+    words = ("index", films / "street.mp4", "--encoder", "conse-lite1", "--sentences", "none", "--no-ocr")
     moviola(*words, "-l", tmp_path / "new")
     assert "by features of pictures, 320 numbers" in moviola("library", "info", tmp_path / "new").out
     with monkeypatch.context() as before:
@@ -302,7 +308,7 @@ def test_info_says_by_which_features_pictures_are_compared(
         moviola(*words, "-l", tmp_path / "old")
     assert "index the videos into a new one" in moviola("library", "info", tmp_path / "old").out
     # Where the encoder is not on the machine, what is stored can still be told.
-    monkeypatch.setattr("moviola.encoders.conse.weights_of", lambda _: None)
+    monkeypatch.setattr("moviola.encoders.load_encoder", _missing)
     assert "likeness  by the features that texts" in moviola("library", "info", tmp_path / "old").out
 
 

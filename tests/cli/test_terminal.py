@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from distinct import film_like
 from moviola.cli.app import emit_json, plain
 
 Run = Callable[..., Any]
@@ -24,10 +25,10 @@ REPLACED = "\ufffd"
 def hostile(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Films whose names are the ids, each with the subtitle; and files that are refused."""
     folder = tmp_path_factory.mktemp("hostile")
-    for video_id in IDS:
+    for number, video_id in enumerate(IDS):
         film = folder / f"{video_id}.mp4"
         film.parent.mkdir(exist_ok=True)
-        shutil.copy(films / "harbour.mp4", film)
+        film_like(films / "harbour.mp4", film, number)
         film.with_name(film.name.removesuffix(".mp4") + ".srt").write_text(
             f"1\n00:00:02,000 --> 00:00:05,000\n{SAID}\n"
         )
@@ -128,3 +129,13 @@ def test_file_names_that_are_no_unicode_can_be_printed(capsys: pytest.CaptureFix
     out.encode()
     assert "Tür" in out
     assert json.loads(out) == {"path": "films/\udcff.mp4", "said": "Tür\x9b"}
+
+
+def test_a_line_feed_in_a_name_makes_no_row(moviola: Run, films: Path, tmp_path: Path) -> None:
+    source = next(films.rglob("*.mp4"))
+    (tmp_path / "films").mkdir()
+    shutil.copyfile(source, tmp_path / "films" / "a\nb.mp4")
+    library = tmp_path / "lib"
+    moviola("index", tmp_path / "films", "-l", library, "--encoder", "demo", "--sentences", "none")
+    answer = moviola("list", "-l", library)
+    assert "a\ufffdb" in answer.out and len(answer.out.splitlines()) == 2

@@ -21,7 +21,7 @@ from moviola.mcp import library_server, serve_http
 from moviola.mcp.pictures import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
 from moviola.media import probe
-from moviola.search import Library, SearchResult
+from moviola.search import Library, SearchOptions, SearchResult
 from moviola.types import Moment
 
 Call = Callable[..., CallToolResult]
@@ -49,11 +49,11 @@ def error(result: CallToolResult) -> str:
     return text(result)
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, answer: SearchResult) -> list[tuple[Any, dict[str, Any]]]:
+def answering(monkeypatch: pytest.MonkeyPatch, answer: SearchResult) -> list[tuple[Any, SearchOptions]]:
     """Let the library answer with that; what it is asked."""
-    asked: list[tuple[Any, dict[str, Any]]] = []
+    asked: list[tuple[Any, SearchOptions]] = []
 
-    def search(_: Library, query: Any, **options: Any) -> SearchResult:
+    def search(_: Library, query: Any, options: SearchOptions) -> SearchResult:
         asked.append((query, options))
         return answer
 
@@ -125,14 +125,18 @@ def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.Mon
     call(
         "search_moments", text="a dog", like="street@0:05", image="x.png", then=["rain"], gap=5,
         without=["snow"], videos=["street"], folder="films", date="2024-05-01..", video_length="..60",
-        length="2..", where="0..50%", by="visual", top=4, per_video=1,
+        length="2..", where="0..50%", by="visual", top=4, per_video=1, right=["street@1-2"],
+        wrong=["street@0:03-0:04.5"],
     )  # fmt: skip
     ((query, options),) = asked
-    assert str(query) == "a dog + like street@5 + like x.png, within 5 s then rain; not snow"
-    given = options.pop("filter")
+    assert (
+        str(query) == "a dog + like street@5 + like x.png, within 5 s then rain; not snow (1 right, 1 wrong)"
+    )
+    given = options.filter
     assert (given.folder, given.video_length, given.moment_length) == ("films", (None, 60), (2, None))
     assert given.modified[0].year == 2024 and given.where[1].share
-    assert options == {"top_k": 4, "per_video": 1, "videos": ["street"], "by": "visual"}
+    wanted = SearchOptions(top_k=4, per_video=1, videos=["street"], by="visual", filter=given)
+    assert options == wanted
 
 
 def test_more_like_a_moment(call: Call) -> None:
@@ -152,9 +156,9 @@ def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch)
     answering(monkeypatch, SearchResult([moment], confident=False))
     result = call("search_moments", text="an octopus")
     found = structure(result)
-    assert found["confident"] is False and "No confident match" in found["note"]
+    assert found["confident"] is False and "No strong match" in found["note"]
     assert len(pictures(result)) == 1
-    answering(monkeypatch, SearchResult([moment], confident=None))
+    answering(monkeypatch, SearchResult([moment], confident=True))
     assert structure(call("search_moments", text="an octopus"))["note"] == ""
 
 
@@ -169,6 +173,9 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         raise FileNotFoundError("street.mp4")
 
     monkeypatch.setattr("moviola.export.sheet.frame_at", gone)
+    result = call("search_moments", text="a blue wall", videos=["street"], top=1)
+    assert "No pictures of" not in structure(result)["note"]  # small stills are kept
+    monkeypatch.setattr(Library, "kept_still", lambda *_: None)
     result = call("search_moments", text="a blue wall", videos=["street"], top=1)
     assert "No pictures of: street (street.mp4)" in structure(result)["note"]
     assert len(pictures(result)) == 1

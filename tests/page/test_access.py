@@ -107,7 +107,7 @@ def test_axe_finds_nothing_serious_on_any_view(
     page.locator("body").press("1")
     page.get_by_role("button", name="Clear the search").click()
     search(page, "tax return")
-    page.get_by_role("heading", name="No confident match").wait_for()
+    page.get_by_role("heading", name="No strong match").wait_for()
     found["no match"] = serious(page)
     assert found == {view: [] for view in found}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from distinct import film_like
 from page_server import Served
 from page_visitor import moments, search
 
@@ -29,7 +29,7 @@ def test_the_library_says_what_is_in_it_and_in_use(open_page: Callable[..., Page
 def test_an_ingest_with_a_broken_file_among_good_ones(
     open_page: Callable[..., Page], own_server: Served, made: Path
 ) -> None:
-    shutil.copy(made / "films" / "home" / "a cat.mp4", own_server.incoming / "another cat.mp4")
+    film_like(made / "films" / "home" / "a cat.mp4", own_server.incoming / "another cat.mp4")
     (own_server.incoming / "broken.mp4").write_bytes(b"no film at all" * 1000)
     page = open_page(own_server, "#/library")
     page.get_by_role("button", name="Bring in").click()

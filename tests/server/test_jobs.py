@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from filelock import FileLock
 
+from distinct import film_like
 from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
@@ -25,6 +27,7 @@ def empty(folder: Path) -> Path:
     """The library without its videos."""
     with Library(folder) as library:
         library.remove([video.video_id for video in library.catalogue.videos()])
+        library.compact()  # else they would come back without being encoded
     return folder
 
 
@@ -171,3 +174,22 @@ def test_a_crash_of_the_server_ends_the_job_and_leaves_the_library_sound(
             client.job(job.job)
         again = [now for _, now in client.events(client.index(".", ocr=False).job)][-1]
         assert again.state == "done" and client.library().videos == 3
+
+
+@pytest.mark.slow
+def test_a_watched_folder_comes_in_by_itself(start: Callable[..., Any], films: Path, tmp_path: Path) -> None:
+    """Beside searches and jobs; and the process that watches ends with a server that is killed."""
+    (tmp_path / "incoming").mkdir()
+    server = start("--watch", str(tmp_path / "incoming"), "--allow-ingest", str(tmp_path / "incoming"))
+    film_like(films / "harbour.mp4", tmp_path / "incoming" / "dropped.mp4")
+    with Client(server.url) as client:
+        deadline = time.monotonic() + 120
+        while not client.videos(text="dropped").total:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        film_like(films / "harbour.mp4", tmp_path / "incoming" / "asked.mp4", 2)
+        job = client.index("asked.mp4", ocr=False)
+        while (state := client.job(job.job).state) not in ("done", "failed"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert state == "done"

@@ -136,7 +136,7 @@ def test_a_library_that_cannot_be_written_is_served(
 def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     import os
 
-    cache = FileCache(tmp_path / "cache", 100)
+    cache = FileCache(tmp_path / "cache", 5 * 5120)  # a page and an entry for each
     for number in range(10):
         path = cache._made(f"{number}", lambda path: path.write_bytes(b"x" * 20) and None)
         os.utime(path, (number, number))
@@ -171,3 +171,20 @@ def test_a_library_without_its_encoder_says_so(
         answer = client.post("/api/search", json={"query": "a wall"})
         assert answer.status_code == 409
         assert client.get("/readyz").json() == {"ready": False, "reason": "demo: not on this machine"}
+
+
+def test_stills_of_a_drive_that_is_away(serving: Callable[..., TestClient], folder: Path) -> None:
+    """Those that are kept, which the browser asks for again; and it is said that the video is away."""
+    with Library(folder) as library:
+        video = library.catalogue.video("harbour")
+        with library.catalogue.transaction():
+            library.catalogue.moved(video.row, "/away/x.mp4", video.size, video.mtime_ns, video.sidecars)
+    with serving(folder) as http:
+        for what in ("still?time=2&width=200", "strip?count=3&width=100"):
+            answer = http.get(f"/api/videos/harbour/{what}&v={video.row}")
+            assert answer.status_code == 200 and answer.headers["cache-control"] == "private, no-cache"
+            assert Image.open(BytesIO(answer.content)).width in (200, 300)
+        about = http.get("/api/videos", params={"text": "harbour"}).json()["videos"][0]
+        assert about["away"] is True and about["paths"] == ["/away/x.mp4"]
+        found = http.post("/api/search", json={"query": "umbrella"}).json()["moments"]
+        assert {moment["video_id"]: moment["away"] for moment in found}["harbour"] is True

@@ -16,8 +16,12 @@ __all__ = ["app", "main"]
 # Each of these modules hangs its commands on `app` when imported; they import heavy libraries late.
 for _group in (
     "library",
+    "places",
+    "watch",
+    "kept",
     "search",
     "answers",
+    "mark",
     "export",
     "mcp",
     "transcript",
@@ -31,9 +35,13 @@ for _group in (
     "features",
     "models",
     "train",
-    "benchmark",
+    "public",
 ):
     importlib.import_module(f"moviola.cli.{_group}")
+
+
+_EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
+"""The extra that installs a package which commands import where they need it."""
 
 
 def main() -> None:
@@ -44,6 +52,12 @@ def main() -> None:
         app()
     except MoviolaError as error:
         note(f"error: {error}")
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        note(f"error: {package} is not installed; run: pip install 'moviola[{_EXTRAS[package]}]'")
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
@@ -56,4 +70,5 @@ def _told(error: OSError) -> str:
     """What the system refused, where, and what to do: the machine stands in the way, not a defect."""
     what = error.strerror or str(error)
     remedy = "free some space" if error.errno == errno.ENOSPC else "see that it is there and may be used"
-    return f"{f'{error.filename}: ' if error.filename else ''}{what}; {remedy}, then run the command again"
+    where = error.filename or "standard output or a temporary file"
+    return f"{where}: {what}; {remedy}, then run the command again"

@@ -54,12 +54,21 @@ def cut(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The MP4; by default named by its place.")
     ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            help="Sound track: a number, or a language such as de; by default the one that players choose.",
+            show_default=False,
+        ),
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
     """Cut a moment of the last answer into an MP4, exact to the frame.
 
     Example: `moviola cut 2 --out door.mp4`
+
+    With its German sound: `moviola cut 2 --track de`
 
     From Python: `moviola.export.export_clip`, of `moviola.search.last_answer.kept_moment`.
     """
@@ -68,7 +77,7 @@ def cut(
 
     moment, path = kept_moment(library, rank)
     target = out or Path(clip_name(moment))
-    export_clip(moment, path, target)
+    export_clip(moment, path, target, track=track)
     if json:
         emit_json({"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)})
     else:

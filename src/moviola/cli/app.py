@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -22,7 +23,8 @@ from rich.table import Table
 from rich.text import Text
 
 __all__ = [
-    "EXIT_PARTIAL", "JsonOption", "app", "console", "emit_json", "leave_partial", "note", "plain",
+    "EXIT_PARTIAL", "JsonOption", "app", "console", "emit_json", "in_one_line", "leave_partial", "note",
+    "plain",
     "progress_bar", "show_table",
 ]  # fmt: skip
 
@@ -34,10 +36,28 @@ app = typer.Typer(
     "Exit codes: 0 all went well; 1 an error; 2 wrong usage; 3 done, but something was refused or "
     "found damaged; 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"moviola {version('moviola')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    _: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """The options that stand before a command."""
+
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -67,12 +87,18 @@ console = _PlainConsole()
 _errors = _PlainConsole(stderr=True)
 
 
+def in_one_line(name: str) -> str:
+    """A name as a person is shown it: a line feed in it must not look like the next row."""
+    return name.replace("\n", "\ufffd")
+
+
 def emit_json(value: Any) -> None:
     """Print one JSON document to standard output; what steers the terminal is escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=1, default=str)
     # json.dumps has escaped all below U+0020 inside of strings; what stands outside are line feeds.
     escaped = _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.write(escaped + "\n")
+    sys.stdout.flush()  # who reads a pipe waits for it, and a server never ends
 
 
 def note(message: str) -> None:

@@ -58,7 +58,11 @@ def consensus_(
 
 KindOption = Annotated[
     str,
-    typer.Option("--kind", help="tvr, tvr_ranking, charades, activitynet, tacos, qvhighlights or didemo."),
+    typer.Option(
+        "--kind",
+        help="tvr, tvr_ranking, charades, activitynet, tacos, qvhighlights, didemo, or a name of "
+        "`moviola public`.",
+    ),
 ]
 DurationsOption = Annotated[
     Path | None, typer.Option("--durations", help="File of video durations, where the set has one.")

@@ -131,8 +131,8 @@ def _of_last_answer(library: Path) -> tuple[list[Selection], dict[str, str]]:
     from moviola.export import Selection
     from moviola.search.last_answer import kept_answer
 
-    found, paths = kept_answer(library)
-    return [Selection(moment) for moment in found], paths
+    kept = kept_answer(library)
+    return [Selection(moment) for moment in kept.moments], kept.paths
 
 
 def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]]:
@@ -144,7 +144,7 @@ def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
     if missing:
         with Library(library, read_only=True) as lib:
-            paths |= {video_id: lib.catalogue.video(video_id).path for video_id in sorted(missing)}
+            paths |= lib.paths_of(sorted(missing))[0]
     return chosen, paths
 
 

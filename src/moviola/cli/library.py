@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,15 +16,16 @@ from moviola.cli.app import (
     app,
     console,
     emit_json,
+    in_one_line,
     leave_partial,
     note,
-    progress_bar,
     show_table,
 )
+from moviola.cli.reports import IndexProgress, listed, print_report, print_trials
 from moviola.errors import MissingDependency, MissingModel
 
 if TYPE_CHECKING:
-    from moviola.library import IngestProgress, IngestReport, Reading, Trial
+    from moviola.library import Reading
     from moviola.search import Library
 
 LibraryOption = Annotated[
@@ -64,13 +67,38 @@ def index_(
         float | None, typer.Option(help="Frames a second that a new library encodes (1 by default).")
     ] = None,
     prune: Annotated[
-        bool, typer.Option(help="Take out videos whose file is gone from these folders.")
+        bool,
+        typer.Option(
+            help="Take out videos whose file is gone from these folders, or left out now; never what lies "
+            "on a drive that is away."
+        ),
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before pruning takes more than a tenth.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="What to leave out, as in .gitignore; repeatable; kept for these folders until it is given "
+            "again, '' for nothing. A file .moviolaignore in a folder says the same.",
+            show_default=False,
+        ),
+    ] = None,
+    default_excludes: Annotated[
+        bool | None,
+        typer.Option(
+            "--default-excludes/--no-default-excludes",
+            help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
+            "them); kept likewise.",
+            show_default=False,
+        ),
+    ] = None,
     ocr: Annotated[
         bool | None,
         typer.Option(
             "--ocr/--no-ocr",
-            help="Read text in pictures; by default if 'moviola[ocr]' is installed, in all but small ones.",
+            help="Read text in pictures; by default in all but small ones.",
             show_default=False,
         ),
     ] = None,
@@ -80,6 +108,12 @@ def index_(
             help="Who writes down what is said in videos without subtitles: pocketsphinx (English, offline), "
             "a Whisper model such as Systran/faster-whisper-small, a folder; by default nobody."
         ),
+    ] = None,
+    speech_track: Annotated[
+        str | None, typer.Option(help="Sound track listened to: a number, a language such as de, or all.")
+    ] = None,
+    speech_language: Annotated[
+        str | None, typer.Option(help="Language that is spoken, such as de; else the reader finds out.")
     ] = None,
     workers: Annotated[
         str | None,
@@ -93,6 +127,13 @@ def index_(
         bool,
         typer.Option("--every-frame", help="Encode all frames, those too that look as one before."),
     ] = False,
+    stills: Annotated[
+        bool,
+        typer.Option(
+            "--stills/--no-stills",
+            help="Keep a small still of each segment, some 1.4 kB, for when a drive is away.",
+        ),
+    ] = True,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
     precision: Annotated[str, typer.Option(help="fp32, fp16, bf16 or auto.")] = "auto",
     index_type: Annotated[
@@ -110,8 +151,7 @@ def index_(
 ) -> None:
     """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
 
-    Pictures come first, then the text in them, then speech: each a step that can be left out now and made up
-    for later.
+    Pictures come first, then the text in them, then speech: each a step that can be made up for later.
 
     Example: `moviola index ~/Videos`
 
@@ -130,7 +170,7 @@ def index_(
 
     with Library(
         library,
-        encoder=encoder or (_encoder_of_new(library) if sources else None),
+        encoder=encoder or (encoder_of_new(library) if sources else None),
         sentence_encoder=sentences,
         segment_seconds=segment_seconds,
         frame_rate=frame_rate,
@@ -140,9 +180,12 @@ def index_(
         if index_type is not None:
             lib.use_index(index_type)
         if sources or not (tune or index_type):
-            with _IndexProgress() as progress:
+            with IndexProgress() as progress:
                 report = lib.index(
-                    *(sources or ()), prune=prune, ocr=ocr, speech=speech, every_frame=every_frame,
+                    *(sources or ()), prune=prune, confirm=_confirm(progress, yes),
+                    exclude=None if exclude is None else [one for one in exclude if one],
+                    default_excludes=default_excludes, ocr=ocr, speech=speech, speech_track=speech_track,
+                    speech_language=speech_language, every_frame=every_frame, stills=stills,
                     workers=workers, progress=progress,
                 )  # fmt: skip
         else:
@@ -152,13 +195,28 @@ def index_(
     if json:
         emit_json(asdict(report) | ({"trials": [asdict(trial) for trial in trials]} if tune else {}))
     else:
-        _print_report(report, library, count)
-        _print_trials(trials)
-    if report.refused or report.partial or report.subtitle_problems or report.reading_problems:
+        print_report(report, library, count)
+        print_trials(trials)
+    if (
+        report.refused or report.partial or report.subtitle_problems or report.reading_problems
+        or report.offline or report.not_pruned
+    ):  # fmt: skip
         leave_partial()
 
 
-def _encoder_of_new(library: Path) -> str | None:
+def _confirm(progress: IndexProgress, yes: bool) -> Callable[[Sequence[str], int], bool]:
+    """Asks a person at a terminal whether so much may be pruned; nobody is asked elsewhere."""
+
+    def confirm(videos: Sequence[str], total: int) -> bool:
+        if yes or not sys.stdin.isatty():
+            return yes
+        with progress.paused():
+            return typer.confirm(f"Take {len(videos)} of {total} videos out of the library?", err=True)
+
+    return confirm
+
+
+def encoder_of_new(library: Path) -> str | None:
     """The best encoder for a library that is not there yet, said aloud; None for one that has its own."""
     from moviola.encoders import best_encoder
     from moviola.library.settings import SETTINGS_FILE
@@ -168,92 +226,6 @@ def _encoder_of_new(library: Path) -> str | None:
     best = best_encoder()
     note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
     return best.name
-
-
-class _IndexProgress:
-    """A bar with rate and time left."""
-
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-        self._bar = progress_bar(
-            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
-        )
-        self._task = self._bar.add_task("looking for videos", total=None, rate="")
-        self._seconds: dict[tuple[str, str], float] = {}  # done, by step and video
-
-    def __enter__(self) -> _IndexProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, step: IngestProgress) -> None:
-        of = (step.step, step.video_id)
-        self._seconds[of] = max(step.seconds, self._seconds.get(of, 0.0))
-        elapsed = self._bar.tasks[0].elapsed or 0.0
-        rate = sum(self._seconds.values()) / elapsed if elapsed else 0.0
-        self._bar.update(
-            self._task,
-            total=step.total,
-            completed=step.done,
-            description=step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}",
-            rate=f"{rate:.0f}x real time",
-        )
-
-
-def _print_report(report: IngestReport, library: Path, count: int) -> None:
-    done = {
-        "added": report.added,
-        "updated": report.updated,
-        "moved": report.moved,
-        "removed": report.removed,
-        "unchanged": report.unchanged,
-        "looked through for shots": report.shots_found,
-    }
-    parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
-    console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
-    if report.repeats:
-        console.print(
-            f"{report.repeats / report.frames:.0%} of {report.frames} frames repeat an earlier one; "
-            "its features were taken"
-        )
-    for what, reasons in (
-        ("refused", report.refused),
-        ("partial", report.partial),
-        ("subtitles", report.subtitle_problems),
-        ("not read", report.reading_problems),
-    ):
-        for video_id, reason in reasons.items():
-            note(f"{what}: {video_id}: {reason}")
-    if report.ignored:
-        kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
-        note(f"ignored: {len(report.ignored)} files that are no videos by their suffix ({', '.join(kinds)})")
-    for kind, ids in report.read.items():
-        if ids:
-            console.print(f"{kind} read in {len(ids)} videos")
-    for kind, remedy in report.not_read.items():
-        note(f"{kind}: not read; {remedy}")
-    for video_id in report.missing:
-        note(f"missing: {video_id}: its file is gone; --prune takes it out of the library")
-
-
-def _print_trials(trials: list[Trial]) -> None:
-    """What tuning tried; the fastest that finds 99 % is what it leaves."""
-    if not trials:
-        return
-    kinds = list(trials[0].recall)
-    table = Table(*trials[0].parameters, *(f"found by {kind}" for kind in kinds), "ms")
-    rows = [
-        (
-            *map(str, trial.parameters.values()),
-            *(f"{trial.recall[kind]:.1%}" for kind in kinds),
-            f"{trial.seconds * 1e3:.1f}",
-        )
-        for trial in trials
-    ]
-    show_table(table, rows)
 
 
 @app.command("list")
@@ -269,16 +241,27 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     with Library(library, read_only=True) as lib:
         videos = lib.catalogue.videos()
+        away = lib.paths_of(video.video_id for video in videos)[1]
     if json:
         fields = ("video_id", "duration", "state", "error", "path")
-        emit_json([{field: getattr(video, field) for field in fields} for video in videos])
+        emit_json([
+            {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
+            for video in videos
+        ])  # fmt: skip
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("video", "duration", "state"):
         table.add_column(column, overflow="fold")
     show_table(
         table,
-        ((v.video_id, clock(v.duration), f"{v.state}: {v.error}" if v.error else v.state) for v in videos),
+        (
+            (
+                in_one_line(v.video_id),
+                clock(v.duration),
+                (f"{v.state}: {v.error}" if v.error else v.state) + (", away" if v.video_id in away else ""),
+            )
+            for v in videos
+        ),
     )
 
 
@@ -294,6 +277,7 @@ def show(
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
+    from moviola.library import taken_of
     from moviola.search import Library
     from moviola.types import CUE_KINDS, clock
 
@@ -301,9 +285,19 @@ def show(
         row = lib.catalogue.video(video)
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
+        capture = lib.catalogue.capture(row.row)
+        taken = taken_of(row, capture)
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
+            "copies": [copy.path for copy in lib.catalogue.copies_of(row.row)],
+            "away": lib.file_of(video) is None,
+            "taken": str(taken),
+            "taken_from": taken.source,
+            "taken_zone": taken.zone,
+            "latitude": capture.latitude,
+            "longitude": capture.longitude,
+            "camera": f"{capture.make} {capture.model}".strip(),
             "state": row.state,
             "error": row.error,
             "duration": row.duration,
@@ -325,17 +319,11 @@ def show(
         emit_json(about)
         return
     about |= {"duration": clock(row.duration), "shots": len(shots) or "not looked for"}
-    about |= {key: _listed(about[key]) for key in ("kinds", "readers")}
+    about |= {key: listed(about[key]) for key in ("kinds", "readers")}
     for key, value in about.items():
-        console.print(f"{key:>9}  {value}")
+        console.print(f"{key:>10}  {value}")
     for number, shot in enumerate(shots, start=1):
-        console.print(f"{number:>9}  {clock(shot.start)}  {shot.opening}")
-
-
-def _listed(values: object) -> str:
-    """What a person reads of a mapping: its entries that say something."""
-    assert isinstance(values, dict)
-    return ", ".join(f"{key} {value}" for key, value in values.items() if value) or "none"
+        console.print(f"{number:>10}  {clock(shot.start)}  {shot.opening}")
 
 
 def _reader(reading: Reading) -> str:
@@ -396,9 +384,9 @@ def verify(
         })  # fmt: skip
     else:
         for problem in repaired:
-            console.print(f"repaired: {problem.video_id or library}: {problem.message}")
+            console.print(f"repaired: {in_one_line(problem.video_id) or library}: {problem.message}")
         for problem in problems:
-            console.print(f"{problem.video_id or library}: {problem.message}")
+            console.print(f"{in_one_line(problem.video_id) or library}: {problem.message}")
         if compact:
             console.print(f"{freed / 2**20:.1f} MiB given back")
         if not problems:
@@ -433,7 +421,7 @@ def info(
     if json:
         emit_json(about)
         return
-    about["cues"] = _listed(about["cues"])
+    about["cues"] = listed(about["cues"])
     for key, value in about.items():
         console.print(f"{key:>17}  {'none' if value == '' else value}")
 

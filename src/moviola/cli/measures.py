@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,8 +55,11 @@ def evaluate(
     """Score a run against judgements.
 
     Every judged query with a relevant moment counts; what is missing from the run scores 0 and is named.
+    AUROC, Rej-F1 and G-mIoU also count queries without an answer: those judged without a relevant moment.
 
     Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
+
+    Example: `moviola evaluate run.json test.json -m AUROC -m "Rej-F1,score<=0.5" -m "G-mIoU@5,score<=0.5"`
 
     Example: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
 
@@ -76,6 +80,7 @@ def evaluate(
         found: dict[str, object] = {
             "measures": results.measures,
             "queries": results.queries,
+            "counts": results.counts,
             "missing": list(results.missing),
             "extra": list(results.extra),
         }
@@ -83,13 +88,20 @@ def evaluate(
             found["per_query"] = _by_query(results)
         emit_json(found)
         return
-    console.print(
-        _table(
-            f"{results.queries} queries", "measure", {n: [v] for n, v in results.measures.items()}, ["mean"]
-        )
-    )
+    table = Table("measure", title=f"{results.queries} queries")
+    alike = len(set(results.counts.values())) == 1  # then the title says of how many queries
+    for column in ("value",) if alike else ("value", "queries"):
+        table.add_column(column, justify="right")
+    for name, value in results.measures.items():
+        table.add_row(name, f"{value:.4f}", *([] if alike else [str(results.counts[name])]))
+    console.print(table)
     if per_query:
-        console.print(_table("per query", "query", _values_by_query(results), list(results.measures)))
+        table = Table("query", title="per query")
+        for name in results.per_query:
+            table.add_column(name, justify="right")
+        for query, row in _by_query(results).items():
+            table.add_row(query, *("" if value is None else f"{value:.4f}" for value in row.values()))
+        console.print(table)
     _name(results.missing, "judged, but missing from the run")
     _name(results.extra, "in the run, but not judged (they do not count)")
 
@@ -103,26 +115,13 @@ def _show_tvr(found: dict[str, dict[str, Any]], as_json: bool) -> None:
             console.print(f"{task:>12}  {name:<14}  {value}")
 
 
-def _values_by_query(results: Results) -> dict[str, list[float]]:
-    columns = [values.tolist() for values in results.per_query.values()]
-    return {query: list(values) for query, *values in zip(results.query_ids, *columns, strict=True)}
-
-
-def _by_query(results: Results) -> dict[str, dict[str, float]]:
-    names = list(results.measures)
-    return {
-        query: dict(zip(names, values, strict=True)) for query, values in _values_by_query(results).items()
-    }
-
-
-def _table(title: str, first: str, rows: dict[str, list[float]], columns: list[str]) -> Table:
-    table = Table(title=title)
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="right")
-    for name, values in rows.items():
-        table.add_row(name, *(f"{value:.4f}" for value in values))
-    return table
+def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
+    """Values by query and measure; None where the measure does not count the query."""
+    found: dict[str, dict[str, float | None]] = {query: {} for query in results.query_ids}
+    for name, values in results.per_query.items():
+        for query, value in zip(results.query_ids, values.tolist(), strict=True):
+            found[query][name] = None if math.isnan(value) else value
+    return found
 
 
 def _name(queries: tuple[str, ...], what: str) -> None:

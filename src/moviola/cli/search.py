@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar, show_table
+from moviola.cli.app import (
+    JsonOption,
+    app,
+    console,
+    emit_json,
+    in_one_line,
+    leave_partial,
+    note,
+    progress_bar,
+    show_table,
+)
 from moviola.cli.export import write_out
 from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from moviola.export import KeptStill
     from moviola.measures import Run
-    from moviola.search import SearchQuery
+    from moviola.search import SearchOptions, SearchQuery, SearchResult
     from moviola.types import Moment
 
 # Queries that are encoded together.
@@ -24,13 +36,16 @@ _AT_ONCE = 32
 # What is said must not take all of a narrow terminal.
 _SAID_WIDTH = 24
 
+WeakOption = Annotated[bool, typer.Option("--weak", help="Show weak moments, too, behind the strong ones.")]
+WhyOption = Annotated[bool, typer.Option("--why", help="Say what speaks for each moment, and by how much.")]
+
 
 @app.command()
 def search(
     text: Annotated[str | None, typer.Argument(help="What to look for, in plain words.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="At most so many moments.")] = 10,
-    per_video: Annotated[int | None, typer.Option(min=1, help="At most so many of one video.")] = None,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of moments.")] = 10,
+    per_video: Annotated[int | None, typer.Option(min=1, help="Number of moments of one video.")] = None,
     like: Annotated[
         list[str] | None,
         typer.Option(metavar="VIDEO@TIME", help="More like this moment of the library; repeatable."),
@@ -61,6 +76,17 @@ def search(
     video_length: Annotated[
         str | None, typer.Option(metavar="LOW..HIGH", help="Only videos so long: 60.. or 1:00..10:00.")
     ] = None,
+    taken: Annotated[
+        str | None,
+        typer.Option(metavar="FROM..TO", help="Only videos taken then: 2021..2023-05, or 2023-05-31."),
+    ] = None,
+    near: Annotated[
+        str | None,
+        typer.Option(metavar="LAT,LON,DISTANCE", help="Only videos taken there: 52.52,13.40,5km."),
+    ] = None,
+    camera: Annotated[
+        str | None, typer.Option(help="Only of cameras with this in make and model, such as 'iphone 15'.")
+    ] = None,
     length: Annotated[
         str | None, typer.Option(metavar="LOW..HIGH", help="Only moments so long: 5..30, in seconds.")
     ] = None,
@@ -73,8 +99,7 @@ def search(
         typer.Option(
             min=0,
             max=1,
-            help="Leave out what scores less; with a trained refiner .5 is as likely right as wrong, without "
-            "one as good as the luckiest piece of the library would be by chance.",
+            help="Least score; .5 is as likely right as wrong.",
         ),
     ] = 0.0,
     by: Annotated[
@@ -102,9 +127,8 @@ def search(
         Path | None,
         typer.Option(help="Where the answers to --queries go: .json, .jsonl, .csv or .trec (a run file)."),
     ] = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Show the least bad moments where nothing matches.")
-    ] = False,
+    weak: WeakOption = False,
+    why: WhyOption = False,
     timings: Annotated[
         bool, typer.Option("--timings", help="Say how long each stage took; with --json in the document.")
     ] = False,
@@ -112,8 +136,9 @@ def search(
 ) -> None:
     """Moments that answer a text, a moment, a picture, best first.
 
-    Where nothing in the library seems to match, that is said, and `--all` shows the least bad moments; with
-    `--json` they are always there, `confident` false. Moments are kept for `moviola open` and `cut`.
+    Strong moments are shown, and `--weak` shows the others, too; with `--json` all are there, each with
+    `strong`. Words that begin with @ stand for what was taught with `moviola teach`. Moments are kept for
+    `moviola open`, `cut`, `mark` and `export`.
 
     Example: `moviola search "somebody opens a red door" --top 5 --sheet found.png`
 
@@ -124,8 +149,7 @@ def search(
 
     From Python: `moviola.Library.search`, and `search_many` with `moviola.measures.write_run`.
     """
-    from moviola.search import Filter, Library
-    from moviola.search.last_answer import keep_answer, moment_row
+    from moviola.search import Library
     from moviola.timing import milliseconds, recorded
 
     asked = _query(text, like or [], image or [], weight, then or [], gap, not_ or [])
@@ -140,16 +164,16 @@ def search(
             "--clips, --sheet and --export are of the answer to one text, not to a query file"
         )
     wanted = _wanted(clips, sheet, export or [])
-    limits: dict[str, Any] = {
+    named = {
         "top_k": top, "per_video": per_video, "videos": video or None, "min_score": min_score, "by": by,
-        "refine": not coarse,
-        "filter": Filter.parse(
-            folder=folder, modified=date, video_length=video_length, moment_length=length, where=where
-        ),
+        "refine": not coarse, "folder": folder, "modified": date, "video_length": video_length,
+        "moment_length": length, "taken": taken, "near": near, "camera": camera, "where": where,
     }  # fmt: skip
+    given = {name: value for name, value in named.items() if value is not None}
+    options = options_of(given)
     if queries is not None and run is not None:
         with recorded() as seconds:
-            made = _answer_file(library, queries, run, limits)
+            made = _answer_file(library, queries, run, options)
         if json:
             told = {"queries": len(made.query_ids), "moments": len(made), "run": str(run)}
             emit_json({**told, "timings": milliseconds(seconds)} if timings else told)
@@ -158,25 +182,81 @@ def search(
             _tell(seconds, timings)
         return
     assert asked is not None
-    with recorded() as seconds, Library(library, read_only=True) as lib:
-        moments = lib.search(asked, **limits)
-        sources = {m.video_id: lib.catalogue.video(m.video_id).path for m in moments}
-    if moments.confident is False and not (all_ or json):
-        moments.clear()
-        console.print("no confident match; --all shows the least bad moments")
-    elif json:
-        rows = [{**moment_row(moment, sources), "confident": moments.confident} for moment in moments]
-        emit_json({"moments": rows, "timings": milliseconds(seconds)} if timings else rows)
-    else:
-        _print_moments(moments, sources)
-    if not json:
-        _tell(seconds, timings)
-    try:
-        keep_answer(library, moments, sources)
-    except InvalidValue as error:
-        note(f"not kept for `moviola open` and `cut`: {error}")
+    show = Shown(weak=weak, why=why, timings=timings, json=json)
+    moments, sources = answer_and_keep(library, asked, given, show)
     if moments and wanted:
-        _export(moments, sources, str(asked), wanted)
+        with Library(library, read_only=True) as lib:
+            _export(moments, sources, str(asked), wanted, lib.kept_still)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed of an answer."""
+
+    weak: bool = False
+    why: bool = False
+    timings: bool = False
+    json: bool = False
+
+
+def answer_and_keep(
+    library: Path, asked: SearchQuery, given: dict[str, Any], show: Shown
+) -> tuple[list[Moment], dict[str, str]]:
+    """Answer a query, print the answer and keep it.
+
+    Args:
+        library: its folder.
+        asked: what to look for.
+        given: options of the search and of its filter by name, as JSON has them.
+        show: what is printed.
+
+    Returns:
+        the moments that were printed, and the paths of their videos by id.
+    """
+    from moviola.search import Library
+    from moviola.search.last_answer import KeptAnswer, keep_answer
+    from moviola.search.present import still_there
+    from moviola.timing import milliseconds, recorded
+
+    with recorded() as seconds, Library(library, read_only=True) as lib:
+        found, videos, away = still_there(lib.search(asked, options_of(given)), lib.catalogue)
+        sources = {video_id: video.path for video_id, video in videos.items()}
+    moments = list(found) if show.weak or show.json else found.strong
+    if show.json:
+        rows = answer_rows(found, sources, away)
+        emit_json({"moments": rows, "timings": milliseconds(seconds)} if show.timings else rows)
+    else:
+        print_moments(moments, sources, away, why=show.why)
+        print_others(moments, found)
+        _tell(seconds, show.timings)
+    try:
+        keep_answer(library, KeptAnswer(asked, moments, sources, given))
+    except InvalidValue as error:
+        note(f"not kept for `moviola open`, `cut` and `mark`: {error}")
+    return moments, sources
+
+
+def options_of(given: dict[str, Any]) -> SearchOptions:
+    """Options of a search from their names and values as JSON has them.
+
+    Raises:
+        InvalidValue: a value outside its range.
+    """
+    from moviola.search import Filter, SearchOptions
+
+    names = Filter.__dataclass_fields__
+    filters = {name: value for name, value in given.items() if name in names}
+    others = {name: value for name, value in given.items() if name not in names}
+    return SearchOptions(**others, filter=Filter.parse(**filters))
+
+
+def print_others(shown: Sequence[Moment], found: SearchResult) -> None:
+    """What there is besides what was printed."""
+    weak = len(found) - len(shown)
+    if not found.confident and not shown:
+        console.print(f"no strong match; --weak shows the {len(found)} nearest moments" if found else "")
+    elif weak:
+        console.print(f"{weak} weaker {'one' if weak == 1 else 'ones'}: --weak shows them, too")
 
 
 def _query(
@@ -211,7 +291,11 @@ def _tell(seconds: Mapping[str, float], wanted: bool) -> None:
 
 
 def _export(
-    moments: Sequence[Moment], sources: Mapping[str, str], title: str, wanted: Sequence[tuple[Path, str]]
+    moments: Sequence[Moment],
+    sources: Mapping[str, str],
+    title: str,
+    wanted: Sequence[tuple[Path, str]],
+    kept: KeptStill,
 ) -> None:
     """Files in the formats that are wanted; what fails is named, with an exit code of its own."""
     from moviola.export import FORMATS
@@ -219,14 +303,33 @@ def _export(
     refused: dict[str, str] = {}
     for out, format in wanted:
         options = {"title": title} if "title" in FORMATS[format].options else {}
-        refused |= write_out(moments, sources, out, format, **options).refused
+        refused |= write_out(moments, sources, out, format, kept=kept, **options).refused
     if refused:
         leave_partial()
 
 
-def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> None:
+def answer_rows(
+    found: SearchResult, sources: Mapping[str, str], away: Collection[str]
+) -> list[dict[str, Any]]:
+    """The moments of an answer as JSON has them, with paths."""
+    from moviola.files.moments import moment_row
+
+    return [
+        {
+            **moment_row(moment),
+            "path": sources[moment.video_id],
+            "away": moment.video_id in away,
+            "confident": found.confident,
+        }
+        for moment in found
+    ]
+
+
+def print_moments(
+    moments: Sequence[Moment], sources: Mapping[str, str], away: Collection[str] = (), *, why: bool = False
+) -> None:
+    """A table of moments; those of videos that are away bear a mark."""
     if not moments:
-        console.print("no moment found")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("rank", justify="right")
@@ -238,10 +341,10 @@ def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> Non
     rows = [
         [
             str(m.rank),
-            m.video_id,
+            in_one_line(m.video_id),
             _times(m),
-            f"{m.score:.3f}",
-            files[m.video_id],
+            f"{m.score:.3f}{'' if m.strong else ' weak'}",
+            in_one_line(files[m.video_id]) + (" (away)" if m.video_id in away else ""),
             _words(m),
         ]
         for m in moments
@@ -252,6 +355,15 @@ def _print_moments(moments: Sequence[Moment], sources: Mapping[str, str]) -> Non
         table.add_column(title, overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
     else:
         rows = [row[:-1] for row in rows]
+    if any(moment.folded for moment in moments):
+        table.add_column("and")
+        rows = [
+            [*row, f"+{len(moment.folded)}" if moment.folded else ""]
+            for row, moment in zip(rows, moments, strict=True)
+        ]
+    if why:
+        table.add_column("why", overflow="fold")
+        rows = [[*row, ", ".join(map(str, moment.why))] for row, moment in zip(rows, moments, strict=True)]
     show_table(table, rows)
 
 
@@ -280,7 +392,7 @@ def _short_names(sources: Mapping[str, str]) -> dict[str, str]:
     return {video_id: str(Path(*ending(own))) for video_id, own in parts.items()}
 
 
-def _answer_file(library: Path, queries: Path, out: Path, limits: dict[str, Any]) -> Run:
+def _answer_file(library: Path, queries: Path, out: Path, options: SearchOptions) -> Run:
     """Search for every query of a file and write the run; a place that cannot be written is refused first."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
@@ -296,7 +408,7 @@ def _answer_file(library: Path, queries: Path, out: Path, limits: dict[str, Any]
         answers = []
         task = bar.add_task("searching", total=len(asked))
         for start in range(0, len(asked), _AT_ONCE):
-            answers += lib.search_many(asked[start : start + _AT_ONCE], **limits)
+            answers += lib.search_many(asked[start : start + _AT_ONCE], options)
             bar.update(task, completed=len(answers))
         run = Run.from_dict({
             query.query_id: [

@@ -31,6 +31,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Name under which the server may be addressed, besides localhost; repeatable."),
     ] = None,
+    watch: Annotated[
+        list[Path] | None,
+        typer.Option(help="Keep the library as this folder is, as `moviola watch` does; repeatable."),
+    ] = None,
     judge: Annotated[
         Path | None, typer.Option(help="A task of `moviola judge new`, to be judged in the page.")
     ] = None,
@@ -44,20 +48,18 @@ def serve(
 
     For others on the network: `moviola serve films --host 0.0.0.0 --token "a long secret"`
 
+    With what is put in a folder: `moviola serve films --watch ~/Videos`
+
     For raters: `moviola serve films --judge task.sqlite`, and open /judge
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
-    try:
-        from moviola.server import Options
-        from moviola.server import serve as run
-    except ModuleNotFoundError as error:
-        from moviola.errors import MissingDependency
+    from moviola.server import Options
+    from moviola.server import serve as run
 
-        raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[serve]'") from None
     options = Options(
         host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()), judge=judge,
+        allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -6,13 +6,31 @@ from moviola.export.clips import clip_name, export_clip, export_clips
 from moviola.export.formats import FORMATS, ExportOptions, MomentFormat, Written, format_of, write_moments
 from moviola.export.players import PLAYERS, play, player_command
 from moviola.export.selection import Selection
-from moviola.export.sheet import export_sheet, moment_cells
+from moviola.export.sheet import KeptStill, export_sheet, moment_cells
 from moviola.export.tables import read_moments
 from moviola.export.timebase import Timebase
 from moviola.export.timeline import Timeline, lay_out, read_sources
 
 __all__ = [
-    "FORMATS", "PLAYERS", "ExportOptions", "MomentFormat", "Selection", "Timebase", "Timeline", "Written",
-    "clip_name", "export_clip", "export_clips", "export_sheet", "format_of", "lay_out",
-    "moment_cells", "play", "player_command", "read_moments", "read_sources", "write_moments",
+    "FORMATS",
+    "PLAYERS",
+    "ExportOptions",
+    "KeptStill",
+    "MomentFormat",
+    "Selection",
+    "Timebase",
+    "Timeline",
+    "Written",
+    "clip_name",
+    "export_clip",
+    "export_clips",
+    "export_sheet",
+    "format_of",
+    "lay_out",
+    "moment_cells",
+    "play",
+    "player_command",
+    "read_moments",
+    "read_sources",
+    "write_moments",
 ]  # fmt: skip

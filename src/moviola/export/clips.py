@@ -16,6 +16,8 @@ __all__ = ["clip_name", "export_clip", "export_clips", "source_of"]
 
 # What a browser plays as it is, so that a cut needs no new encoding.
 _COPYABLE = {"h264"}
+# What players take an MP4 for.
+_SUFFIXES = {".mp4", ".m4v", ".mov"}
 
 
 def export_clips(
@@ -68,7 +70,12 @@ def _require_writable(folder: Path) -> None:
 
 
 def export_clip(
-    moment: Moment, source: Path, out: Path, *, mode: Literal["exact", "key-frames"] = "exact"
+    moment: Moment,
+    source: Path,
+    out: Path,
+    *,
+    mode: Literal["exact", "key-frames"] = "exact",
+    track: int | str | None = None,
 ) -> None:
     """Cut a moment into an MP4.
 
@@ -79,22 +86,26 @@ def export_clip(
         mode: ``"exact"``: to the frame, without encoding again where the file allows it; ``"key-frames"``:
             never encoded again, from the key frame before the start on, so that programs which pass over the
             edit lists of MP4 show the same.
+        track: of the sound: number from 1 on, or language; None: the default one, see
+            :func:`moviola.media.chosen_track`.
 
     Raises:
-        MediaError: the video cannot be read, or not there; or it cannot be copied.
+        MediaError: the video cannot be read, or not there; or it cannot be copied; or has no such track.
         InvalidValue: ``out`` cannot be written.
     """
+    if out.suffix.lower() not in _SUFFIXES:
+        raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
     if mode == "key-frames":
-        cut(source, moment.span, out, mode="key-frames")
+        cut(source, moment.span, out, mode="key-frames", track=track)
         return
     # What a file allows depends on more than the codec.
     if probe(source).video_codec in _COPYABLE:
         try:
-            cut(source, moment.span, out, mode="copy")
+            cut(source, moment.span, out, mode="copy", track=track)
             return
         except MediaError:
             pass
-    cut(source, moment.span, out, mode="encode")
+    cut(source, moment.span, out, mode="encode", track=track)
 
 
 def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:

@@ -18,7 +18,7 @@ from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
 from moviola.export.otio import write_otio
 from moviola.export.selection import Selection, one_line, selections
-from moviola.export.sheet import export_sheet
+from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
@@ -82,6 +82,7 @@ class _Export:
     paths: Mapping[str, str | Path]
     out: Path
     options: ExportOptions
+    kept: KeptStill | None = None
 
     def timeline(self, *, counted: bool = True) -> Timeline:
         """The moments one after the other; ``counted``: with timecodes."""
@@ -131,6 +132,8 @@ def write_moments(
     videos: Mapping[str, str | Path],
     out: Path,
     format: str | None = None,
+    *,
+    kept: KeptStill | None = None,
     **options: Any,
 ) -> Written:
     """Write moments in one of :data:`FORMATS`.
@@ -140,6 +143,8 @@ def write_moments(
         videos: path of each video by id.
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
         format: a name in :data:`FORMATS`; None goes by the suffix of ``out`` (:func:`format_of`).
+        kept: gives small stills to a sheet in place of frames that cannot be read now, such as
+            :meth:`moviola.Library.kept_still`.
         options: of :class:`ExportOptions`, those that the format heeds.
 
     Returns:
@@ -150,7 +155,7 @@ def write_moments(
             a moment that is no span or after the end of its video, or a place that cannot be written.
         NotFound: a video without a path.
         MediaError: a video's file is gone or cannot be read; it is named, and nothing is written.
-        MissingDependency: the format needs ``moviola[editors]``.
+        MissingDependency: a package that the format needs is not installed.
     """
     chosen, out = selections(moments), Path(out)
     for selection in chosen:
@@ -163,7 +168,7 @@ def write_moments(
     if unknown := sorted(set(options) - chosen_format.options):
         heeded = ", ".join(sorted(chosen_format.options)) or "none"
         raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
-    return chosen_format.write(_Export(chosen, videos, out, ExportOptions(**options)))
+    return chosen_format.write(_Export(chosen, videos, out, ExportOptions(**options), kept))
 
 
 def format_of(out: Path) -> MomentFormat:
@@ -265,6 +270,7 @@ def _sheet(export: _Export) -> Written:
         title=one_line(export.options.title),
         notes=names if any(names) else (),
         columns=export.options.columns,
+        kept=export.kept,
     )
     return Written((export.out,), refused)
 

@@ -33,7 +33,7 @@ def write_otio(timeline: Timeline, out: Path) -> None:
     try:
         from opentimelineio import opentime, schema
     except ImportError as error:
-        raise MissingDependency("OTIO needs opentimelineio; pip install 'moviola[editors]'") from error
+        raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
     start = opentime.RationalTime(timeline.first_frame, float(timeline.timebase.rate))
     made = schema.Timeline(timeline.title, global_start_time=start)
     made.metadata["moviola"] = {"drop_frame": timeline.timebase.drop_frame}

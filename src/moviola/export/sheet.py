@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from moviola.errors import MediaError, NotFound
 from moviola.export.clips import source_of
-from moviola.media import SheetCell, contact_sheet, frame_at
+from moviola.media import SheetCell, contact_sheet, frame_at, read_small_still
 from moviola.types import Moment, clock
 
-__all__ = ["export_sheet", "moment_cells"]
+__all__ = ["KeptStill", "export_sheet", "moment_cells"]
+
+KeptStill = Callable[[str, float], bytes | None]
+"""Gives the WebP bytes of a small still of a video, by id and seconds; None where there is none."""
 
 _WIDTH = 320
 # Shown in place of a picture that cannot be read any more.
@@ -27,6 +30,7 @@ def export_sheet(
     title: str,
     notes: Sequence[str] = (),
     columns: int = 5,
+    kept: KeptStill | None = None,
 ) -> dict[str, str]:
     """Write one PNG with the middle frame of each moment, its rank, video, time and score.
 
@@ -37,6 +41,7 @@ def export_sheet(
         title: a line above the pictures.
         notes: one more line of caption per moment, or none.
         columns: pictures in a row.
+        kept: gives small stills (WebP) in place of frames that cannot be read now.
 
     Returns:
         reasons by video id for pictures that could not be read (they are grey).
@@ -44,14 +49,17 @@ def export_sheet(
     Raises:
         InvalidValue: the file cannot be written.
     """
-    cells, failed = moment_cells(moments, sources, notes)
+    cells, failed = moment_cells(moments, sources, notes, kept)
     if cells:
         contact_sheet(cells, out, columns=columns, title=title)
     return failed
 
 
 def moment_cells(
-    moments: Sequence[Moment], sources: Mapping[str, str | Path], notes: Sequence[str] = ()
+    moments: Sequence[Moment],
+    sources: Mapping[str, str | Path],
+    notes: Sequence[str] = (),
+    kept: KeptStill | None = None,
 ) -> tuple[list[SheetCell], dict[str, str]]:
     """What a contact sheet shows of moments; arguments and reasons as of :func:`export_sheet`.
 
@@ -61,13 +69,14 @@ def moment_cells(
     failed: dict[str, str] = {}
     cells: list[SheetCell] = []
     for place, moment in enumerate(moments):
+        middle = (moment.start + moment.end) / 2
         try:
-            image = frame_at(
-                source_of(moment.video_id, sources), (moment.start + moment.end) / 2, width=_WIDTH
-            )
+            image = frame_at(source_of(moment.video_id, sources), middle, width=_WIDTH)
         except (MediaError, NotFound, OSError) as error:
-            failed[moment.video_id] = str(error)
-            image = _GREY
+            still = kept(moment.video_id, middle) if kept else None
+            if still is None:
+                failed[moment.video_id] = str(error)
+            image = _GREY if still is None else read_small_still(still, _WIDTH)
         caption = (
             f"{moment.rank}. {moment.video_id}",
             f"{clock(moment.start)} – {clock(moment.end)}   {moment.score:.3f}",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, InvalidValue
 from moviola.export.selection import Selection, selections
-from moviola.files.rows import number, parse_json, read_csv, read_json_lines, read_text, text
+from moviola.files.moments import moment_row, read_moment
+from moviola.files.rows import parse_json, read_csv, read_json_lines, read_text
 from moviola.files.writing import write_csv, write_json
-from moviola.types import Moment
 
 __all__ = ["read_moments", "write_moments_csv", "write_moments_json"]
 
-_COLUMNS = ("rank", "video_id", "start", "end", "score", "title", "note", "source", "snippet", "path")
+_COLUMNS = (
+    "rank", "video_id", "start", "end", "score", "strong", "title", "note", "source", "snippet",
+    "snippet_kind", "steps", "path",
+)  # fmt: skip
 # What spreadsheets take for a formula; an apostrophe before it makes it text. One that is there already gets
 # another, so that reading takes away what writing put there.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -27,12 +28,13 @@ _MASKED = re.compile(r"'+[=+\-@\t\r]")
 def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
     """Write one row per moment; cells that a spreadsheet would compute get an apostrophe in front.
 
-    Times are seconds, with all their digits.
+    Times are seconds, with all their digits; steps of a sequence are written ``START-END``, with blanks
+    between them.
 
     Raises:
         InvalidValue: the file cannot be written.
     """
-    rows = ({name: row.get(name, "") for name in _COLUMNS} for row in _rows(chosen, paths))
+    rows = ({name: row.get(name, "") for name in _COLUMNS} for row in _table_rows(chosen, paths))
     write_csv(out, _COLUMNS, ([_cell(value) for value in row.values()] for row in rows))
 
 
@@ -74,7 +76,12 @@ def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Itera
     for selection in selections(chosen):
         video_id = selection.moment.video_id
         words = {"title": selection.title, "note": selection.note}
-        yield {**asdict(selection.moment), **words, "path": str(paths.get(video_id, ""))}
+        yield {**moment_row(selection.moment), **words, "path": str(paths.get(video_id, ""))}
+
+
+def _table_rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Iterator[dict[str, Any]]:
+    for row in _rows(chosen, paths):
+        yield {**row, "steps": " ".join(f"{step['start']}-{step['end']}" for step in row["steps"])}
 
 
 def _cell(value: object) -> object:
@@ -101,18 +108,15 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _selection(place: str, row: Mapping[str, Any], rank: int) -> Selection:
-    start = number(row.get("start"), "start", place)
-    end = number(row.get("end"), "end", place)
-    if end <= start:
-        raise DataError(f"{place}: end: {end:g} s is not after the start, {start:g} s")
-    score = row.get("score")
-    moment = Moment(
-        text(row, "video_id", place),
-        start,
-        end,
-        number(score, "score", place, low=-math.inf) if score not in (None, "") else 0.0,
-        rank,
-        source=str(row.get("source") or "visual"),
-        snippet=str(row.get("snippet") or ""),
-    )
+    fields = {**row, "steps": _steps(row)}
+    moment = read_moment(fields, place, rank)
     return Selection(moment, str(row.get("title") or ""), str(row.get("note") or ""))
+
+
+def _steps(row: Mapping[str, Any]) -> Any:
+    """Steps as a table has them, ``START-END`` each, as JSON has them."""
+    given = row.get("steps")
+    if not isinstance(given, str):
+        return given
+    steps = [step.partition("-")[::2] for step in given.split()]
+    return [{"video_id": row.get("video_id"), "start": start, "end": end} for start, end in steps]

@@ -126,7 +126,7 @@ class Timebase:
         try:
             from timecode.timecode import Timecode
         except ImportError as error:
-            raise MissingDependency("timecodes need 'timecode'; pip install 'moviola[editors]'") from error
+            raise MissingDependency("timecodes need 'timecode'; pip install timecode") from error
         # The library takes the whole part of a rate that it does not know, 12 of 12.5.
         rate = self.rate if self.rate.denominator == 1001 else Fraction(self.base)
         return Timecode(rate, force_non_drop_frame=not self.drop_frame, **value)  # type: ignore[arg-type]

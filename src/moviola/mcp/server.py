@@ -34,8 +34,9 @@ How to go about it:
 answers; the numbers on the contact sheet are the ranks of the moments. The sheet is evidence, a score is a \
 hint.
 2. If `confident` is false, or the sheet does not show what was asked, try other words, `by`, or a filter; \
-then say that nothing was found rather than present the least bad moment. More of something that is right: \
-`like` with VIDEO_ID@TIME.
+then say that nothing was found rather than present the nearest moment. Where some moments are right and \
+others wrong, ask the same with `right` and `wrong`, VIDEO_ID@START-END each. More of one picture: `like` \
+with VIDEO_ID@TIME.
 3. look at a moment before you rely on it or name exact times; a narrower stretch shows where something \
 begins and ends.
 4. list_videos shows what there is, and which files were refused.

@@ -10,8 +10,8 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel, Field
 
 from moviola.errors import InvalidValue, MediaError, NotFound
-from moviola.export import export_clip, moment_cells
-from moviola.library import VideoRow
+from moviola.export import KeptStill, export_clip, moment_cells
+from moviola.library import VideoRow, there
 from moviola.mcp.pictures import picture, timed_still
 from moviola.mcp.values import (
     Clip,
@@ -27,13 +27,24 @@ from moviola.mcp.values import (
     Words,
 )
 from moviola.media import sheet_picture
-from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchResult, compose
+from moviola.search import (
+    Filter,
+    Library,
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchOptions,
+    SearchResult,
+    compose,
+)
+from moviola.search.present import still_there
 from moviola.types import Moment, Span
 
 __all__ = ["ClipTool", "LibraryTools"]
 
 _NO_MATCH = (
-    "No confident match: probably nothing in the library shows this, and these are only the least bad "
+    "No strong match: probably nothing in the library shows this, and these are only the nearest "
     "moments. Look at the contact sheet before you use one; otherwise ask in other words, or say that "
     "nothing was found."
 )
@@ -87,6 +98,15 @@ class LibraryTools:
         date: Annotated[
             str | None, Field(description="Only files last changed then: 2024-05-01..2024-05-31")
         ] = None,
+        taken: Annotated[
+            str | None, Field(description="Only videos taken then: 2021..2023-05, or 2023-05-31")
+        ] = None,
+        near: Annotated[
+            str | None, Field(description="Only videos taken there: 52.52,13.40,5km (north, east, how far)")
+        ] = None,
+        camera: Annotated[
+            str | None, Field(description="Only of cameras with this in make and model: iphone 15")
+        ] = None,
         video_length: Annotated[
             str | None, Field(description="Only videos so long: 60.. or 1:00..10:00")
         ] = None,
@@ -94,6 +114,13 @@ class LibraryTools:
         where: Annotated[
             str | None, Field(description="Only there in a video: 0..10%, or -1:00.. for its last minute.")
         ] = None,
+        right: Annotated[
+            list[str],
+            Field(max_length=100, description="Right moments of an earlier answer, VIDEO_ID@START-END."),
+        ] = [],  # noqa: B006
+        wrong: Annotated[
+            list[str], Field(max_length=100, description="Wrong moments of an earlier answer, likewise.")
+        ] = [],  # noqa: B006
         by: Annotated[
             Literal["both", "visual", "said", "subtitles", "speech", "text"],
             Field(
@@ -101,30 +128,39 @@ class LibraryTools:
                 "pictures)."
             ),
         ] = "both",
-        top: Annotated[int, Field(ge=1, le=20, description="At most so many moments.")] = 8,
-        per_video: Annotated[int | None, Field(ge=1, description="At most so many of one video.")] = None,
+        top: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,
+        per_video: Annotated[int | None, Field(ge=1, description="Number of moments of one video.")] = None,
     ) -> Annotated[CallToolResult, FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
-        Give `text`, `like` or `image`, or several of these; the rest narrows it down.
+        Give `text`, `like` or `image`, or several of these; the rest narrows it down. After an answer ask
+        the same again with `right` and `wrong` moments of it, and the answer learns from them. A word that
+        begins with @ stands for what was taught to the library.
         """
         alike = [LikeMoment.parse(like)] if like is not None else []
         pictures = [LikePicture(Path(image))] if image is not None else []
         query = compose(text, [*alike, *pictures], then=then, gap=gap, excluded=without)
-        found = self._library.search(
-            query, top_k=top, per_video=per_video, videos=videos, by=by,
+        if right or wrong:
+            query = Marked(
+                query, tuple(map(MarkedMoment.parse, right)), tuple(map(MarkedMoment.parse, wrong))
+            )
+        options = SearchOptions(
+            top_k=top, per_video=per_video, videos=videos, by=by,
             filter=Filter.parse(
-                folder=folder, modified=date, video_length=video_length, moment_length=length, where=where
+                folder=folder, modified=date, video_length=video_length, moment_length=length, taken=taken,
+                near=near, camera=camera, where=where,
             ),
         )  # fmt: skip
-        sources = {one.video_id: self._video(one.video_id).path for one in found}
+        found = self._library.search(query, options)
+        found, present, _ = still_there(found, self._library.catalogue)
+        sources = {video_id: video.path for video_id, video in present.items()}
         answer = FoundMoments(
             query=str(query),
             confident=found.confident,
             moments=[_found(one, sources[one.video_id]) for one in found],
-            note=_NO_MATCH if found.confident is False and found else "",
+            note=_NO_MATCH if found and not found.confident else "",
         )
-        return _answer(answer, _sheet(found, sources, answer) if found else [])
+        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if found else [])
 
     def look(
         self,
@@ -165,7 +201,7 @@ class LibraryTools:
     ) -> Annotated[CallToolResult, ListedVideos]:
         """List the videos of the library with their ids, files and lengths, page by page."""
         videos = {video.row: video for video in self._library.catalogue.videos()}
-        rows = Filter(folder=folder).rows(videos)
+        rows = Filter(folder=folder).rows(videos, self._library.catalogue)
         wanted = (text or "").casefold()
         found = [
             video
@@ -183,7 +219,7 @@ class LibraryTools:
         )
 
     def _video(self, video_id: str) -> VideoRow:
-        return self._library.catalogue.video(video_id)
+        return there(self._library.catalogue.video(video_id), self._library.catalogue)
 
 
 class ClipTool:
@@ -258,16 +294,19 @@ def _found(moment: Moment, path: str) -> FoundMoment:
         rank=moment.rank, video_id=moment.video_id, path=path, start=moment.start, end=moment.end,
         score=moment.score, source=moment.source, snippet=moment.snippet, snippet_kind=moment.snippet_kind,
         steps=[StretchOfTime(start=step.start, end=step.end) for step in moment.steps],
+        strong=moment.strong, why=", ".join(map(str, moment.why)), folded=len(moment.folded),
     )  # fmt: skip
 
 
-def _sheet(found: SearchResult, sources: dict[str, str], answer: FoundMoments) -> list[ImageContent]:
+def _sheet(
+    found: SearchResult, sources: dict[str, str], answer: FoundMoments, kept: KeptStill
+) -> list[ImageContent]:
     """One picture of all moments; what cannot be read any more is grey there and named in the note."""
     snippets = [one.snippet for one in found]
-    cells, failed = moment_cells(found, sources, snippets if any(snippets) else [])
+    cells, failed = moment_cells(found, sources, snippets if any(snippets) else [], kept)
     if failed:
         answer.note += " ".join(["", "No pictures of:", *(f"{name} ({why})" for name, why in failed.items())])
-    title = f"{'no confident match: ' if found.confident is False else ''}{answer.query}"
+    title = f"{'' if found.confident else 'no strong match: '}{answer.query}"
     return [picture(sheet_picture(cells, _COLUMNS, title))]
 
 

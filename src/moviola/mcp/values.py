@@ -40,15 +40,17 @@ class FoundMoment(StretchOfTime):
     snippet: str = Field("", description="Words of the video that match, if any.")
     snippet_kind: str = Field("", description="Whether these are a subtitle, speech or text in the picture.")
     steps: list[StretchOfTime] = Field([], description="Where `then` was used: when each step happens.")
+    strong: bool = Field(description="Whether it is a good answer; strong ones come first.")
+    why: str = Field("", description="What speaks for it, from 0 to 1 each: 'seen 0.87, said 0.64 (door)'.")
+    folded: int = Field(0, description="Number of overlapping moments for which it stands.")
 
 
 class FoundMoments(BaseModel):
     """The moments of an answer, best first."""
 
     query: str = Field(description="What was looked for, as it was understood.")
-    confident: bool | None = Field(
-        description="false: probably nothing in the library matches, and these are only the least bad "
-        "moments; null: not known."
+    confident: bool = Field(
+        description="false: probably nothing in the library matches, and these are only the nearest moments."
     )
     moments: list[FoundMoment]
     note: str = Field("", description="What to make of the answer, if there is more to say.")

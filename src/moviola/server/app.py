@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
-from moviola.server.routes import exports, jobs, judging, library, search, stills, streams, videos
+from moviola.server.routes import exports, jobs, judging, kept, library, search, stills, streams, videos
 from moviola.server.routes.pages import mount_pages
 from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
 from moviola.server.service import Service
@@ -47,7 +47,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging):
+    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept):
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
@@ -70,6 +70,7 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
+    service.watched.start()
     service.warming = asyncio.create_task(service.warm())
     yield
     await service.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from moviola.errors import InvalidValue
-from moviola.search import LikeMoment, LikePicture, SearchQuery, Text, WeightedSum
+from moviola.search import LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text, WeightedSum
+from moviola.search.queries import as_query
 from moviola.server.options import Limits
 from moviola.server.schemas import (
     AskedQuery,
@@ -14,7 +15,6 @@ from moviola.server.schemas import (
     MomentTerm,
     PictureTerm,
     SearchRequest,
-    Sum,
     TextTerm,
 )
 from moviola.server.uploads import Uploads
@@ -30,16 +30,31 @@ def as_search_query(asked: str | AskedQuery, uploads: Uploads) -> SearchQuery:
         NotFound: a picture that was not sent.
     """
     if isinstance(asked, str):
-        return Text(asked)
-    query: SearchQuery = _sum(asked, uploads)
+        return as_query(asked)
+    right, wrong = (
+        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (asked.right, asked.wrong)
+    )
+    query = _unmarked(asked, uploads) if asked.terms else None
+    if not (right or wrong or asked.concept):
+        if query is None:
+            raise InvalidValue("nothing to look for: give terms, marked moments or a concept")
+        return query
+    return Marked(query, right, wrong, asked.concept)
+
+
+def _unmarked(asked: AskedQuery, uploads: Uploads) -> SearchQuery:
+    query = _terms(asked.terms, uploads)
     for step in asked.then:
-        query = query.then(_sum(step, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _sum(one, uploads) for one in asked.not_]
+        query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in asked.not_]
     return query.without(*excluded) if excluded else query
 
 
-def _sum(asked: Sum, uploads: Uploads) -> WeightedSum:
-    return WeightedSum.of([(_term(term, uploads), term.weight) for term in asked.terms])
+def _terms(terms: Sequence[TextTerm | MomentTerm | PictureTerm], uploads: Uploads) -> SearchQuery:
+    """A sum of terms; one text alone may name what was taught."""
+    if len(terms) == 1 and isinstance(terms[0], TextTerm):
+        return as_query(terms[0].text)
+    return WeightedSum.of([(_term(term, uploads), term.weight) for term in terms])
 
 
 def _term(term: TextTerm | MomentTerm | PictureTerm, uploads: Uploads) -> SearchQuery:

@@ -12,6 +12,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
+from moviola.library.kept import Entry, Kind
 from moviola.server.judging_schemas import (
     GivenAnswer,
     JudgingInfo,
@@ -20,6 +21,7 @@ from moviola.server.judging_schemas import (
     SignedIn,
     TakenBack,
 )
+from moviola.server.kept_schemas import KeptList
 from moviola.server.schemas import (
     Answer,
     CueList,
@@ -125,10 +127,19 @@ class Client:
         return self._send("GET", _path(video_id, "still"), params={"time": time, "width": width}).content
 
     def clip(
-        self, video_id: str, start: float, end: float, out: Path, mode: Literal["exact", "copy"] = "exact"
+        self,
+        video_id: str,
+        start: float,
+        end: float,
+        out: Path,
+        mode: Literal["exact", "copy"] = "exact",
+        *,
+        track: int | str | None = None,
     ) -> None:
-        """Write a moment to an MP4."""
+        """Write a moment to an MP4; ``track`` of its sound is a number or a language."""
         asked: dict[str, Any] = {"start": start, "end": end, "mode": mode}
+        if track is not None:
+            asked["track"] = track
         out.write_bytes(self._send("GET", _path(video_id, "clip"), params=asked).content)
 
     # -- searching -------------------------------------------------------------------------------------------
@@ -177,6 +188,20 @@ class Client:
         How it goes on is heard from :meth:`events`.
         """
         return self._post(Job, "/api/jobs", {"sources": sources, "ocr": ocr})
+
+    def kept(self, kind: Kind | None = None) -> list[Entry]:
+        """What people keep, of a kind or all."""
+        return self._get(KeptList, "/api/kept", {"kind": kind} if kind else {}).entries
+
+    def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
+        """Keep something; see :meth:`moviola.library.kept.Kept.put`."""
+        asked = {"kind": kind, "name": name, "value": dict(value), "version": version}
+        return _read(Entry, self._send("PUT", "/api/kept", json=asked))
+
+    def unkeep(self, kind: Kind, name: str, version: int | None = None) -> None:
+        """Keep something no longer."""
+        asked = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
+        self._send("DELETE", "/api/kept", params=asked)
 
     def jobs(self) -> list[Job]:
         """All jobs since the server was started."""

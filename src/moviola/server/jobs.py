@@ -12,18 +12,17 @@ import secrets
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from moviola.errors import NotFound, printable
-from moviola.media import walk_files
+from moviola.errors import NotFound
+from moviola.server.inside import require_inside, resolved
 from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Job, Refusal
 
-__all__ = ["ENDED", "Event", "Jobs"]
+__all__ = ["ENDED", "Event", "Jobs", "ended"]
 
 ENDED = {"done", "failed", "cancelled"}
 """States of a job to which nothing happens any more."""
@@ -91,10 +90,11 @@ class Jobs:
         library: folder of the library.
         allowed: folders below which files may be brought in.
         most: jobs that wait or run at once.
+        patient: wait while another process is writing to the library.
     """
 
-    def __init__(self, library: Path, allowed: Iterable[Path], most: int) -> None:
-        self._library, self._most = library, most
+    def __init__(self, library: Path, allowed: Iterable[Path], most: int, *, patient: bool = False) -> None:
+        self._library, self._most, self._patient = library, most, patient
         self._allowed = [folder.resolve() for folder in allowed]
         self._runs: dict[str, _Run] = {}
         self._turn = asyncio.Lock()
@@ -127,7 +127,7 @@ class Jobs:
 
     def _checked(self, source: str) -> Path:
         """Where a source lies, links followed; one that is relative is looked for in each allowed folder."""
-        places = [(folder, _resolved(folder / source)) for folder in self._allowed]
+        places = [(folder, resolved(folder / source)) for folder in self._allowed]
         inside = [(folder, path) for folder, path in places if path.is_relative_to(folder)]
         if not inside:
             allowed = (
@@ -136,7 +136,7 @@ class Jobs:
             raise Forbidden(f"{source}: not in a folder to ingest from ({allowed})")
         for folder, path in inside:
             if _is_there(path):
-                _require_inside(path, folder)
+                require_inside(path, folder)
                 return path
         raise NotFound(f"{source}: no such file or folder where videos may be brought in from")
 
@@ -232,20 +232,16 @@ class Jobs:
         try:
             assert process.stdin is not None and process.stdout is not None
             sources = [str(path) for path in run.sources]
-            order = {"library": str(self._library), "sources": sources, "ocr": run.ocr}
+            order = {
+                "library": str(self._library), "sources": sources, "ocr": run.ocr,
+                "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
+            }  # fmt: skip
             process.stdin.write(json.dumps(order).encode() + b"\n")
             async for line in process.stdout:
                 run.take(json.loads(line))
             return await process.wait()
         finally:
-            await _ended(process)
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError) as error:
-        raise NotFound(f"{path}: cannot be followed ({error})") from error
+            await ended(process)
 
 
 def _is_there(path: Path) -> bool:
@@ -255,18 +251,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _require_inside(source: Path, folder: Path) -> None:
-    """Refuse a folder from which a link leads to a file outside."""
-    for path in walk_files(source) if source.is_dir() else ():
-        if not path.is_symlink():
-            continue
-        with suppress(NotFound):  # what leads in circles leads nowhere
-            if _resolved(path).is_relative_to(folder):
-                continue
-            raise Forbidden(f"{printable(path)}: a link out of {folder}; take it away, or copy the file")
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def ended(process: asyncio.subprocess.Process) -> None:
     """See that a process is gone."""
     if process.returncode is None:
         process.terminate()

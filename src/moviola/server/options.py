@@ -48,6 +48,7 @@ class Options:
         token: what a client has to show; empty for none.
         allow_ingest: folders below which files may be brought into the library; none by default.
         allow_hosts: names by which the server may be addressed, besides ``localhost`` and numeric addresses.
+        watch: folders as which the library is kept, see :mod:`moviola.library.watching`; none by default.
         judge: a judging task about the library's videos, of ``moviola judge new``; None for none.
         threads: that search at once, and that read videos at once; by default one per core.
         limits: see :class:`Limits`.
@@ -62,6 +63,7 @@ class Options:
     token: str = ""
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    watch: tuple[Path, ...] = ()
     judge: Path | None = None
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound, printable
+from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
 from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Code, Problem, ProblemAnswer
 
@@ -59,7 +60,8 @@ class TooLarge(HTTPException):
     """A request's body is larger than it may be."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(413, f"body: more than {most:,} bytes; send less")
+        # The rest of a body in chunks would be read to its end, however long it is.
+        super().__init__(413, f"body: more than {most:,} bytes; send less", {"Connection": "close"})
 
 
 def problem(code: Code, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -81,9 +83,15 @@ def handle_problems(app: FastAPI) -> None:
         app.add_exception_handler(kind, _known)
 
 
-async def _known(_: Request, error: Exception) -> JSONResponse:
+async def _known(request: Request, error: Exception) -> JSONResponse:
+    """An error of moviola's; where the library and its videos lie on the server is nobody's concern."""
     code = next(code for kind, code in CODES if isinstance(error, kind))
-    return problem(code, str(error))
+    places = [Path(error.path)] if isinstance(error, MediaError) else []
+    places.append(request.app.state.service.library.folder.absolute())
+    message = str(error)
+    for place in places:
+        message = message.replace(str(place), place.name)
+    return problem(code, message)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import socket
+import threading
 from collections.abc import Callable
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from moviola.errors import InvalidValue
 from moviola.server.app import create_app
@@ -16,6 +20,40 @@ __all__ = ["serve"]
 
 # Seconds that streams may go on when the server is asked to end.
 _PATIENCE = 3
+# Seconds that the head of a request may take.
+HEAD_SECONDS = 20.0
+
+
+class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Closes connections that do not say what they want; uvicorn waits for the rest of a head for ever."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Wait for the first head."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop waiting where a head is whole, wait for the next one where its beginning is here."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 def serve(
@@ -43,7 +81,11 @@ def serve(
     started(f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else ""))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_PATIENCE,
+        http=Impatient,
     )  # fmt: skip
+    if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+        # A terminal that is closed ends the server as Ctrl-C does: uploads go with it.
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     uvicorn.Server(config).run(sockets=[listening])
     if any(pool.inside for pool in app.state.service.pools):
         os._exit(0)  # a video that is being converted would hold the process up for minutes

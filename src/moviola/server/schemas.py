@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from moviola.search.queries import GAP
+from moviola.server.whereabouts_schemas import Whereabouts
 
 __all__ = [
     "Answer",
@@ -178,11 +179,33 @@ class Step(Sum):
 Excluded = Annotated[Annotated[QueryText, Tag("text")] | Annotated[Sum, Tag("object")], _TEXT_OR_OBJECT]
 
 
-class AskedQuery(Sum):
-    """What to look for, what comes later, and what must not be there."""
+class MarkedPart(_Request):
+    """A moment that was marked."""
+
+    video_id: Name = Field(examples=["holiday/beach"])
+    start: Seconds = Field(examples=[12.0])
+    end: Seconds = Field(examples=[19.5])
+
+
+class AskedQuery(_Request):
+    """What to look for, what comes later, what must not be there, and marks on an answer to that.
+
+    Without terms, marks and a concept say it all.
+    """
+
+    terms: list[Term] = Field(default_factory=list, max_length=16)
 
     then: list[Step] = Field(default_factory=list, max_length=8)
     not_: list[Excluded] = Field(default_factory=list, max_length=16, alias="not")
+    right: list[MarkedPart] = Field(
+        default_factory=list, max_length=500, description="Moments that are right answers."
+    )
+    wrong: list[MarkedPart] = Field(
+        default_factory=list, max_length=500, description="Moments that are wrong answers."
+    )
+    concept: str = Field(
+        default="", max_length=60, description="Name of what was taught, without @.", examples=["our-logo"]
+    )
 
 
 Query = Annotated[
@@ -210,6 +233,9 @@ class Filters(_Request):
     modified: FilterText | None = Field(default=None, examples=["2024-05-01..2024-05-31"])
     video_length: FilterText | None = Field(default=None, examples=["60..10:00"])
     moment_length: FilterText | None = Field(default=None, examples=["2..30"])
+    taken: FilterText | None = Field(default=None, examples=["2021..2023-05"])
+    near: FilterText | None = Field(default=None, examples=["52.52,13.40,5km"])
+    camera: FilterText | None = Field(default=None, examples=["iphone 15"])
     where: FilterText | None = Field(default=None, examples=["0..50%"])
 
 
@@ -217,9 +243,9 @@ class SearchRequest(_Request):
     """A query and how to answer it."""
 
     query: Query
-    top_k: int = Field(default=24, ge=1, description="At most so many moments.")
+    top_k: int = Field(default=24, ge=1, description="Number of moments.")
     per_video: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="At most so many of a video.", examples=[3]
+        default=None, ge=1, le=1_000_000, description="Number of moments of one video.", examples=[3]
     )
     videos: list[Name] | None = Field(
         default=None, max_length=10_000, description="Look only into these.", examples=[["holiday/beach"]]
@@ -228,6 +254,7 @@ class SearchRequest(_Request):
     min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     by: By = Field(default="both", description="Which evidence to use.")
     refine: bool = Field(default=True, description="False gives coarse proposals.")
+    weak: bool = Field(default=True, description="False leaves out weak moments.")
 
 
 class CurveRequest(_Request):
@@ -245,6 +272,21 @@ class Part(_Answer):
     score: Score
 
 
+class Reason(_Answer):
+    """Something that speaks for a moment."""
+
+    kind: Literal["seen", "said", "written", "named", "like"] = Field(examples=["seen"])
+    score: Score
+    words: list[str] = Field(description="Of the query that match.", examples=[[]])
+
+
+class Stretch(_Answer):
+    """A stretch of the same video."""
+
+    start: float = Field(examples=[12.0])
+    end: float = Field(examples=[19.5])
+
+
 class FoundMoment(_Answer):
     """A moment of an answer."""
 
@@ -257,23 +299,28 @@ class FoundMoment(_Answer):
     snippet: str = Field(description="What is said or written, if that is why.", examples=[""])
     snippet_kind: str = Field(description="subtitle, speech, text or nothing.", examples=[""])
     steps: list[Part] = Field(description="Of a sequence, its steps.", examples=[[]])
+    strong: bool = Field(description="Whether it is a good answer; strong ones come first.", examples=[True])
+    why: list[Reason] = Field(description="What speaks for it, the most telling first.", examples=[[]])
+    folded: list[Stretch] = Field(
+        description="Overlapping moments for which it stands, best first.", examples=[[]]
+    )
     duration: float = Field(description="Of the whole video.", examples=[92.4])
     version: str = Field(description="Of the video, for addresses of stills.", examples=["17"])
+    away: bool = Field(description="Whether its file is not there now.", examples=[False])
 
 
 class Answer(_Answer):
     """The answer to a query."""
 
     query: str = Field(description="As it was understood.", examples=["a dog runs on a beach"])
-    confident: bool | None = Field(
-        description="False: nothing in the library seems to match, and these are the least bad moments. "
-        "null: not known.",
+    confident: bool = Field(
+        description="Whether there is a strong moment. False: these are only the nearest ones.",
         examples=[True],
     )
     moments: list[FoundMoment]
     timings: dict[str, float] = Field(
         description="Milliseconds: waiting for a thread, searching, all; and of the search each stage that "
-        "ran: opening, text, retrieval, proposals, refinement, calibration, confidence, cues, names, fusion.",
+        "ran: opening, text, retrieval, proposals, refinement, calibration, cues, names, fusion.",
         examples=[
             {"text": 9.2, "retrieval": 5.1, "refinement": 6.3, "waiting": 0.1, "search": 21.4, "total": 21.8}
         ],
@@ -293,6 +340,21 @@ class PictureAnswer(_Answer):
     picture: str = Field(examples=["5d41402abc4b2a76b9719d911017c592"])
     width: int = Field(examples=[640])
     height: int = Field(examples=[480])
+
+
+class Concept(_Answer):
+    """What marks have taught, kept under a name."""
+
+    name: str = Field(description="After @ in a text it stands for what was taught.", examples=["our-logo"])
+    title: str = Field(examples=["our logo"])
+    right: int = Field(description="Number of right examples.", examples=[4])
+    wrong: int = Field(description="Number of wrong examples.", examples=[1])
+
+
+class ConceptList(_Answer):
+    """All that was taught."""
+
+    concepts: list[Concept]
 
 
 # ---- library and videos --------------------------------------------------------------------------------
@@ -347,7 +409,7 @@ class LibraryInfo(_Answer):
     limits: LimitsInfo
 
 
-class VideoSummary(_Answer):
+class VideoSummary(Whereabouts):
     """A video of the library."""
 
     video_id: str = Field(examples=["holiday/beach"])

@@ -15,13 +15,14 @@ from fastapi import Path as PathParameter
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.judging import JudgingTask
-from moviola.library import VideoRow
+from moviola.library import VideoRow, there
 from moviola.search import Library
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.stills import FileCache, cache_folder
 from moviola.server.uploads import Uploads
+from moviola.server.watched import Watched
 
 __all__ = ["Service", "ServiceOf", "VideoOf"]
 
@@ -44,6 +45,7 @@ class Service:
         stills, converted: files made of videos, on disk.
         uploads: pictures to search with.
         jobs: that bring videos in.
+        watched: folders as which the library is kept.
         task: what is judged here, if anything.
         unready: why no query can be answered yet, or at all; empty when one can.
     """
@@ -58,6 +60,7 @@ class Service:
     converted: FileCache
     uploads: Uploads
     jobs: Jobs
+    watched: Watched
     task: JudgingTask | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -78,7 +81,8 @@ class Service:
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_pixels),
-            jobs=Jobs(library.folder, options.allow_ingest, limits.jobs),
+            jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
+            watched=Watched(library.folder, options.watch),
             task=task,
         )
 
@@ -101,6 +105,7 @@ class Service:
         """Let go of everything."""
         if self.warming is not None:
             self.warming.cancel()
+        await self.watched.close()
         await self.jobs.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
@@ -147,7 +152,7 @@ def _video(
         name = unquote(video_id, errors="strict")
     except UnicodeDecodeError as error:
         raise InvalidValue(f"video {video_id}: no UTF-8 after percent-decoding") from error
-    return service.library.catalogue.video(name)
+    return there(service.library.catalogue.video(name), service.library.catalogue)
 
 
 VideoOf = Annotated[VideoRow, Depends(_video)]

@@ -6,17 +6,19 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 from platformdirs import user_cache_path
 
 from moviola.files.writing import atomic_write
-from moviola.media import frame_at, sample_stills
+from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
 
 __all__ = ["FileCache", "cache_folder", "write_still", "write_strip"]
@@ -26,6 +28,8 @@ _QUALITY = 80
 _TOUCH = 3600
 # Where a cache is full, so much of it is left.
 _KEEP = 0.8
+# Disks keep files in pages, and what a name and an inode take, at least; in bytes.
+_PAGE, _ENTRY = 1 << 12, 1 << 10
 
 
 def cache_folder(library: Path) -> Path:
@@ -41,7 +45,7 @@ class FileCache:
 
     Args:
         folder: where they lie; made when needed.
-        most_bytes: of all files together; the ones that were used longest ago go first.
+        most_bytes: of all files together, as the disk counts; the ones that were used longest ago go first.
     """
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
@@ -92,7 +96,7 @@ class FileCache:
             if self._bytes is None:
                 self._bytes = sum(size for _, size, _ in self._files())
             else:
-                self._bytes += path.stat().st_size
+                self._bytes += _taken(path.stat())
             if self._bytes > self._most:
                 self._bytes = self._shrink(path)
         return path
@@ -103,7 +107,8 @@ class FileCache:
         for path in self.folder.rglob("*"):
             with suppress(OSError):
                 if path.is_file():
-                    found.append((path.stat().st_mtime, path.stat().st_size, path))
+                    about = path.stat()
+                    found.append((about.st_mtime, _taken(about), path))
         return found
 
     def _shrink(self, newest: Path) -> int:
@@ -119,12 +124,32 @@ class FileCache:
         return total
 
 
-def write_still(video: Path, time: float, width: int, out: Path) -> None:
-    """Write the frame on screen at a time as a JPEG; errors as of :func:`moviola.media.frame_at`."""
-    _write_jpeg(Image.fromarray(frame_at(video, time, width)), out)
+def _taken(about: os.stat_result) -> int:
+    """Bytes of the disk that a file takes, with its entry: small ones take far more than they hold."""
+    return -(-about.st_size // _PAGE) * _PAGE + _ENTRY
 
 
-def write_strip(video: Path, times: Sequence[float], tile: int, size: tuple[int, int], out: Path) -> None:
+def write_still(
+    video: Path, time: float, width: int, out: Path, kept: Callable[[float], bytes | None] | None = None
+) -> None:
+    """Write the frame on screen at a time as a JPEG; errors as of :func:`moviola.media.frame_at`.
+
+    ``kept`` gives a small still at a time, where the video is away.
+    """
+    small = kept(time) if kept else None
+    image = frame_at(video, time, width) if small is None else read_small_still(small, width)
+    _write_jpeg(Image.fromarray(image), out)
+
+
+def write_strip(
+    video: Path,
+    times: Sequence[float],
+    tile: int,
+    size: tuple[int, int],
+    out: Path,
+    *,
+    kept: Callable[[float], bytes | None] | None = None,
+) -> None:
     """Write the frames at some times side by side as one JPEG.
 
     Errors are those of :func:`moviola.media.sample_stills`.
@@ -135,13 +160,24 @@ def write_strip(video: Path, times: Sequence[float], tile: int, size: tuple[int,
         tile: pixels from the middle of one to that of the next.
         size: width and height of each in pixels, at most as wide as a tile.
         out: the JPEG.
+        kept: gives a small still at a time, where the video is away.
     """
     width, height = size
     strip = Image.new("RGB", (tile * len(times), height))
-    with sample_stills(video, times, longest_side=max(size)) as stills:
-        for place, still in enumerate(stills):
-            strip.paste(Image.fromarray(still.image).resize(size), (place * tile + (tile - width) // 2, 0))
+    for place, image in enumerate(_images(video, times, max(size), kept)):
+        strip.paste(Image.fromarray(image).resize(size), (place * tile + (tile - width) // 2, 0))
     _write_jpeg(strip, out)
+
+
+def _images(
+    video: Path, times: Sequence[float], side: int, kept: Callable[[float], bytes | None] | None
+) -> Iterator[NDArray[np.uint8]]:
+    small = [still for still in map(kept, times) if still is not None] if kept else []
+    if small:
+        yield from (read_small_still(still, side) for still in small)
+        return
+    with sample_stills(video, times, longest_side=side) as stills:
+        yield from (still.image for still in stills)
 
 
 def _write_jpeg(image: Image.Image, out: Path) -> None:

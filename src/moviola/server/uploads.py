@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import stat
+import time
 from collections import OrderedDict
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from threading import Lock
 
 from PIL import Image
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, MoviolaError, NotFound
+from moviola.files.locks import exclusive
+from moviola.media import PICTURE_FORMATS
 
 __all__ = ["Uploads"]
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 # Pictures that are kept; the one that was used longest ago goes first.
 _MOST = 100
+_PREFIX, _LOCK = "moviola-pictures-", ".lock"
+# Seconds after which a folder that nobody holds is none that is just being made.
+_MAKING = 60
 
 
 class Uploads:
@@ -31,6 +39,7 @@ class Uploads:
     def __init__(self, most_pixels: int) -> None:
         self._most_pixels = most_pixels
         self._folder: TemporaryDirectory[str] | None = None
+        self._held = ExitStack()
         self._paths: OrderedDict[str, Path] = OrderedDict()
         self._lock = Lock()
 
@@ -44,7 +53,7 @@ class Uploads:
         name = hashlib.sha256(data).hexdigest()[:32]
         with self._lock:
             if self._folder is None:
-                self._folder = TemporaryDirectory(prefix="moviola-pictures-")
+                self._folder = self._made()
             path = Path(self._folder.name) / name
             if name not in self._paths:
                 path.write_bytes(data)
@@ -54,9 +63,22 @@ class Uploads:
                 self._paths.popitem(last=False)[1].unlink(missing_ok=True)
         return name, width, height
 
+    def _made(self) -> TemporaryDirectory[str]:
+        """A folder of this server's own, held by a lock; those of servers that were killed are deleted."""
+        for left in Path(gettempdir()).glob(f"{_PREFIX}*"):
+            with suppress(OSError, MoviolaError):
+                about = left.lstat()
+                is_ours = stat.S_ISDIR(about.st_mode) and about.st_uid == getattr(os, "getuid", lambda: 0)()
+                if is_ours and time.time() - about.st_mtime > _MAKING:
+                    with exclusive(left / _LOCK):
+                        shutil.rmtree(left)
+        folder = TemporaryDirectory(prefix=_PREFIX)
+        self._held.enter_context(exclusive(Path(folder.name) / _LOCK))
+        return folder
+
     def _size(self, data: bytes) -> tuple[int, int]:
         try:
-            with Image.open(BytesIO(data), formats=FORMATS) as image:
+            with Image.open(BytesIO(data), formats=PICTURE_FORMATS) as image:
                 if image.width * image.height > self._most_pixels:
                     raise InvalidValue(
                         f"picture of {image.width} x {image.height} pixels: at most {self._most_pixels:,} "
@@ -66,15 +88,9 @@ class Uploads:
                 return image.width, image.height
         except InvalidValue:
             raise
-        except (
-            OSError,
-            SyntaxError,
-            ValueError,
-            Image.DecompressionBombError,
-            Image.DecompressionBombWarning,
-        ):
+        except Exception:  # Pillow's decoders raise nearly everything where a file is damaged
             raise InvalidValue(
-                f"picture: not one that can be read; send one of {', '.join(FORMATS)}"
+                f"picture: not one that can be read; send one of {', '.join(PICTURE_FORMATS)}"
             ) from None
 
     def path(self, name: str) -> Path:
@@ -96,5 +112,6 @@ class Uploads:
 
     def close(self) -> None:
         """Delete all of them."""
+        self._held.close()
         if self._folder is not None:
             self._folder.cleanup()

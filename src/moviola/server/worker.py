@@ -1,6 +1,8 @@
 """What brings videos in for a server, in a process of its own: ``python -m moviola.server.worker``.
 
-The first line of its standard input says what to do, as JSON: ``{"library": …, "sources": […], "ocr": …}``.
+The first line of its standard input says what to do, as JSON: ``{"library": …, "sources": […], "allowed":
+[…], "ocr": …, "patient": …}``, or ``{"library": …, "watch": […]}`` to keep the library as some folders are.
+Links may have been put into the sources while the job waited, so they are looked at again.
 It says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it
 does not outlive a server that was killed.
 """
@@ -15,9 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from moviola.errors import MoviolaError
-from moviola.library import IngestProgress
+from moviola.errors import LibraryLocked, MoviolaError
+from moviola.library import IngestProgress, IngestReport
 from moviola.search import Library
+from moviola.server.inside import require_inside
+from moviola.server.refusals import Forbidden
 
 __all__ = ["main"]
 
@@ -25,6 +29,10 @@ __all__ = ["main"]
 _NICENESS = 10
 # Seconds between two lines on the same video.
 _EVERY = 0.25
+# Seconds after which a job asks again whether the library can be written to.
+_PATIENCE = 1.0
+# What of a report is told when a watched folder has changed.
+_WATCHED = ("added", "updated", "moved", "removed", "refused")
 
 
 def main() -> int:
@@ -34,15 +42,49 @@ def main() -> int:
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     try:
+        if "watch" in order:
+            _watch(order)
+            return 0
+        for source in map(Path, order["sources"]):
+            require_inside(source, next(f for f in map(Path, order["allowed"]) if source.is_relative_to(f)))
         with Library(order["library"]) as library:
             telling = _Telling(library)
-            report = library.index(*order["sources"], ocr=order["ocr"], progress=telling)
-    except (MoviolaError, OSError) as error:
+            report = _indexed(library, order, telling)
+    except (MoviolaError, Forbidden, OSError) as error:
         _say({"error": str(error)})
         return 1
     telling.refuse(report.refused)
-    _say({"added": len(report.added) + len(report.updated)})
+    _say({"added": len(report.added) + len(report.updated) + len(report.restored)})
     return 0
+
+
+def _indexed(library: Library, order: dict[str, Any], telling: _Telling) -> IngestReport:
+    """What the job wants; where the server watches folders, as soon as that is not at work."""
+    while True:
+        try:
+            return library.index(*order["sources"], ocr=order["ocr"], progress=telling)
+        except LibraryLocked:
+            if not order.get("patient"):
+                raise
+            time.sleep(_PATIENCE)
+
+
+def _watch(order: dict[str, Any]) -> None:
+    """Keep the library as some folders are, until the server ends."""
+    from moviola.library.watching import Watcher
+
+    def told(report: IngestReport) -> None:
+        _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
+
+    with Library(order["library"]) as library:
+        folders = [Path(folder) for folder in order["watch"]]
+        Watcher(
+            library.index,
+            library.folder,
+            folders,
+            told=told,
+            warned=lambda message: _say({"warning": message}),
+        ).run()
 
 
 class _Telling:

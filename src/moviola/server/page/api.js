@@ -3,8 +3,9 @@
 /**
  * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
- *   snippet: string, snippet_kind: string, steps: Part[], duration: number, version: string}} Moment
- * @typedef {{query: string, confident: boolean | null, moments: Moment[], timings: Record<string, number>}} Answer
+ *   snippet: string, snippet_kind: string, steps: Part[], strong: boolean, why: {kind: string, score: number, words: string[]}[],
+ *   folded: {start: number, end: number}[], duration: number, version: string}} Moment
+ * @typedef {{query: string, confident: boolean, moments: Moment[], timings: Record<string, number>}} Answer
  * @typedef {{text: string, weight?: number}} TextTerm
  * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
  * @typedef {{picture: string, weight?: number}} PictureTerm

@@ -2,7 +2,7 @@
 
 import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
-import { GAP, NOTHING, asked, isEmpty, showUnsure, view } from "./store.js";
+import { GAP, NOTHING, asked, isEmpty, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
 import { title } from "./format.js";
 import { byId } from "./dom.js";
@@ -80,7 +80,7 @@ function stepOf(text) {
 /** The link to what is shown now. */
 function currentHash() {
   const parameters = view.value === "search" ? parametersOf(asked.value) : new URLSearchParams();
-  if (view.value === "search" && showUnsure.value) parameters.set("all", "1");
+  if (view.value === "search" && showWeak.value) parameters.set("weak", "1");
   const playing = opened.value?.moments[opened.value.index];
   if (playing) parameters.set("play", `${playing.video_id}@${short(playing.start)}-${short(playing.end)}`);
   return `#/${view.value}${parameters.size ? `?${parameters}` : ""}`;
@@ -132,7 +132,7 @@ function read() {
   if (view.value === "search") {
     const wanted = searchOf(parameters);
     if (String(parametersOf(wanted)) !== String(parametersOf(asked.value))) asked.value = wanted;
-    if (parameters.get("all") === "1") showUnsure.value = true;
+    if (parameters.get("weak") === "1") showWeak.value = true;
   }
   readPlaying(parameters.get("play"));
   reading = false;
@@ -155,7 +155,7 @@ function readPlaying(text) {
 
 export function startHistory() {
   asked.onChange(onAsked);
-  showUnsure.onChange((wanted) => { if (wanted) write(true); });
+  showWeak.onChange((wanted) => { if (wanted) write(true); });
   view.onChange((now, before) => { if (now !== before) write(true); });
   opened.onChange((now, before) => {
     settle();

@@ -18,6 +18,7 @@ const TABLE = [
     [["t"], "then", "add what comes then"],
     [["x"], "not", "add what must not be there"],
     [["v"], "layout", "grid, or rows by video"],
+    [["w"], "weak", "weaker moments, too"],
   ] },
   { place: "results", title: "On a moment", keys: [
     [["ArrowLeft"], "left", "the one before"],

@@ -10,7 +10,7 @@ import { opened, openPlayer } from "./opening.js";
 import { alsoLike, moreLike } from "./query.js";
 import { isSeen } from "./seen.js";
 import { Still } from "./still.js";
-import { Observable, asked, isEmpty, layout, libraryInfo, queryOf, showUnsure, view, wordsOf } from "./store.js";
+import { Observable, asked, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
 import { drawWelcome } from "./welcome.js";
 
 /** @typedef {import("./api.js").Moment} Moment */
@@ -106,32 +106,46 @@ function draw() {
     fill(results, failure.hasChildNodes() || !isEmpty(asked.value) ? null : drawWelcome());
     return;
   }
-  drawStatus(found);
-  if (found.confident === false && !showUnsure.value) fill(results, unsure(found));
-  else if (!found.moments.length) fill(results, nothingFound());
-  else fill(results, layout.value.layout === "rows" ? rows(found.moments) : grid(found.moments, 0), more(found));
+  const shown = visible(found);
+  drawStatus(found, shown);
+  if (!found.moments.length) fill(results, nothingFound());
+  else if (!shown.length) fill(results, unsure(found));
+  else fill(results, layout.value.layout === "rows" ? rows(shown) : grid(shown, 0), weaker(found), more(found));
   current = Math.min(current, Math.max(cards.length - 1, 0));
   cards[current]?.opener.setAttribute("tabindex", "0");
   if (focused) cards[current]?.opener.focus();
 }
 
-/** @param {Answer} found */
-function drawStatus(found) {
-  const shown = found.confident === false && !showUnsure.value ? 0 : found.moments.length;
+/** The moments that are shown: strong ones, and weak ones where they are wanted.
+ * @param {Answer} found */
+const visible = (found) => found.moments.filter((moment) => moment.strong || showWeak.value);
+
+/** @param {Answer} found @param {Moment[]} shown */
+function drawStatus(found, shown) {
   const seconds = (found.timings.total ?? 0) / 1000;
-  const said = found.confident === false && shown ? `The least bad ${count(shown, "moment")}` : count(shown, "moment");
-  const videos = new Set(found.moments.map((moment) => moment.video_id)).size;
-  const where = shown ? ` in ${count(videos, "video")}` : "";
+  const said = shown.length && !found.confident ? `The nearest ${count(shown.length, "moment")}` : count(shown.length, "moment");
+  const videos = new Set(shown.map((moment) => moment.video_id)).size;
+  const where = shown.length ? ` in ${count(videos, "video")}` : "";
   fill(status, h("span", { class: "said" }, `${said}${where}`),
     h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value));
 }
 
+/** @param {string} words */
+const weakButton = (words) => h("button", {
+  type: "button", class: "plain", "aria-keyshortcuts": "w", onclick: () => { showWeak.value = true; },
+}, words);
+
 /** @param {Answer} found */
 function unsure(found) {
-  const least = h("button", { type: "button", class: "plain", onclick: () => { showUnsure.value = true; } }, "Show the least bad moments");
-  return h("div", { class: "empty" }, h("h2", {}, "No confident match"),
+  return h("div", { class: "empty" }, h("h2", {}, "No strong match"),
     h("p", {}, "Nothing in this library stands out for what you ask. It may be called otherwise, or not be there."),
-    found.moments.length ? least : null);
+    weakButton("Show the nearest moments"));
+}
+
+/** @param {Answer} found */
+function weaker(found) {
+  const left = found.moments.length - visible(found).length;
+  return left ? h("div", { class: "more" }, weakButton(left === 1 ? "1 weaker one" : `${left} weaker ones`)) : null;
 }
 
 function nothingFound() {
@@ -288,20 +302,20 @@ function listenForKeys() {
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
   });
-  on("anywhere", { layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
+  on("anywhere", { weak: () => { showWeak.value = true; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
 }
 
 export function startResults() {
   asked.onChange((search, before) => {
     topK = PAGE;
     current = 0;
-    showUnsure.value = false;
+    if (JSON.stringify(queryOf(search)) !== JSON.stringify(queryOf(before))) showWeak.value = false;
     if (isEmpty(search) && !isEmpty(before)) searchSoon(0);
     else if (!isEmpty(search)) searchSoon();
     else draw();
   });
   answer.onChange(draw);
-  showUnsure.onChange((value) => { if (value) draw(); });
+  showWeak.onChange((value) => { if (value) draw(); });
   layout.onChange(() => { layoutSwitch(); searchSoon(0); });
   collection.onChange(drawMarks);
   opened.onChange((now, before) => { drawMarks(); if (!now && before && view.value === "search") goTo(before.index); });

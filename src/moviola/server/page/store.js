@@ -96,8 +96,8 @@ export const asked = new Observable(/** @type {Search} */ (NOTHING));
 /** @type {Observable<View>} */
 export const view = new Observable(/** @type {View} */ ("search"));
 
-/** Whether the least bad moments are wanted where nothing matches. */
-export const showUnsure = new Observable(false);
+/** Whether weak moments are shown, too. */
+export const showWeak = new Observable(false);
 
 /** @type {Observable<import("./api.js").LibraryInfo | null>} */
 export const libraryInfo = new Observable(/** @type {import("./api.js").LibraryInfo | null} */ (null));

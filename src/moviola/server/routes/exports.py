@@ -62,9 +62,10 @@ def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
         options.setdefault("title", request.title)
     written = write_moments(
         [_selection(moment, place) for place, moment in enumerate(request.moments, 1)],
-        {video_id: video.path for video_id, video in videos.items()},
+        service.library.paths_of(videos)[0],
         folder / f"{name}{format.suffix}",
         request.format,
+        kept=service.library.kept_still,
         **options,
     )
     if format.kind == "file":

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
 
 from fastapi import APIRouter, Request
 
-from moviola.search import Filter, Library, SearchResult
+from moviola.search import Filter, Library, SearchOptions, SearchResult
+from moviola.search.present import still_there
 from moviola.server.asking import as_search_query, require_within
 from moviola.server.schemas import (
     Answer,
+    Concept,
+    ConceptList,
     CurveAnswer,
     CurveRequest,
     FoundMoment,
     Part,
     PictureAnswer,
+    Reason,
     SearchRequest,
+    Stretch,
 )
 from moviola.server.service import ServiceOf
 from moviola.timing import milliseconds
@@ -32,16 +36,16 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     arrived = perf_counter()
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
-    wanted: dict[str, Any] = {
-        "top_k": request.top_k, "per_video": request.per_video, "videos": request.videos,
-        "filter": Filter.parse(**request.filter.model_dump()), "min_score": request.min_score,
-        "by": request.by, "refine": request.refine,
-    }  # fmt: skip
+    options = SearchOptions(
+        top_k=request.top_k, per_video=request.per_video, videos=request.videos,
+        filter=Filter.parse(**request.filter.model_dump()), min_score=request.min_score,
+        by=request.by, refine=request.refine, weak=request.weak,
+    )  # fmt: skip
 
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
         service.library.store.refresh()
-        found = service.library.search(query, **wanted)
+        found = service.library.search(query, options)
         return began, found, _described(service.library, found), perf_counter()
 
     began, found, moments, ended = await service.searching.run(work)
@@ -61,7 +65,7 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
 
 
 def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
-    videos = {video_id: library.catalogue.video(video_id) for video_id in {m.video_id for m in found}}
+    found, videos, away = still_there(found, library.catalogue)
     return [
         FoundMoment(
             rank=m.rank,
@@ -73,11 +77,27 @@ def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
             snippet=m.snippet,
             snippet_kind=m.snippet_kind,
             steps=[Part(start=step.start, end=step.end, score=step.score) for step in m.steps],
+            strong=m.strong,
+            why=[Reason(kind=one.kind, score=one.score, words=list(one.words)) for one in m.why],
+            folded=[Stretch(start=span.start, end=span.end) for span in m.folded],
             duration=videos[m.video_id].duration,
             version=str(videos[m.video_id].row),
+            away=m.video_id in away,
         )
         for m in found
     ]
+
+
+@router.get("/concepts")
+async def concepts(service: ServiceOf) -> ConceptList:
+    """What was taught to the library; `@name` stands for it in the text of a query."""
+    found = await service.searching.run(service.library.concepts)
+    return ConceptList(
+        concepts=[
+            Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
+            for one in found
+        ]
+    )
 
 
 @router.post("/curve")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,9 +46,11 @@ async def still(
 ) -> Response:
     """The frame on screen at a time, the last one where that is later; as high as its shape wants."""
     width, _ = still_size(video, width, tallest=_TALLEST)
-    name = f"{video.row}/{round(time * 1000)}-{width}.jpg"
-    make = partial(write_still, Path(video.path), round(time, 3), width)
-    return await _picture(request, service, video, name, make, v)
+    time = min(time, video.duration)  # past the end all show the last frame
+    kept = _kept(service, video)
+    name = f"{video.row}{'-away' if kept else ''}/{round(time * 1000)}-{width}.jpg"
+    make = partial(write_still, Path(video.path), round(time, 3), width, kept=kept)
+    return await _picture(request, service, video, name, make, "" if kept else v)
 
 
 @router.get("/strip", response_class=Response, responses=_JPEG)
@@ -69,10 +72,17 @@ async def strip(
         )
     times = [start + (place + 0.5) * (end - start) / count for place in range(count)]
     size = still_size(video, width, tallest=2 * width)
-    name = f"{video.row}/{round(start * 1000)}-{round(end * 1000)}-{count}x{width}.jpg"
-    return await _picture(
-        request, service, video, name, partial(write_strip, Path(video.path), times, width, size), v
-    )
+    kept = _kept(service, video)
+    away = "-away" if kept else ""
+    name = f"{video.row}{away}/{round(start * 1000)}-{round(end * 1000)}-{count}x{width}.jpg"
+    make = partial(write_strip, Path(video.path), times, width, size, kept=kept)
+    return await _picture(request, service, video, name, make, "" if kept else v)
+
+
+def _kept(service: Service, video: VideoRow) -> Callable[[float], bytes | None] | None:
+    """What gives the small stills of a video that is away; None of one that is there, or has none."""
+    still = partial(service.library.store.stills.nearest, video.hash)
+    return None if Path(video.path).is_file() or still(0.0) is None else still
 
 
 def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:

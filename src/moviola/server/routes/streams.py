@@ -91,6 +91,14 @@ async def clip(
             description="copy: never encoded again, from the key frame before the start; 409 if that fails."
         ),
     ] = "exact",
+    track: Annotated[
+        str | None,
+        Query(
+            description="Sound track: a number from 1 on, or a language; else the one that players choose.",
+            max_length=40,
+            examples=["de"],
+        ),
+    ] = None,
 ) -> Response:
     """A moment as an MP4 of its own."""
     span = Span(start, min(end, max(video.duration, start)))
@@ -102,7 +110,7 @@ async def clip(
     out = folder / clip_name(moment)
     try:
         how: Literal["exact", "key-frames"] = "exact" if mode == "exact" else "key-frames"
-        await service.media.run(export_clip, moment, Path(video.path), out, mode=how)
+        await service.media.run(export_clip, moment, Path(video.path), out, mode=how, track=track)
     except BaseException:
         _discard(folder)
         raise

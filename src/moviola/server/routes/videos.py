@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError
-from moviola.library import VideoRow
+from moviola.library import VideoRow, present_path, taken_of
 from moviola.media import MediaInfo, plays_in_browsers, probe
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
@@ -88,6 +88,9 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
 
 
 def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
+    catalogue = service.library.catalogue
+    copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
+    taken = taken_of(video, capture)
     return {
         "video_id": video.video_id,
         "path": video.path,
@@ -97,6 +100,14 @@ def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
         "bytes": video.size,
         "modified": datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
         "shots": len(service.library.catalogue.shots(video.row)),
+        "paths": [catalogue.video(video.video_id).path, *(copy.path for copy in copies)],
+        "away": present_path(video, copies) is None,
+        "taken": str(taken),
+        "taken_from": taken.source,
+        "taken_zone": taken.zone,
+        "latitude": capture.latitude,
+        "longitude": capture.longitude,
+        "camera": f"{capture.make} {capture.model}".strip(),
         "width": video.width,
         "height": video.height,
         "video_codec": video.codec,

@@ -1,0 +1,43 @@
+"""What may be brought in lies in the folders that were allowed, links followed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from moviola.errors import NotFound, printable
+from moviola.media import walk_files
+from moviola.server.refusals import Forbidden
+
+__all__ = ["require_inside", "resolved"]
+
+
+def resolved(path: Path) -> Path:
+    """Where a path leads.
+
+    Raises:
+        NotFound: in circles.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise NotFound(f"{path}: cannot be followed ({error})") from error
+
+
+def require_inside(source: Path, folder: Path) -> None:
+    """Refuse a file or folder that is, or holds, a link that leads out of a folder.
+
+    Args:
+        source: a resolved path.
+        folder: likewise.
+
+    Raises:
+        Forbidden: naming the link.
+    """
+    for path in (source, *(walk_files(source) if source.is_dir() else ())):
+        if path != source and not path.is_symlink():
+            continue
+        with suppress(NotFound):  # what leads in circles leads nowhere
+            if resolved(path).is_relative_to(folder):
+                continue
+            raise Forbidden(f"{printable(path)}: a link out of {folder}; take it away, or copy the file")

@@ -1,0 +1,48 @@
+"""Saved searches, collections, tags and ratings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from moviola.library.kept import Entry, Kind
+from moviola.server.kept_schemas import KeepRequest, KeptList
+from moviola.server.service import ServiceOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/kept", tags=["kept"])
+
+Named = Annotated[str, Query(min_length=1, max_length=4_096, examples=["beach days"])]
+
+
+@router.get("")
+def entries(
+    service: ServiceOf, kind: Annotated[Kind | None, Query(description="Only these.")] = None
+) -> KeptList:
+    """What people keep, by kind and name."""
+    return KeptList(entries=service.library.kept.entries(kind))
+
+
+@router.get("/entry")
+def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> Entry:
+    """One entry."""
+    return service.library.kept.entry(kind, name)
+
+
+@router.put("")
+def keep(request: KeepRequest, service: ServiceOf) -> Entry:
+    """Keep something. With a version, 409 where another one is kept: somebody else was faster."""
+    return service.library.kept.put(request.kind, request.name, request.value, request.version)
+
+
+@router.delete("", status_code=204)
+def unkeep(
+    service: ServiceOf,
+    kind: Annotated[Kind, Query()],
+    name: Named,
+    version: Annotated[int | None, Query(ge=0, le=2**53, description="That is to go.", examples=[3])] = None,
+) -> None:
+    """Keep something no longer."""
+    service.library.kept.delete(kind, name, version)

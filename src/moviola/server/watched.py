@@ -1,0 +1,66 @@
+"""Watching folders beside a server, in a process that ends with it and is started again if it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from moviola.server.jobs import ended
+
+__all__ = ["Watched"]
+
+# Seconds before a process that failed is started again.
+_PAUSE = 10.0
+
+log = logging.getLogger("moviola.server")
+
+
+class Watched:
+    """Keeps a library as some folders are; see :mod:`moviola.library.watching`.
+
+    Args:
+        library: its folder.
+        folders: to watch; with none, nothing happens.
+    """
+
+    def __init__(self, library: Path, folders: Sequence[Path]) -> None:
+        self._order = {"library": str(library), "watch": [str(folder) for folder in folders]}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        if self._order["watch"]:
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "moviola.server.worker",
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            try:
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(json.dumps(self._order).encode() + b"\n")
+                async for line in process.stdout:
+                    self._tell(json.loads(line))
+                await process.wait()
+            finally:
+                await ended(process)
+            log.warning("watching ended; it goes on in %g s", _PAUSE)
+            await asyncio.sleep(_PAUSE)
+
+    def _tell(self, line: dict[str, object]) -> None:
+        for kind, what in line.items():
+            (log.info if kind == "watched" else log.warning)("%s: %s", kind, what)

@@ -1,0 +1,237 @@
+"""Servers whose library goes away, whose clients are slow or want too much, and that are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+from PIL import Image
+from starlette.types import Receive, Scope, Send
+
+from moviola.library import Catalogue
+from moviola.search import Library
+from moviola.server import running
+from moviola.server.stills import FileCache
+from moviola.server.uploads import Uploads
+
+Serving = Callable[..., TestClient]
+
+
+# ---- the library -------------------------------------------------------------------------------------------
+
+
+def test_a_library_that_is_moved_away_and_comes_back(serving: Serving, folder: Path) -> None:
+    with serving(folder) as client:
+        before = client.post("/api/search", json={"query": "a red square"}).json()["moments"]
+        folder.rename(folder.with_name("elsewhere"))
+        gone = client.post("/api/search", json={"query": "a red square"})
+        assert gone.status_code == 409 and "the library is gone" in gone.json()["error"]["message"]
+        for path in ("/api/library", "/api/videos", "/api/videos/harbour"):
+            assert client.get(path).status_code in (200, 409), path
+        folder.with_name("elsewhere").rename(folder)
+        assert client.post("/api/search", json={"query": "a red square"}).json()["moments"] == before
+
+
+def test_a_video_that_is_removed_while_an_answer_is_described(
+    serving: Serving, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described, removed = Catalogue.videos_named, []
+
+    def after_a_removal(self: Catalogue, video_ids: set[str]) -> Any:
+        if not removed:
+            removed.append("harbour")
+            with Library(folder) as writer:
+                writer.remove(removed)
+        return described(self, video_ids)
+
+    monkeypatch.setattr(Catalogue, "videos_named", after_a_removal)
+    with serving(folder) as client:
+        answer = client.post("/api/search", json={"query": "umbrella", "top_k": 20})
+    assert answer.status_code == 200 and removed
+    moments = answer.json()["moments"]
+    assert moments and "harbour" not in {moment["video_id"] for moment in moments}
+    assert [moment["rank"] for moment in moments] == list(range(1, len(moments) + 1))
+
+
+def test_no_error_shows_where_things_lie(serving: Serving, folder: Path, films: Path) -> None:
+    with Library(folder) as library, library.catalogue.transaction():
+        video = library.catalogue.video("harbour")
+        library.catalogue.moved(video.row, str(films / "gone.mp4"), 1, 1, "")
+    with serving(folder) as client:
+        clip = client.get("/api/videos/harbour/clip?start=0&end=1")
+        said = client.post("/api/search", json={"query": "a", "by": "text"})
+    for answer, named in ((clip, "gone.mp4"), (said, folder.name)):
+        assert answer.status_code == 409
+        message = answer.json()["error"]["message"]
+        assert named in message and str(folder) not in message and str(films) not in message
+
+
+@pytest.mark.parametrize("place", ["~root", "~nobody/films", "{loop}", "a\0b", "x/" * 3000])
+def test_folders_to_search_in_that_lead_nowhere(client: TestClient, tmp_path: Path, place: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    named = place.format(loop=tmp_path / "loop")
+    answer = client.post("/api/search", json={"query": "a", "filter": {"folder": named}})
+    assert answer.status_code in (404, 422), answer.text
+    assert "/root" not in answer.text
+
+
+# ---- links -------------------------------------------------------------------------------------------------
+
+
+def test_a_link_that_was_put_there_while_a_job_waited(folder: Path, films: Path, tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    order = {"library": str(folder), "sources": [str(inbox)], "allowed": [str(inbox)], "ocr": False}
+    (inbox / "film.mp4").symlink_to(films / "harbour.mp4")
+    for sources in ([str(inbox)], [str(inbox / "film.mp4")]):
+        # Its input stays open: it ends when that does.
+        with subprocess.Popen(
+            [sys.executable, "-m", "moviola.server.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        ) as run:  # fmt: skip
+            assert run.stdin is not None and run.stdout is not None
+            run.stdin.write(json.dumps(order | {"sources": sources}) + "\n")
+            run.stdin.flush()
+            assert "a link out of" in json.loads(run.stdout.readline())["error"]
+
+
+# ---- stills ------------------------------------------------------------------------------------------------
+
+
+def test_all_times_past_the_end_are_one_still(serving: Serving, folder: Path) -> None:
+    with serving(folder) as client:
+        length = client.get("/api/videos/harbour").json()["duration"]
+        for time in (length, length + 1, 5000, 86_399.123):
+            assert client.get(f"/api/videos/harbour/still?time={time}&width=64").status_code == 200
+    assert len(list((folder / "cache" / "stills").rglob("*.jpg"))) == 1
+
+
+def test_small_files_count_by_what_they_take(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path, most_bytes=1 << 18)
+    for number in range(300):
+        cache._made(f"{number % 3}/{number}.jpg", lambda path: path.write_bytes(b"x" * 100) and None)
+    left = sum(path.is_file() for path in tmp_path.rglob("*"))
+    taken = sum(path.stat().st_blocks * 512 for path in tmp_path.rglob("*") if path.is_file())
+    assert 10 < left < 60 and taken <= 1 << 18
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------
+
+
+def picture(path: Path) -> bytes:
+    Image.new("RGB", (8, 8)).save(path / "x.png")
+    return (path / "x.png").read_bytes()
+
+
+def test_pictures_of_a_server_that_was_killed_are_deleted_by_the_next(tmp_path: Path) -> None:
+    data = picture(tmp_path)
+    killed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, sys; from pathlib import Path; from moviola.server.uploads import Uploads\n"
+            "uploads = Uploads(10**6); uploads.add(Path(sys.argv[1]).read_bytes())\n"
+            "print(uploads._folder.name, flush=True); os.kill(os.getpid(), 9)",
+            str(tmp_path / "x.png"),
+        ],
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    left = Path(killed.stdout.strip())
+    assert killed.returncode == -signal.SIGKILL and left.is_dir() and left.parent == Path(gettempdir())
+    others = Uploads(10**6)
+    others.add(data)
+    assert others._folder is not None
+    for folder in (left, Path(others._folder.name)):
+        os.utime(folder, (0, 0))
+    uploads = Uploads(10**6)
+    uploads.add(data)
+    assert not left.exists() and Path(others._folder.name).is_dir()
+    uploads.close()
+    others.close()
+    assert not Path(others._folder.name).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="a signal of POSIX")
+def test_a_closed_terminal_ends_a_server_in_peace(start: Callable[..., Any], tmp_path: Path) -> None:
+    before = set(Path(gettempdir()).glob("moviola-pictures-*"))
+    server = start()
+    port = int(server.url.rsplit(":", 1)[1].partition("/")[0])
+    data = picture(tmp_path)
+    with socket.create_connection(("127.0.0.1", port)) as asked:
+        head = f"POST /api/pictures HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n\r\n"
+        asked.sendall(head.encode() + data)
+        assert asked.recv(100).startswith(b"HTTP/1.1 200")
+    assert set(Path(gettempdir()).glob("moviola-pictures-*")) > before
+    server.process.send_signal(signal.SIGHUP)
+    server.process.wait(30)
+    assert set(Path(gettempdir()).glob("moviola-pictures-*")) <= before
+
+
+# ---- slow and long requests --------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[int]:
+    """An app on a port, with the protocol of the server."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        config = uvicorn.Config(app, log_level="error", http=running.Impatient, lifespan="off")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=asyncio.run, args=(server.serve(sockets=[sock]),))
+        thread.start()
+        try:
+            yield sock.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+async def hello(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(0.3 if scope["path"] == "/slow" else 0)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"hi"})
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"G"])
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_half_a_head_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, asked_before: bool
+) -> None:
+    monkeypatch.setattr(running, "HEAD_SECONDS", 0.1)
+    with listening(hello) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        if asked_before:
+            client.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")  # an answer may take longer than a head
+            answer = b""
+            while not answer.endswith(b"hi"):
+                answer += client.recv(1000)
+        client.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert client.recv(1000) == b""
+
+
+def test_a_body_in_chunks_is_not_read_to_its_end(serving: Serving, folder: Path) -> None:
+    """Chunks are sent for as long as the server takes them."""
+    app = serving(folder).app
+    taken = 0
+    with listening(app) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        chunk = b"100000\r\n" + b"a" * 0x100000 + b"\r\n"
+        with suppress(ConnectionError):
+            while taken < 400:
+                client.sendall(chunk)
+                taken += 1
+    assert taken < 400

@@ -1,0 +1,33 @@
+"""What people keep, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from moviola.errors import LibraryError, NotFound
+from moviola.library.kept import SavedSearch
+from moviola.server import Client
+
+
+def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], folder: Path) -> None:
+    with serving(folder) as http:
+        client = Client(http=http)
+        assert client.kept() == []
+        entry = client.keep("search", "days/at the beach", {"text": "a beach"}, version=0)
+        assert (entry.version, entry.value) == (1, SavedSearch(text="a beach"))
+        assert client.keep("search", "days/at the beach", {"text": "sand"}, version=1).version == 2
+        with pytest.raises(LibraryError, match="version 2 is kept"):
+            client.keep("search", "days/at the beach", {"text": "sea"}, version=1)
+        refused = http.put("/api/kept", json={"kind": "mark", "name": "a", "value": {"video_id": "b"}})
+        assert refused.status_code == 422 and "that of this mark" in refused.json()["error"]["message"]
+        assert [entry.name for entry in client.kept("search")] == ["days/at the beach"]
+        assert client.kept("mark") == []
+        found = http.get("/api/kept/entry", params={"kind": "search", "name": "days/at the beach"}).json()
+        assert found["value"]["text"] == "sand"
+        client.unkeep("search", "days/at the beach", version=2)
+        with pytest.raises(NotFound):
+            client.unkeep("search", "days/at the beach")
