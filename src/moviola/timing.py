@@ -25,7 +25,6 @@ STAGES: dict[str, str] = {
     "proposals": "merging them into proposals",
     "refinement": "finding the best span of each proposal",
     "calibration": "suppressing what was found twice, and turning matching scores into scores",
-    "confidence": "telling whether there is an answer at all",
     "cues": "looking for what is said and written",
     "names": "looking for names of videos",
     "fusion": "joining the evidence, filters and ranking",

@@ -11,6 +11,7 @@ import av
 import av.container
 import numpy as np
 import pytest
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
@@ -68,14 +69,15 @@ class Films:
                 stream.set_display_rotation(film.rotation)
             if film.aspect:
                 stream.codec_context.sample_aspect_ratio = film.aspect
-            if film.sound:
-                _add_tone(container, film.sound, film.seconds)
+            packets = _tone(container, film.sound, film.seconds, film.start) if film.sound else []
             for number, time in enumerate(film.times):
                 picture = VideoFrame.from_ndarray(self.numbered(number, *film.size))
                 picture = picture.reformat(format=film.pix_fmt)
                 picture.pts, picture.time_base = round((time + Fraction(film.start)) / film.tick), film.tick
-                container.mux(stream.encode(picture))
-            container.mux(stream.encode(None))
+                packets += stream.encode(picture)
+            packets += stream.encode(None)
+            for packet in sorted(packets, key=lambda p: (p.dts or 0) * p.time_base):
+                container.mux(packet)
         return path, film
 
     @staticmethod
@@ -96,14 +98,15 @@ class Films:
         return sum(1 << place for place, bit in enumerate(bits) if bit)
 
 
-def _add_tone(container: av.container.OutputContainer, codec: str, seconds: float) -> None:
+def _tone(
+    container: av.container.OutputContainer, codec: str, seconds: float, start: float
+) -> list[Packet[Any]]:
     rate = 48_000
     stream = container.add_stream(codec, rate=rate, layout="mono")
     wave = (0.2 * np.sin(2 * np.pi * 440 * np.arange(round(seconds * rate)) / rate)).astype(np.float32)
     frame = av.AudioFrame.from_ndarray(wave[None], format="fltp", layout="mono")
-    frame.sample_rate, frame.pts, frame.time_base = rate, 0, Fraction(1, rate)
-    container.mux(stream.encode(frame))
-    container.mux(stream.encode(None))
+    frame.sample_rate, frame.pts, frame.time_base = rate, round(start * rate), Fraction(1, rate)
+    return [*stream.encode(frame), *stream.encode(None)]
 
 
 @pytest.fixture(scope="session")

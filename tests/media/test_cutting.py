@@ -24,6 +24,7 @@ SOURCES: dict[str, dict[str, Any]] = {
     "ts": {"options": B, "suffix": "ts", "gop": 20, "seconds": 16},
     "open_gop": {"options": OPEN, "suffix": "mkv"},
     "uneven": {"options": B, "uneven": True},
+    "slow_mkv": {"options": B, "rate": Fraction(5), "suffix": "mkv", "gop": 10, "seconds": 12},
     "turned": {"options": B, "rotation": -90},
 }
 OTHERS: dict[str, dict[str, Any]] = {

@@ -8,11 +8,12 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.stream import Disposition
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, NoVideoStream, UnreadableMedia
-from moviola.media import read_sound, read_subtitles, write_subtitles, write_video
-from moviola.types import Cue
+from moviola.errors import InvalidValue, MediaError, NoVideoStream, UnreadableMedia
+from moviola.media import cut, probe, read_sound, read_subtitles, write_subtitles, write_video
+from moviola.types import Cue, Span
 
 RATE = 16_000
 
@@ -149,3 +150,87 @@ def test_cues_are_read_back(tmp_path: Path, suffix: str) -> None:
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"\.srt, \.vtt, \.ass"):
         write_subtitles(tmp_path / "film.txt", CUES)
+
+
+# ---- several tracks ------------------------------------------------------------------------------------
+
+TRACKS = {"eng": (440, Disposition.comment), "ger": (660, Disposition.default), "fre": (880, Disposition(0))}
+
+
+def film_of_tracks(path: Path, tracks: dict[str, tuple[int, Disposition]] = TRACKS) -> Path:
+    """Two seconds with tracks of sound, each a tone of its own."""
+    with av.open(str(path), "w") as container:
+        pictures = container.add_stream("libx264", rate=5, options={"preset": "ultrafast"})
+        pictures.width = pictures.height = 64
+        pictures.pix_fmt = "yuv420p"
+        streams = []
+        for language, (_, disposition) in tracks.items():
+            stream = container.add_stream("aac", rate=RATE, layout="mono")
+            if language.isalpha():
+                stream.metadata["language"] = language
+            stream.disposition = disposition
+            streams.append(stream)
+        for number in range(10):
+            frame = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 40, np.uint8))
+            frame.pts, frame.time_base = number, Fraction(1, 5)
+            container.mux(pictures.encode(frame))
+        container.mux(pictures.encode(None))
+        for stream, (hertz, _) in zip(streams, tracks.values(), strict=True):
+            wave = 0.3 * np.sin(2 * np.pi * hertz * np.arange(2 * RATE) / RATE, dtype=np.float32)
+            heard = av.AudioFrame.from_ndarray(wave[None].astype(np.float32), format="fltp", layout="mono")
+            heard.sample_rate, heard.pts, heard.time_base = RATE, 0, Fraction(1, RATE)
+            container.mux([*stream.encode(heard), *stream.encode(None)])
+    return path
+
+
+def pitch(path: Path, track: int | str | None = None) -> int:
+    """Hertz of what is heard."""
+    wave = np.concatenate(list(read_sound(path, track=track)))[4000:20_000]
+    return round(float(np.abs(np.fft.rfft(wave)).argmax()) * RATE / 16_000)
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_a_track_is_chosen_by_flags_number_or_language(tmp_path: Path, suffix: str) -> None:
+    path = film_of_tracks(tmp_path / f"a.{suffix}")
+    tracks = probe(path).sound_tracks
+    assert [(track.number, track.language, track.default) for track in tracks] == [
+        (1, "en", False), (2, "de", True), (3, "fr", False),
+    ]  # fmt: skip
+    assert pitch(path) == 660
+    assert [pitch(path, number) for number in (1, 2, 3)] == [440, 660, 880]
+    assert [pitch(path, language) for language in ("en", "eng", "de-AT", "fra", "fre", "2")] == [
+        440, 440, 660, 880, 880, 660,
+    ]  # fmt: skip
+
+
+def test_clips_have_the_track_that_is_chosen(tmp_path: Path) -> None:
+    path = film_of_tracks(tmp_path / "a.mkv")
+    for mode in ("copy", "encode"):
+        for track, hertz in ((None, 660), ("fr", 880), (1, 440)):
+            cut(path, Span(0, 2), tmp_path / "clip.mp4", mode=mode, track=track)  # type: ignore[arg-type]
+            assert pitch(tmp_path / "clip.mp4") == hertz
+
+
+def test_asides_are_not_the_default(tmp_path: Path) -> None:
+    tracks = {"eng": (440, Disposition.comment), "ger": (660, Disposition(0))}
+    path = film_of_tracks(tmp_path / "a.mov", tracks)
+    if not probe(path).sound_tracks[0].default:
+        assert pitch(path) == 660
+
+
+def test_a_track_that_is_not_there_is_said(tmp_path: Path) -> None:
+    path = film_of_tracks(tmp_path / "a.mkv")
+    for track in (4, "es"):
+        with pytest.raises(MediaError, match=r"no sound track (4|es); there is 1 \(en, .*aac\), 2 \(de"):
+            list(read_sound(path, track=track))
+    for nonsense in (0, -1, "german", "", "1.5"):
+        with pytest.raises(InvalidValue, match="give a number"):
+            list(read_sound(path, track=nonsense))
+    silent = film(tmp_path / "silent.mp4", None)
+    assert list(read_sound(silent, track="de")) == []
+
+
+def test_where_no_language_is_said_the_default_track_is_taken(tmp_path: Path) -> None:
+    path = film_of_tracks(tmp_path / "a.mp4", {"1": (440, Disposition(0)), "2": (660, Disposition.default)})
+    assert [track.language for track in probe(path).sound_tracks] == ["", ""]
+    assert pitch(path, "de") == pitch(path)

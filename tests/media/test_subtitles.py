@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pysubs2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moviola.errors import UnreadableMedia
 from moviola.media import embedded_subtitles, find_videos, probe, read_subtitles, sidecars, write_video
+from moviola.media.subtitles import _clean_text, _shown_text
 from moviola.types import Cue
 
 SRT = """1
@@ -163,3 +167,30 @@ def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) 
 def test_a_film_without_text_has_no_subtitles(films: Any) -> None:
     path, _ = films.make("h264_plain", options={"preset": "veryfast"}, seconds=1)
     assert embedded_subtitles(path).cues == ()
+
+
+@given(
+    st.lists(st.sampled_from([*"{}a", r"\p1", r"\p0", r"\r", r"\rX", r"\N", r"\i1"]), max_size=10).map(
+        "".join
+    )
+)
+def test_commands_are_read_as_by_pysubs2(text: str) -> None:
+    event = pysubs2.SSAEvent(text=text)
+    assert _shown_text(text) == ("" if event.is_drawing else _clean_text(event.plaintext))
+
+
+@pytest.mark.parametrize("piece", [r"{\p", r"{\i1}a", "{", "{}"])
+@pytest.mark.parametrize("suffix", [".ass", ".srt", ".vtt"])
+def test_megabytes_of_commands_are_read(tmp_path: Path, piece: str, suffix: str) -> None:
+    """Quadratic in their number, each of these would take an hour."""
+    words = piece * (2_000_000 // len(piece))
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".ass":
+        line = "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,"
+        path.write_text(f"[Events]\n{line}{words}\n{line}hello\n")
+    else:
+        head = "WEBVTT\n\n" if suffix == ".vtt" else "1\n"
+        path.write_text(
+            f"{head}00:00:01.000 --> 00:00:02.000\n{words}\n\n2\n00:00:01.000 --> 00:00:02.000\nhello\n"
+        )
+    assert "hello" in {cue.text for cue in read_subtitles(path).cues}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moviola.media.capture import read_capture
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
 from moviola.media.cutting import cut
@@ -10,8 +11,9 @@ from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
 from moviola.media.shots import Marks, ShotFinder, find_transitions, joined, look_through, shrunk
+from moviola.media.small_stills import SmallStills, read_small_still
 from moviola.media.sound import read_sound
-from moviola.media.stills import frame_at, read_picture
+from moviola.media.stills import PICTURE_FORMATS, frame_at, read_picture
 from moviola.media.subtitles import (
     SUBTITLE_SUFFIXES,
     Subtitles,
@@ -20,10 +22,12 @@ from moviola.media.subtitles import (
     sidecars,
     write_subtitles,
 )
+from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice
 from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
+    "PICTURE_FORMATS",
     "SUBTITLE_SUFFIXES",
     "VIDEO_SUFFIXES",
     "Card",
@@ -34,9 +38,12 @@ __all__ = [
     "SampledFrame",
     "SheetCell",
     "ShotFinder",
+    "SmallStills",
+    "SoundTrack",
     "SubtitleStream",
     "Subtitles",
     "Transition",
+    "chosen_track",
     "contact_sheet",
     "cut",
     "embedded_subtitles",
@@ -45,14 +52,18 @@ __all__ = [
     "frame_at",
     "join",
     "joined",
+    "language_of",
     "look_through",
     "make_playable",
     "plays_in_browsers",
     "probe",
+    "read_capture",
     "read_picture",
+    "read_small_still",
     "read_sound",
     "read_subtitles",
     "regular_file",
+    "require_track_choice",
     "sample_frames",
     "sample_stills",
     "sheet_picture",

@@ -102,8 +102,9 @@ def regular_file(path: Path) -> os.stat_result:
     except FileNotFoundError as error:
         what = "a link to a file that does not exist" if path.is_symlink() else "no such file"
         raise UnreadableMedia(path, f"cannot be read ({what})") from error
-    except OSError as error:
-        raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
+    except (OSError, ValueError) as error:  # ValueError: no name of a file at all
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableMedia(path, f"cannot be read ({reason})") from error
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise UnreadableMedia(path, f"{kind}, not a file; give a file")
@@ -117,6 +118,10 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+# Formats that only say which other files to read: those may lie anywhere.
+_LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 
 @contextmanager
@@ -135,6 +140,10 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     except DAMAGE as error:
         raise UnreadableMedia(path, _why_unreadable(absolute, error)) from error
     with container:
+        if container.format.name in _LISTS:
+            raise UnreadableMedia(
+                path, f"a list of other files ({container.format.name}), no media file; give the files"
+            )
         yield container
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 import av
 import av.container
+import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.packet import Packet
@@ -26,10 +26,15 @@ from av.video.stream import VideoStream
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
 from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.display_order import CannotPrune, from_key_frame, from_last_key_frame, in_order
 from moviola.media.editlist import set_shown_duration
-from moviola.media.frame_selection import CannotPrune, from_key_frame, in_order
-from moviola.media.picture import UNSPECIFIED_COLOURS, DisplayScaler, pixel_aspect
+from moviola.media.fields import without_fields
+from moviola.media.frames import LONGEST_VIDEO
+from moviola.media.picture import UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
+from moviola.media.sound import read_sound
 from moviola.media.source import Source
+from moviola.media.tone import Tone
+from moviola.media.tracks import chosen_track
 from moviola.types import Span
 
 __all__ = ["cut"]
@@ -38,9 +43,19 @@ __all__ = ["cut"]
 _PICTURES = {"h264": ("yuv420p", "yuvj420p")}
 _SOUND = frozenset({"aac", "mp3"})
 _TICK = Fraction(1, 90_000)
+_BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
+# Seconds to begin decoding earlier where time stamps may be wrong, since those before put them right.
+_RUN_UP = 10
 
 
-def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "key-frames", "remux", "encode"]) -> None:
+def cut(
+    path: Path,
+    span: Span,
+    out: Path,
+    *,
+    mode: Literal["copy", "key-frames", "remux", "encode"],
+    track: int | str | None = None,
+) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
     The clip starts with the picture on screen at ``span.start``, at the time where that one begins, and ends
@@ -56,11 +71,14 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "key-frames"
             frame, earlier than asked for. ``"remux"`` copies so too, but for sound of another codec, which
             becomes AAC. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
             codec.
+        track: of the sound: number from 1 on, or language; None: the default one, see
+            :func:`moviola.media.chosen_track`.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
-        MediaError: pictures or sound that browsers don't play from an MP4 would have to be copied.
+        MediaError: pictures or sound that browsers don't play from an MP4 would have to be copied; or no
+            such track.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
     writers: dict[str, Callable[[_Excerpt, Path], None]]
@@ -72,22 +90,22 @@ def cut(path: Path, span: Span, out: Path, *, mode: Literal["copy", "key-frames"
     while True:
         with open_container(path) as container:
             video = video_stream(container, path)
-            sound = next((s for s in container.streams.audio if s.codec_context is not None), None)
+            sound = chosen_track(container, Path(path), track)
             source = Source(container, video)
             if attempt == len(source.run_ups()):
-                raise UnreadableMedia(path, f"nothing decodes from {span.start:g} to {span.end:g} s")
+                raise UnreadableMedia(path, f"nothing decodes in {_said(span)}")
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        writers[mode](_Excerpt(Path(path), span, source, video, sound), draft)
+                        writers[mode](_Excerpt(Path(path), span, source, video, sound, track), draft)
                     return
                 except CannotPrune:
                     pass
                 except DAMAGE as error:
                     if isinstance(error, InvalidValue):
                         raise
-                    reason = f"{span.start:g}-{span.end:g} s cannot be cut ({error})"
-                    raise UnreadableMedia(path, reason) from error
+                    why = getattr(error, "strerror", None) or error
+                    raise UnreadableMedia(path, f"{_said(span)} cannot be written as MP4 ({why})") from error
         attempt += 1
 
 
@@ -100,6 +118,7 @@ class _Excerpt:
     source: Source
     video: VideoStream
     sound: AudioStream | None
+    track: int | str | None
 
     @property
     def start(self) -> int:
@@ -124,6 +143,13 @@ class _Excerpt:
             )
 
 
+def _said(span: Span) -> str:
+    """A span for people; a whole video is asked for by a length that no video has."""
+    if span.end >= LONGEST_VIDEO:
+        return f"the video from {span.start:g} s on" if span.start else "the video"
+    return f"the part from {span.start:g} to {span.end:g} s"
+
+
 def _exact(seconds: float) -> Fraction:
     """A time without the rounding of floating point, by which 0.3 s would fall into the picture before."""
     return Fraction(seconds).limit_denominator(1_000_000)
@@ -132,7 +158,7 @@ def _exact(seconds: float) -> Fraction:
 def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = False) -> None:
     """Copy packets; hide what comes before the start, or begin with it; encode sound if need be."""
     copied = replace(excerpt, sound=None) if new_sound and not _copies(excerpt.sound) else excerpt
-    _require_playable(copied)
+    _require_playable(copied, as_meant=hide)
     source, video, sound = copied.source, copied.video, copied.sound
     packets = _packets(copied)
     with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
@@ -145,7 +171,7 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
             _shifted(copied, chain(held, packets), tracks, (first * source.tick, floor))
         ]
         if copied is not excerpt:
-            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first * source.tick))
+            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             if packet.stream is tracks[video.index]:
                 last = max(last, (packet.pts or 0) + (packet.duration or 0))
@@ -161,6 +187,7 @@ def _shifted(
 ) -> Iterator[Packet[Stream]]:
     """Packets for the tracks of a clip; ``since`` is its zero in seconds and the tick of its key frame."""
     zero, floor = since
+    last: dict[int, int] = {}
     for packet in packets:
         assert packet.pts is not None
         if packet.dts is None:
@@ -175,6 +202,10 @@ def _shifted(
         shift = round(zero / packet.time_base)
         packet.pts -= shift
         packet.dts -= shift
+        # A muxer wants decoding times that rise, and no picture shown before it is decoded.
+        packet.dts = max(packet.dts, last.get(packet.stream_index, packet.dts - 1) + 1)
+        packet.pts = max(packet.pts, packet.dts)
+        last[packet.stream_index] = packet.dts
         packet.stream = tracks[packet.stream_index]
         yield packet
 
@@ -191,12 +222,15 @@ def _audio_track(target: av.container.OutputContainer, excerpt: _Excerpt) -> Aud
     return target.add_stream("aac", rate=48_000, layout=layout)
 
 
-def _require_playable(excerpt: _Excerpt) -> None:
+def _require_playable(excerpt: _Excerpt, *, as_meant: bool) -> None:
+    """Refuse to copy what browsers don't play, or what they don't show ``as_meant``."""
     remedy = 'use mode="encode"'
     codec, pixels = excerpt.video.codec_context.codec.canonical_name, excerpt.video.pix_fmt or "unknown"
     if pixels not in _PICTURES.get(codec, ()):
         raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
-    if excerpt.source.numbered or excerpt.source.zero is None:
+    if as_meant and (what := for_other_screens(excerpt.video)):
+        raise MediaError(excerpt.path, f"{what}, which browsers do not show as it is meant; {remedy}")
+    if excerpt.source.numbered or excerpt.source.sparse or excerpt.source.zero is None:
         raise MediaError(excerpt.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
     if excerpt.sound is not None and not _copies(excerpt.sound):
         sound = excerpt.sound.codec_context.codec.canonical_name
@@ -209,11 +243,13 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     end = excerpt.end
     finished: set[int] = set()
     deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
-    for packet in excerpt.source.container.demux(*streams):
-        if not packet.size:
-            continue
+    for packet in excerpt.source.packets_with(excerpt.sound):
         if packet.pts is None:
             raise MediaError(excerpt.path, 'cannot be copied, time stamps are missing; use mode="encode"')
+        if packet.is_discard and excerpt.start <= packet.pts < end and packet.stream is excerpt.video:
+            raise MediaError(
+                excerpt.path, 'cannot be copied, its edit list leaves pictures out; use mode="encode"'
+            )
         if packet.stream_index != excerpt.video.index:
             if packet.pts * packet.time_base < end * excerpt.source.tick:
                 yield packet
@@ -253,11 +289,14 @@ def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[
         ends = [(p.pts or 0) + (p.duration or excerpt.source.step) for p in held if p.stream_index == index]
         excerpt.require_before(max(ends, default=excerpt.start))
     pictures = [p for p in held if p.stream_index == index]
-    stamps = [p.pts for p in pictures if p.pts is not None and p.pts <= start and not p.is_discard]
-    if not stamps or not pictures[0].is_keyframe or pictures[0].pts is None:
+    stamps = [p.pts for p in pictures if p.pts is not None and not p.is_discard]
+    shown = [stamp for stamp in stamps if stamp <= start]
+    if not shown and not excerpt.source.sought:
+        shown = [min(stamps, default=start)]  # before the first picture there is none
+    if not shown or not pictures[0].is_keyframe or pictures[0].pts is None:
         raise CannotPrune
     _fill_decoding_times(pictures, excerpt.source.step)
-    return held, max(stamps), pictures[0].pts
+    return held, max(shown), pictures[0].pts
 
 
 def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
@@ -269,82 +308,87 @@ def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
 
 
 def _encode(excerpt: _Excerpt, draft: Path) -> None:
-    pictures = _pictures_of(excerpt)
+    pictures = without_fields(_pictures_of(excerpt))
     first, frame = next(pictures)
     with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
         scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
         track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
         track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"
         track.codec_context.time_base = _TICK
-        _keep_colours(excerpt.video, track)
+        matrix = _say_colours(excerpt.video, track)
         track.codec_context.options = {"crf": "20", "preset": "veryfast"}
         streams: list[Iterator[Packet[Any]]] = [
-            _encoded_pictures(excerpt, track, scale, chain([(first, frame)], pictures), first)
+            _encoded_pictures(excerpt, track, scale, matrix, chain([(first, frame)], pictures))
         ]
         if excerpt.sound is not None:
-            streams.append(
-                _encoded_audio(excerpt, _audio_track(target, excerpt), first * excerpt.source.tick)
-            )
+            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             target.mux(packet)
     assert excerpt.source.end is not None
     set_shown_duration(draft, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))
 
 
-def _keep_colours(video: VideoStream, track: VideoStream) -> None:
-    """Say of a clip how its colours are coded, as its video does; else players guess."""
+def _say_colours(video: VideoStream, track: VideoStream) -> int | None:
+    """Say of a clip how its colours are coded, as its video does; else players guess.
+
+    Returns:
+        the matrix by which they are coded, None for that of BT.601, of which nothing is said.
+    """
     given, made = video.codec_context, track.codec_context
+    made.color_range = ColorRange.MPEG
+    if Tone.of_stream(video):  # looked up for screens of BT.709
+        made.colorspace = made.color_primaries = made.color_trc = _BT709
+        return _BT709
     made.colorspace, made.color_primaries = given.colorspace, given.color_primaries
-    made.color_trc, made.color_range = given.color_trc, ColorRange.MPEG
+    made.color_trc = given.color_trc
+    return None if given.colorspace == UNSPECIFIED_COLOURS else given.colorspace
 
 
 def _pictures_of(excerpt: _Excerpt) -> Iterator[tuple[int, VideoFrame]]:
     """Pictures on screen in the span, with the tick since which each is; ``source.end`` ends the last."""
     source = excerpt.source
     packets = source.packets()
-    if source.zero is not None:
+    if source.sought:
         packets = from_key_frame(packets, excerpt.start)
-    before: tuple[int, VideoFrame] | None = None
-    started = False
+    elif source.zero is not None:
+        before = round(_RUN_UP / source.tick) if source.sparse else 0
+        packets = from_last_key_frame(packets, excerpt.start - before)
+    shown: tuple[int, VideoFrame] | None = None
     end = excerpt.start
     for since, frame in in_order(source, packets):
         if source.zero is None:
             source.zero = since
-        end = since + (frame.duration or source.step)
-        if since <= excerpt.start:
-            before = since, frame
-            continue
-        if before is not None:
-            yield before
-            before, started = None, True
-        if not started:
+        if shown is None and source.sought and since > excerpt.start:
             raise CannotPrune
-        if since >= excerpt.end:
+        if shown is not None and since < shown[0]:
+            continue  # its time has passed
+        end = since + (frame.duration or source.step)
+        # A picture stays until a later one; of several with one time stamp the last is seen.
+        if shown is not None and since > max(shown[0], excerpt.start):
+            yield shown
+        if since >= excerpt.end and shown is not None:
             source.end = since
             return
-        yield since, frame
+        shown = since, frame
     source.end = end
-    if not started:
-        excerpt.require_before(end)
-        if before is None:
-            raise CannotPrune
-        yield before
+    excerpt.require_before(end)
+    if shown is None:
+        raise CannotPrune
+    yield shown
 
 
 def _encoded_pictures(
     excerpt: _Excerpt,
     track: VideoStream,
     scale: DisplayScaler,
+    matrix: int | None,
     pictures: Iterator[tuple[int, VideoFrame]],
-    first: int,
 ) -> Iterator[Packet[VideoStream]]:
     to_yuv = VideoReformatter()
-    # As they were read, so that their numbers are the same again.
-    coded = excerpt.video.codec_context.colorspace
-    matrix = None if coded == UNSPECIFIED_COLOURS else coded
     durations: dict[int | None, int] = {}
     tick = excerpt.source.tick / _TICK
     current = next(pictures, None)
+    first = current[0] if current else 0
     while current is not None:
         since, frame = current
         current = next(pictures, None)
@@ -361,43 +405,29 @@ def _encoded_pictures(
         yield packet
 
 
-def _encoded_audio(
-    excerpt: _Excerpt, audio_track: AudioStream, zero: Fraction
-) -> Iterator[Packet[AudioStream]]:
-    """Sound of the span, encoded; read beside the pictures, so that both can be written as they are shown."""
-    assert excerpt.sound is not None
-    with open_container(excerpt.path) as container:
-        sound = container.streams[excerpt.sound.index]
-        assert isinstance(sound, AudioStream) and sound.time_base is not None
-        tick = Fraction(sound.time_base)
-        for frame in _audio_frames(container, sound, zero, excerpt.end * excerpt.source.tick):
-            assert frame.pts is not None
-            # The encoder splits frames, which the ticks of AVI are too long for.
-            frame.pts = round((frame.pts * tick - zero) * frame.rate)
-            frame.time_base = Fraction(1, frame.rate)
-            yield from audio_track.encode(frame)
-        yield from audio_track.encode(None)
-
-
-def _audio_frames(
-    container: av.container.InputContainer, sound: AudioStream, since: Fraction, until: Fraction
-) -> Iterator[AudioFrame]:
-    """Frames that begin before ``until`` and end after ``since``; what does not decode is left out."""
-    tick = Fraction(sound.time_base or 1)
-    with suppress(*DAMAGE):
-        # A second of run-up, since decoders of sound need what came before.
-        container.seek(math.floor(max(Fraction(0), since - 1) / tick), stream=sound)
-    packets = container.demux(sound)
-    while True:
-        try:
-            packet = next(packets, None)
-            if packet is None or (packet.pts is not None and packet.pts * tick >= until):
-                return
-            frames = packet.decode()
-        except DAMAGE:
-            if packet is None:
-                return
-            continue
-        for frame in frames:
-            if frame.pts is not None and frame.pts * tick + Fraction(frame.samples, frame.rate) > since:
-                yield frame
+def _encoded_audio(excerpt: _Excerpt, track: AudioStream, first: int) -> Iterator[Packet[AudioStream]]:
+    """Sound from a tick to the end of the span, encoded; read beside the pictures, so that both are written
+    as they are heard and seen."""
+    rate, channels = track.codec_context.sample_rate, track.codec_context.layout.nb_channels
+    start = (first - (excerpt.source.zero or 0)) * excerpt.source.tick
+    left = math.ceil(excerpt.length(first) * rate)
+    at = 0
+    heard = read_sound(
+        excerpt.path,
+        rate=rate,
+        seconds=1.0,
+        start=float(start),
+        channels=2 if channels == 2 else 1,
+        track=excerpt.track,
+    )
+    for samples in heard:
+        samples = samples[:left].reshape(-1, channels)
+        frame = AudioFrame.from_ndarray(
+            np.ascontiguousarray(samples.T), format="fltp", layout=track.codec_context.layout.name
+        )
+        frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
+        at, left = at + len(samples), left - len(samples)
+        yield from track.encode(frame)
+        if not left:
+            break
+    yield from track.encode(None)

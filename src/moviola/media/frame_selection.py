@@ -15,7 +15,6 @@ Time 0 is the stream's start time, which respects edit lists; for AVI, the first
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect_right, insort
 from collections import deque
@@ -31,17 +30,15 @@ from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE
+from moviola.media.display_order import CannotPrune, from_key_frame, in_order
 from moviola.media.source import Source
 
 __all__ = [
-    "CannotPrune",
     "Grid",
     "Moments",
     "Picture",
     "Watcher",
     "every_picture",
-    "from_key_frame",
-    "in_order",
     "needed_pictures",
 ]
 
@@ -137,36 +134,6 @@ class Watcher(Protocol):
         """The file is not as it should be, and is decoded whole: nothing more is told."""
 
 
-class _DisplayTimes:
-    """Assigns to each decoded picture the tick since which it is on screen."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._decoding_order: list[int] = []
-        self._previous: int | None = None
-
-    def sent(self, packet: Packet[VideoStream]) -> None:
-        if self._source.numbered and packet.dts is not None:
-            heapq.heappush(self._decoding_order, packet.dts)
-
-    def failed(self, packet: Packet[VideoStream]) -> None:
-        if self._source.numbered and packet.dts in self._decoding_order:
-            self._decoding_order.remove(packet.dts)
-            heapq.heapify(self._decoding_order)
-
-    def read(self, frame: VideoFrame) -> int:
-        stamp: int | None
-        if self._source.numbered:
-            # AVI: pictures come out in order of display, so the smallest number that went in is theirs.
-            stamp = heapq.heappop(self._decoding_order) if self._decoding_order else None
-        else:
-            stamp = frame.pts if frame.pts is not None else frame.dts
-        if stamp is None:
-            stamp = 0 if self._previous is None else self._previous + self._source.step
-        self._previous = stamp
-        return stamp
-
-
 class _EndOfVideo:
     """Computes the tick at which the last picture leaves the screen."""
 
@@ -190,13 +157,22 @@ class _EndOfVideo:
 
 
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
-    """Decode everything; give (k, picture on screen at moment k of the grid) from ``k`` on."""
+    """Decode everything; give (k, picture on screen at moment k of the grid) from ``k`` on.
+
+    Raises:
+        CannotPrune: reading began in the file, after the picture of moment ``k``.
+    """
     shown: Picture | None = None
     ending = _EndOfVideo()
     bad: list[int] = []
-    for since, frame in in_order(source, source.packets(), bad):
+    packets = source.packets()
+    if source.sought:
+        packets = from_key_frame(packets, grid.last_tick(k, source))
+    for since, frame in in_order(source, packets, bad):
         if source.zero is None:
             source.zero = since
+        if shown is None and source.sought and since > grid.last_tick(k, source):
+            raise CannotPrune
         while shown and grid.last_tick(k, source) < since and grid.wants(k, source, since):
             source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
             yield k, shown
@@ -216,57 +192,6 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
 def _bridged(bad: list[int], since: int, until: int) -> bool:
     """Whether the picture that should be on screen did not decode, so that an older one stands in for it."""
     return any(since < stamp <= until for stamp in bad)
-
-
-def in_order(
-    source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
-) -> Iterator[tuple[int, VideoFrame]]:
-    """All pictures in order of display, each with the tick since which it is on screen.
-
-    Time stamps of packets that fail to decode are appended to ``bad``.
-    """
-    clock = _DisplayTimes(source)
-    for packet in packets:
-        clock.sent(packet)
-        try:
-            frames = source.decode(packet)
-        except DAMAGE:
-            stamp = packet.pts if packet.pts is not None else packet.dts
-            source.note_damage(stamp)
-            if bad is not None:
-                bad.append(stamp or 0)
-            clock.failed(packet)
-            continue
-        for frame in frames:
-            yield clock.read(frame), frame
-    try:
-        frames = source.decode(None)
-    except DAMAGE:
-        source.note_damage(None)
-        return
-    for frame in frames:
-        yield clock.read(frame), frame
-
-
-class CannotPrune(Exception):
-    """Pruned decoding is not sure to be exact here; moment ``k`` is the first that was not served."""
-
-
-def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the first key frame on that decode from there, as needed after seeking.
-
-    Raises:
-        CannotPrune: the first key frame is shown after ``limit``, or nobody knows when.
-    """
-    floor: int | None = None
-    for packet in packets:
-        if floor is None and packet.is_keyframe:
-            if packet.pts is None or packet.pts > limit:
-                raise CannotPrune
-            floor = packet.pts
-        # Pictures shown before the key frame refer to what was before it.
-        if floor is not None and packet.pts is not None and packet.pts >= floor:
-            yield packet
 
 
 def needed_pictures(
@@ -338,7 +263,9 @@ class _Pruner:
         return self._grid.count is not None and self._k >= self._grid.count
 
     def take(self, packet: Packet[VideoStream]) -> Iterator[tuple[int, Picture]]:
-        if packet.pts is None or packet.is_corrupt:
+        if packet.pts is None or packet.is_corrupt or not self._source.in_step:
+            raise CannotPrune
+        if self._source.sparse and packet.pts in self._stamps:
             raise CannotPrune
         if not self._k:
             self._limit = self._grid.last_tick(0, self._source)
@@ -361,7 +288,8 @@ class _Pruner:
         self._undecided = self._undecided + 1 if packet.dts is None else 0
         if self._undecided > self._UNDECIDED:
             raise CannotPrune
-        if packet.dts is not None and self._limit < packet.dts:
+        # What an edit list leaves out may be followed by a part that is shown earlier.
+        if packet.dts is not None and not packet.is_discard and self._limit < packet.dts:
             while self._limit < packet.dts and self._grid.wants(self._k, self._source, packet.dts):
                 self._decide()
             yield from self._served()

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
+from moviola.media.display_order import CannotPrune
 from moviola.media.frame_selection import (
-    CannotPrune,
     Grid,
     Moments,
     Picture,
@@ -27,6 +27,7 @@ from moviola.media.frame_selection import (
     needed_pictures,
 )
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
+from moviola.media.small_stills import SmallStills
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
@@ -64,6 +65,7 @@ def sample_frames(
     rate: float = 1.0,
     size: FrameSize,
     watcher: Watcher | None = None,
+    stills: SmallStills | None = None,
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
@@ -73,6 +75,7 @@ def sample_frames(
         size: what every frame is fitted to; rotation and sample aspect ratio are applied first.
         watcher: told of every picture that is decoded on the way; with one, those right before rare key
             frames are decoded too.
+        stills: keeps small ones of what is sampled.
 
     Returns:
         an iterator, to be used as a context manager. A damaged file gives the frames that decode.
@@ -83,7 +86,10 @@ def sample_frames(
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
-    return FrameStream(path, grid=Grid.regular(rate), scaler=partial(InputScaler, size), watcher=watcher)
+    scaler: Callable[[Fraction], Scaler] = partial(InputScaler, size)
+    if stills is not None:
+        scaler = stills.beside(scaler)
+    return FrameStream(path, grid=Grid.regular(rate), scaler=scaler, watcher=watcher)
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:

@@ -1,7 +1,7 @@
 """From a decoded picture to an RGB array of the wanted size: one pass of swscale, then turning and cropping.
 
 Training, indexing and search all come through here, so that an encoder always sees the same pixels for the
-same picture. Alpha is dropped, HDR is not tone-mapped.
+same picture. Alpha is dropped; what is coded for other screens is looked up (:mod:`~moviola.media.tone`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from moviola.media.container import MAX_ASPECT_RATIO
+from moviola.media.fields import deinterlaced
+from moviola.media.tone import DEEP_RGB, Tone, ToneMapper
 from moviola.types import FrameSize
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "SideScaler",
     "WidthScaler",
     "displayed_size",
+    "for_other_screens",
     "pixel_aspect",
 ]
 
@@ -88,6 +91,15 @@ def pixel_aspect(stream: VideoStream) -> Fraction:
     return Fraction(ratio) if ratio and Fraction(1, 32) <= ratio <= 32 else Fraction(1)
 
 
+def for_other_screens(stream: VideoStream) -> str:
+    """What a stream is that browsers show otherwise than it is meant, by its header; empty for all else."""
+    tone = Tone.of_stream(stream)
+    if tone is not None and tone.transfer != "sdr":
+        return f"HDR ({tone.transfer.upper()})"
+    # Orders of fields that libav knows follow on "unknown" and "progressive".
+    return "interlaced" if stream.codec_context.field_order > 1 else ""
+
+
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
     """Width and height in pixels at which a picture is meant to be seen.
 
@@ -120,11 +132,20 @@ class _Orientations:
 
 
 class _Scaler:
-    """Scales and turns pictures; one swscale context is used for all of them."""
+    """Scales and turns pictures; one swscale context is used for all of them.
 
-    def __init__(self, interpolation: Interpolation) -> None:
+    Args:
+        interpolation: of the scaling.
+        whole: interlaced pictures are made whole, for people; encoders see both fields, which scaling mixes.
+    """
+
+    def __init__(self, interpolation: Interpolation, *, whole: bool = True) -> None:
         self._reformatter = VideoReformatter()
         self._interpolation = interpolation
+        self._whole = whole
+        self._coded: tuple[int, int] | None = None
+        self._tone: Tone | None = None
+        self._mapper: ToneMapper | None = None
 
     def scale(
         self,
@@ -140,6 +161,12 @@ class _Scaler:
         """
         if orientation.transpose:
             width, height = height, width
+        if self._whole and frame.interlaced_frame:
+            frame = deinterlaced(frame)
+        if (coded := (frame.color_trc, frame.color_primaries)) != self._coded:
+            self._coded, self._tone = coded, Tone.of(frame)
+        if self._tone is not None:
+            return orientation.apply(self._mapped(frame, self._tone, width, height))
         scaled = self._reformatter.reformat(
             frame,
             width,
@@ -151,6 +178,22 @@ class _Scaler:
         )
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
 
+    def _mapped(self, frame: VideoFrame, tone: Tone, width: int, height: int) -> NDArray[np.uint8]:
+        """A stored picture scaled, and its colours looked up."""
+        mapper = self._mapper
+        if mapper is None or (mapper.tone, mapper.width, mapper.height) != (tone, width, height):
+            mapper = self._mapper = ToneMapper(tone, width, height)
+        deep = self._reformatter.reformat(
+            frame,
+            width,
+            height,
+            DEEP_RGB,
+            src_colorspace=Colorspace.BT2020 if frame.colorspace == UNSPECIFIED_COLOURS else None,
+            interpolation=self._interpolation,
+            threads=1,
+        )
+        return mapper(deep)
+
 
 class InputScaler:
     """Scales pictures of a stream to an encoder's input size (:class:`~moviola.types.FrameSize`)."""
@@ -159,7 +202,7 @@ class InputScaler:
         self._size = size
         self._aspect = aspect
         self._orientations = _Orientations()
-        self._scaler = _Scaler(_INTERPOLATION[size.interpolation])
+        self._scaler = _Scaler(_INTERPOLATION[size.interpolation], whole=False)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """Scale one picture; returns (height, width, 3) uint8 RGB."""

@@ -30,8 +30,11 @@ _PLAYED: tuple[tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[s
 
 
 def plays_in_browsers(info: MediaInfo) -> bool:
-    """Whether browsers play a file as it is: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM."""
-    return any(
+    """Whether browsers play a file as it is: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM.
+
+    HDR and interlaced pictures they do not show as they are meant.
+    """
+    return not info.special and any(
         info.container in containers
         and info.video_codec in pictures
         and info.pixel_format in pixels

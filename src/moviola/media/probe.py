@@ -14,7 +14,8 @@ from av.video.stream import VideoStream
 
 from moviola.errors import UnreadableMedia
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
-from moviola.media.picture import Orientation, displayed_size, pixel_aspect
+from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
+from moviola.media.tracks import SoundTrack, chosen_track, sound_tracks
 from moviola.threads import DECODING
 
 __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
@@ -54,12 +55,15 @@ class MediaInfo:
             file of constant rate is its average, that of a phone's video what the camera aimed at.
         video_codec: such as ``h264``.
         pixel_format: of the pictures as they are stored, such as ``yuv420p``.
-        audio_codec: such as ``aac``, None without sound.
+        special: what screens and browsers do not show as it is meant: ``HDR (PQ)``, ``HDR (HLG)``,
+            ``interlaced``; else empty.
+        audio_codec: of the default sound track, such as ``aac``; None without sound.
         sample_rate: samples a second, None without sound.
         channels: of the sound, 0 without.
         start_timecode: of the first picture, ``hh:mm:ss:ff``, as the tag ``timecode`` of the file, its video
             or its timecode track says it; ``;`` before the frames marks drop-frame counting. None without
             such a tag, or with one that is no timecode.
+        sound_tracks: all tracks of sound.
         subtitle_streams: all subtitle streams.
     """
 
@@ -73,10 +77,12 @@ class MediaInfo:
     base_rate: Fraction | None
     video_codec: str
     pixel_format: str
+    special: str
     audio_codec: str | None
     sample_rate: int | None
     channels: int
     start_timecode: str | None
+    sound_tracks: tuple[SoundTrack, ...]
     subtitle_streams: tuple[SubtitleStream, ...]
 
     @property
@@ -103,7 +109,7 @@ def probe(path: Path) -> MediaInfo:
             raise UnreadableMedia(path, str(error)) from error
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
-        audio = container.streams.audio[0] if container.streams.audio else None
+        audio = chosen_track(container, Path(path))
         return MediaInfo(
             path=Path(path),
             container=_container_name(container.format.name, Path(path)),
@@ -115,10 +121,12 @@ def probe(path: Path) -> MediaInfo:
             base_rate=Fraction(stream.base_rate) if stream.base_rate else None,
             video_codec=stream.codec_context.codec.canonical_name,
             pixel_format=stream.pix_fmt or "",
+            special=for_other_screens(stream),
             audio_codec=_codec_name(audio) if audio else None,
             sample_rate=audio.codec_context.sample_rate if audio and audio.codec_context else None,
             channels=audio.codec_context.layout.nb_channels if audio and audio.codec_context else 0,
             start_timecode=_start_timecode(container, stream),
+            sound_tracks=sound_tracks(container),
             subtitle_streams=tuple(
                 SubtitleStream(
                     index=s.index,

@@ -13,12 +13,14 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
-from av.stream import Disposition
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.frames import LONGEST_VIDEO
+from moviola.media.recordings import SoundTimes
+from moviola.media.source import joints_of
+from moviola.media.tracks import chosen_track
 
 __all__ = ["read_sound"]
 
@@ -31,7 +33,13 @@ _LAYOUTS = {1: "mono", 2: "stereo"}
 
 
 def read_sound(
-    path: Path, *, rate: int = 16_000, seconds: float = 30.0, start: float = 0.0, channels: Literal[1, 2] = 1
+    path: Path,
+    *,
+    rate: int = 16_000,
+    seconds: float = 30.0,
+    start: float = 0.0,
+    channels: Literal[1, 2] = 1,
+    track: int | str | None = None,
 ) -> Iterator[NDArray[np.float32]]:
     """The sound of a video from a time on, piece by piece.
 
@@ -39,18 +47,20 @@ def read_sound(
     where sound begins later, or is missing or damaged, there is silence. It ends with the sound.
 
     Args:
-        path: a video file; of several sound streams, the default one or the first.
+        path: a video file.
         rate: samples a second, above 0.
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
         channels: 1 mixes all of them into one, 2 into left and right.
+        track: number from 1 on, or language; None: the default one, see :func:`moviola.media.chosen_track`.
 
     Yields:
         float32 in [-1, 1], (n,) mono or (n, 2) of two channels; nothing from a video without sound.
 
     Raises:
         UnreadableMedia, NoVideoStream: as of :func:`~moviola.media.probe`.
-        InvalidValue: a rate or a length that is not above 0.
+        MediaError: no such track.
+        InvalidValue: a rate or a length that is not above 0, or a track that is neither number nor language.
     """
     size = int(rate * seconds)
     if rate < 1 or size < 1:
@@ -58,7 +68,11 @@ def read_sound(
     waiting: list[NDArray[np.float32]] = []
     held = 0
     with open_container(path) as container:
-        for samples in _placed(container, path, _TimeLine(rate, channels), size, start):
+        stream = chosen_track(container, path, track)
+        pictures = video_stream(container, path)
+        assert pictures.time_base is not None
+        line = _TimeLine(rate, channels, float((pictures.start_time or 0) * pictures.time_base) + start)
+        for samples in _placed(container, stream, line, size, start):
             waiting.append(samples)
             held += len(samples)
             while held >= size:
@@ -71,21 +85,23 @@ def read_sound(
 
 
 def _placed(
-    container: InputContainer, path: Path, line: _TimeLine, most: int, since: float
+    container: InputContainer, stream: AudioStream | None, line: _TimeLine, most: int, since: float
 ) -> Iterator[NDArray[np.float32]]:
     """Samples without gaps from ``since`` on, at most ``most`` of silence at a time."""
-    pictures, stream = video_stream(container, path), _sound_stream(container)
     if stream is None:
         return
-    assert pictures.time_base is not None
-    zero = float((pictures.start_time or 0) * pictures.time_base) + since
-    if since > _RUN_UP and stream.time_base is not None:
+    joints = joints_of(container)
+    times = SoundTimes(joints)
+    if since > _RUN_UP and stream.time_base is not None and not joints:
         with suppress(*DAMAGE):
-            container.seek(math.floor((zero - _RUN_UP) / stream.time_base), stream=stream)
+            container.seek(math.floor((line.zero - _RUN_UP) / stream.time_base), stream=stream)
     expected: float | None = None  # seconds at which a frame continues the one before
     for frame in _frames(container, stream):
         pts, tick = frame.pts, frame.time_base
-        start = (expected or 0.0) if pts is None or tick is None else float(pts * tick) - zero
+        if pts is None or tick is None:
+            start = expected or 0.0
+        else:
+            start = float(pts * tick + times.moved(pts * tick)) - line.zero
         if start > LONGEST_VIDEO:
             break  # a damaged time stamp
         if expected is None or abs(start - expected) > _TOLERANCE:
@@ -96,18 +112,26 @@ def _placed(
 
 
 class _TimeLine:
-    """Puts frames of sound behind each other, at the wanted rate, with silence where there is a gap."""
+    """Puts frames of sound behind each other, at the wanted rate, with silence where there is a gap.
 
-    def __init__(self, rate: int, channels: Literal[1, 2]) -> None:
-        self.rate = rate
+    Its first sample is heard at second ``zero`` of the file's own clock.
+    """
+
+    def __init__(self, rate: int, channels: Literal[1, 2], zero: float) -> None:
+        self.rate, self.zero = rate, zero
         self._channels = channels
         self._given = self._surplus = 0
         self._resampler: av.AudioResampler | None = None
+        self._kind: tuple[str, str, int] | None = None
 
     def add(self, frame: AudioFrame) -> Iterator[NDArray[np.float32]]:
         """A frame that follows the one before."""
+        kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+        if kind != self._kind:  # another recording, or sound that was entered amid a frame
+            yield from self.end()
         if self._resampler is None:
             self._resampler = av.AudioResampler(format="flt", layout=_LAYOUTS[self._channels], rate=self.rate)
+            self._kind = kind
         frame.pts = None  # the place is known here; the resampler would complain where times run back
         yield from self._counted(self._resampler.resample(frame))
 
@@ -134,12 +158,6 @@ class _TimeLine:
             self._given += len(samples)
             if len(samples):
                 yield samples
-
-
-def _sound_stream(container: InputContainer) -> AudioStream | None:
-    usable = [s for s in container.streams.audio if s.codec_context is not None and s.time_base]
-    chosen = next((s for s in usable if s.disposition & Disposition.default), None)
-    return chosen or next(iter(usable), None)
 
 
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import av.container
+from av.audio.stream import AudioStream
 from av.packet import Packet
+from av.stream import Stream
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from moviola.media.container import DAMAGE, promised_duration
+from moviola.media.container import DAMAGE, open_video, promised_duration
+from moviola.media.recordings import BACKWARD, Joint, SoundTimes, is_joined
 from moviola.threads import DECODING
 
-__all__ = ["Source"]
+__all__ = ["Source", "joints_of"]
 
-# Time stamps that run back by more are a new recording joined on (concatenated transport streams).
-_BACKWARD = Fraction(1, 2)
 # A picture that stands for longer than this is a damaged time stamp.
 _LONGEST_STILL = 3600
 # And so has one that stands for longer than this, past the end that the header promises.
@@ -26,6 +30,8 @@ _LONG_STILL = 60
 _LONGEST_DELAY = 60
 # A video that does not begin where it says, by more, has a damaged time stamp at its start.
 _START = 1
+# Pictures a second where the header does not say it, or says more than any camera takes.
+_USUAL, _FASTEST = Fraction(25), 1000
 # Headers are rounded, or count the sound too; a file that is shorter than promised by more was cut off.
 _SHORTFALL = 1.0
 # Reading goes on after an error while packets keep coming; this many errors in a row end it.
@@ -46,6 +52,10 @@ class Source:
         tick: seconds a tick lasts, exact.
         numbered: pictures have numbers in order of decoding instead of time stamps (AVI).
         indexed: time stamps are right from the first packet after a seek.
+        sparse: only some pictures carry a time stamp (MPEG program streams); libav estimates the others.
+        in_step: the last packet of a sparse stream came when the one before says.
+        sought: reading began somewhere in the file, not at its start.
+        joints: where recordings are joined, as far as packets were read.
         zero: the tick that counts as time 0, None until the first picture when the header does not say.
         step: ticks that a picture is shown when nothing else says it.
         decoded: pictures that came out of the decoder.
@@ -63,18 +73,26 @@ class Source:
         self.numbered = container.format.name == "avi"
         self.zero = None if self.numbered else stream.start_time
         self.indexed = container.format.name in _INDEXED
+        self.sparse = container.format.name == "mpeg"
+        self.in_step = True
+        self.sought = False
+        self.joints: list[Joint] = []
         rate = stream.average_rate or stream.guessed_rate
-        self.step = (
-            max(1, round(1 / (rate * self.tick))) if rate else max(1, round(Fraction(1, 25) / self.tick))
-        )
+        if not rate or rate > _FASTEST:
+            rate = _USUAL
+        self.step = max(1, round(1 / (rate * self.tick)))
         self.decoded = 0
         self.lost = 0
         self.end: int | None = None
         self.broken_at: int | None = None
         stream.thread_count = DECODING
+        # Where an edit list has several parts, decoding runs back to the key frame before a part.
+        self._edited = container.format.name.startswith("mov,")
         self._codec = stream.codec_context
         self._offset = 0
         self._last: int | None = None
+        self._by_pts = False  # whether ``_last`` is a time of display
+        self._lasting = 0  # ticks that the packet of ``_last`` is shown
         self._from_start = True
         self._promised = promised_duration(container, stream) or math.inf
 
@@ -82,9 +100,10 @@ class Source:
         """Seconds before a wanted time to seek to, in the order to try; infinity is to read from the start.
 
         A seek may land on a key frame that is shown after the wanted picture. Where only some packets carry
-        time stamps, the first ones after a seek may have wrong ones, which those that follow put right.
+        time stamps, the first ones after a seek may have wrong ones, which those that follow put right. Where
+        recordings are joined, a time stamp does not say which of them is meant.
         """
-        if self.numbered or self.zero is None:
+        if self.numbered or self.zero is None or is_joined(self.container):
             return (math.inf,)
         return (0.0, 10.0, math.inf) if self.indexed else (10.0, math.inf)
 
@@ -94,6 +113,7 @@ class Source:
         if target <= 0:
             return True
         self._from_start = False
+        self.sought = True
         try:
             self.container.seek((self.zero or 0) + math.floor(target / self.tick), stream=self.stream)
         except DAMAGE:
@@ -102,13 +122,32 @@ class Source:
 
     def packets(self) -> Iterator[Packet[VideoStream]]:
         """Packets of the stream in file order, until the end or until nothing more can be read."""
+        return (self._repaired(packet) for packet in self._read(self.stream))
+
+    def packets_with(self, sound: AudioStream | None) -> Iterator[Packet[Any]]:
+        """:meth:`packets`, and between them those of its sound, on the same time line."""
+        if sound is None:
+            yield from self.packets()
+            return
+        times = SoundTimes(joints_of(self.container))
+        for packet in self._read(self.stream, sound):
+            if packet.stream_index == self.stream.index:
+                yield self._repaired(packet)
+                continue
+            for name in ("pts", "dts"):
+                if (stamp := getattr(packet, name)) is not None:
+                    moved = times.moved(stamp * packet.time_base)
+                    setattr(packet, name, stamp + round(moved / packet.time_base))
+            yield packet
+
+    def _read(self, *streams: Stream) -> Iterator[Packet[Any]]:
         errors = 0
         while errors < _ERRORS_IN_A_ROW:
             try:
-                for packet in self.container.demux(self.stream):
+                for packet in self.container.demux(*streams):
                     if packet.size:
                         errors = 0
-                        yield self._repaired(packet)
+                        yield packet
                 return
             except EOFError:
                 self.note_damage(self._last)
@@ -162,16 +201,23 @@ class Source:
         stamp = packet.dts if packet.dts is not None else packet.pts
         if stamp is None:
             return packet
-        if self._last is not None:
+        # Matroska says no decoding times of the first pictures after a seek: like is compared with like.
+        alike, self._by_pts = self._by_pts == (packet.dts is None), packet.dts is None
+        if self._last is not None and alike:
             jump = (stamp + self._offset - self._last) * self.tick
             too_late = jump > _LONGEST_STILL or (
                 jump > _LONG_STILL and self.seconds(stamp + self._offset) > self._promised + _LONG_STILL
             )
-            if jump < -_BACKWARD or too_late:
+            if (jump < -BACKWARD and not self._edited) or too_late:
                 if jump > 0:
                     self.note_damage(self._last)
+                before = (self._last - self._offset) * self.tick
                 self._offset = self._last + (packet.duration or self.step) - stamp
-        self._last = stamp + self._offset
+                self.joints.append(Joint(before, stamp * self.tick, self._offset * self.tick))
+                self._lasting = packet.duration or self.step
+            late = stamp + self._offset - self._last - self._lasting
+            self.in_step = not self.sparse or 2 * abs(late) <= self.step
+        self._last, self._lasting = stamp + self._offset, packet.duration or self.step
         if self._offset:
             if packet.dts is not None:
                 packet.dts += self._offset
@@ -193,3 +239,25 @@ class Source:
             if self.zero is not None and abs(packet.pts - self.zero) * self.tick > _START:
                 self.zero = packet.pts
                 self.note_damage(packet.pts)
+
+
+def joints_of(container: av.container.InputContainer) -> Sequence[Joint]:
+    """Where recordings are joined in a file; all of it is read where some are.
+
+    Args:
+        container: the open file, which stays as it is.
+    """
+    if not is_joined(container):
+        return ()
+    path = Path(container.name)
+    status = path.stat()
+    return _joints(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _joints(path: Path, _size: int, _changed: int) -> Sequence[Joint]:
+    with open_video(path) as (container, stream):
+        source = Source(container, stream)
+        for _ in source.packets():
+            pass
+        return tuple(source.joints)

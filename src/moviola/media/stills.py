@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -10,17 +11,25 @@ from pathlib import Path
 import numpy as np
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 from moviola.errors import InvalidValue, UnreadableMedia
-from moviola.media.container import DAMAGE, open_video
-from moviola.media.frame_selection import CannotPrune, Grid, Picture, every_picture, needed_pictures
+from moviola.media.container import DAMAGE, MAX_PIXELS, open_video, regular_file
+from moviola.media.display_order import CannotPrune
+from moviola.media.frame_selection import Grid, Picture, every_picture, needed_pictures
 from moviola.media.frames import sample_frames
 from moviola.media.picture import InputScaler, WidthScaler, pixel_aspect
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["frame_at", "pictures_from", "read_picture"]
+__all__ = ["PICTURE_FORMATS", "frame_at", "pictures_from", "read_picture"]
+
+PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
+"""Kinds of picture files that are read, by Pillow's names; its other decoders are no concern of a search."""
+
+# A larger picture is made smaller before anything else is made of it, so many rows of the result at a time.
+_PLAIN_PIXELS = 1 << 23
+_BAND = 64
 
 
 def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
@@ -53,28 +62,63 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
     """A picture in a file as an encoder sees it, turned as its EXIF says; of a video the first frame.
 
     Args:
-        path: a file that Pillow reads, or a video.
+        path: a file of :data:`PICTURE_FORMATS`, or a video. A picture of more than 8 million pixels is made
+            smaller by a whole factor on the way.
         size: what it is fitted to, by the scaler of frames of videos.
 
     Returns:
         (height, width, 3) uint8 RGB.
 
     Raises:
-        UnreadableMedia: no such file, or no picture that decodes.
+        UnreadableMedia: no such file, no regular one, no picture that decodes, or one of too many pixels.
         NoVideoStream: there is no picture in it.
     """
+    regular_file(path)
     try:
-        with Image.open(path) as image:
-            upright = ImageOps.exif_transpose(image).convert("RGB")
-    except OSError:  # a video, or nothing that can be read, of which libav says why
+        with Image.open(path, formats=PICTURE_FORMATS) as image:
+            upright = _upright(image, path)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise UnreadableMedia(path, f"{error}; make it smaller") from error
+    except UnreadableMedia:
+        raise
+    except Exception:  # Pillow's decoders raise nearly everything where a file is damaged
+        # A video, or nothing that can be read, of which libav says why.
         with sample_frames(path, size=size) as frames:
             return next(frames).image
-    except Image.DecompressionBombError as error:
-        raise UnreadableMedia(path, f"{error}; make it smaller") from error
     try:
         return InputScaler(size, Fraction(1))(VideoFrame.from_ndarray(np.asarray(upright), format="rgb24"))
     except DAMAGE as error:
         raise UnreadableMedia(path, str(error)) from error
+
+
+def _upright(image: Image.Image, path: Path) -> Image.Image:
+    """A picture as RGB, turned as its EXIF says, with at most some :data:`_PLAIN_PIXELS` pixels.
+
+    Only what is smaller is converted and turned as a whole: each step is a copy of four bytes a pixel.
+    """
+    factor = _factor(image)
+    if factor > 1:
+        image.draft("RGB", (image.width // factor, image.height // factor))  # only a JPEG does so
+        factor = _factor(image)
+    if image.width * image.height > MAX_PIXELS:
+        raise UnreadableMedia(
+            path,
+            f"{image.width} x {image.height} pixels, at most {MAX_PIXELS:,} are decoded; make it smaller",
+        )
+    if factor == 1:
+        return ImageOps.exif_transpose(image).convert("RGB")
+    width, height = image.size
+    small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+    for top in range(0, height, factor * _BAND):
+        band = image.crop((0, top, width, min(top + factor * _BAND, height)))
+        small.paste(band.convert("RGB").reduce(factor), (0, top // factor))
+    small.getexif()[ExifTags.Base.Orientation] = image.getexif().get(ExifTags.Base.Orientation, 1)
+    return ImageOps.exif_transpose(small)
+
+
+def _factor(image: Image.Image) -> int:
+    """By how much the sides of a picture are divided on the way."""
+    return math.ceil(math.sqrt(image.width * image.height / _PLAIN_PIXELS))
 
 
 def pictures_from(
@@ -102,18 +146,12 @@ def pictures_from(
         with open_video(path) as (container, stream):
             source = Source(container, stream)
             grid = Grid(first + done * step, step, count - done)
-            run_ups = source.run_ups()
-            if attempt >= len(run_ups):
-                for _, picture in every_picture(source, grid, 0):
-                    yield source, picture
-                    done += 1
-                if done < count:
-                    raise UnreadableMedia(path, f"no picture can be decoded at {float(grid.first):g} s")
-            elif source.seek(grid.time(0), run_ups[attempt]):
-                with suppress(CannotPrune):
-                    for _, picture in needed_pictures(source, grid):
-                        yield source, picture
-                        done += 1
+            ways = _ways(source)
+            if attempt == len(ways):
+                raise UnreadableMedia(path, f"no picture can be decoded at {float(grid.first):g} s")
+            for picture in _read(source, grid, *ways[attempt]):
+                yield source, picture
+                done += 1
         attempt += 1
 
 
@@ -125,24 +163,29 @@ def _picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
     while True:
         with open_video(path) as (container, stream):
             source = Source(container, stream)
-            run_ups = source.run_ups()
-            if attempt < len(run_ups):
-                picture = _pruned(source, grid, time, run_ups[attempt])
-            else:
-                picture = next((picture for _, picture in every_picture(source, grid, 0)), None)
-                if picture is None:
-                    raise UnreadableMedia(path, "no picture can be decoded")
+            ways = _ways(source)
+            if attempt == len(ways):
+                raise UnreadableMedia(path, "no picture can be decoded")
+            picture = next(_read(source, grid, *ways[attempt]), None)
             if picture is not None:
                 yield source, picture
                 return
         attempt += 1
 
 
-def _pruned(source: Source, grid: Grid, time: float, run_up: float) -> Picture | None:
-    """The picture, decoded from the key frame before it; None when that is not sure to be exact."""
-    if not source.seek(time, run_up):
-        return None
-    try:
-        return next((picture for _, picture in needed_pictures(source, grid)), None)
-    except CannotPrune:
-        return None
+def _ways(source: Source) -> list[tuple[float, bool]]:
+    """Seconds to go back before a time, and whether to decode only what is needed, in the order to try."""
+    run_ups = source.run_ups()
+    ways = [(run_up, True) for run_up in run_ups]
+    if source.sparse:  # where time stamps are wrong, those before tell
+        ways = [(run_up, pruned) for run_up in run_ups[:-1] for pruned in (True, False)]
+    return [*ways, (math.inf, False)]
+
+
+def _read(source: Source, grid: Grid, run_up: float, pruned: bool) -> Iterator[Picture]:
+    """Pictures at the moments of a grid, as long as they are sure to be exact."""
+    if source.seek(grid.time(0), run_up):
+        pictures = needed_pictures(source, grid) if pruned else every_picture(source, grid, 0)
+        with suppress(CannotPrune):
+            for _, picture in pictures:
+                yield picture

@@ -36,6 +36,9 @@ _MAX_BYTES = 64 << 20
 # Between the stem and the suffix: a language, or what kind of subtitles these are (`film.en.srt`,
 # `film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
+# Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
+_COMMANDS = re.compile(r"\{[^}]*\}")
+_DRAWING = re.compile(r"\\(?:p([0-9])|r([a-zA-Z_0-9 ]*))")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
 _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -167,7 +170,7 @@ def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue
     for subtitle in shown:
         if isinstance(subtitle, AssSubtitle):
             event = pysubs2.SSAEvent(text=subtitle.dialogue.decode("utf-8", errors="replace"))
-            if not event.is_drawing and (text := _clean_text(event.plaintext)):
+            if text := _shown_text(event.text):
                 yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
 
 
@@ -214,8 +217,26 @@ def _parse_cue(text: str, kind: str) -> Iterator[Cue | None]:
         events = []
     if not events or events[0].end <= events[0].start or events[0].start < 0:
         yield None
-    elif not events[0].is_drawing and (text := _clean_text(events[0].plaintext)):
+    elif text := _shown_text(events[0].text):
         yield Cue(events[0].start / 1000, events[0].end / 1000, text)
+
+
+def _shown_text(text: str) -> str:
+    """What an event of SubStation Alpha shows as letters: nothing where its commands say that it is drawn.
+
+    pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone.
+    """
+    closed, brace, rest = text.rpartition("}")
+    commands = _COMMANDS.findall(closed + brace)
+    drawing = False
+    for block in commands:
+        for number, style in _DRAWING.findall(block):
+            # A reset to a named style changes nothing: there are no styles here.
+            drawing = int(number) > 0 if number else drawing and bool(style)
+        if drawing:
+            return ""
+    plain = _COMMANDS.sub("", closed + brace) + rest
+    return _clean_text(plain.replace(r"\h", " ").replace(r"\n", "\n").replace(r"\N", "\n"))
 
 
 def _clean_text(text: str) -> str:

@@ -1,0 +1,113 @@
+"""When, where and with what a video was taken, as far as its file says.
+
+Times, best first:
+
+- ``com.apple.quicktime.creationdate`` and other dates with a time of day that stand in tags as text: the wall
+  clock, with its zone where the text has one;
+- Matroska's ``DATE_RECORDED``, likewise;
+- ``creation_time``: universal time by the specifications of QuickTime and Matroska, and the zone of the place
+  is not known; dates that an unset clock gives (1904, 1970) are passed over;
+- the name of the file, as phones and cameras write it (``IMG_20230501_143000``, ``2023-05-01 14.30.00``): the
+  wall clock without a zone, or the day alone.
+
+Places are points of ISO 6709 (annex H) in tags. What several tags say is taken from the file's before the
+video stream's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from moviola.media.container import open_container
+from moviola.types import Capture, CaptureSource
+
+__all__ = ["parse_point", "read_capture"]
+
+_DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal", "date_digitized", "date")
+_PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
+_MAKES = ("com.apple.quicktime.make", "com.android.manufacturer", "make", "manufacturer")
+_MODELS = ("com.apple.quicktime.model", "com.android.model", "model")
+# A clock that was never set counts from one of these years.
+_UNSET = (1904, 1970)
+_IN_NAME = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
+    r"(?:[-_ T.]+([01]\d|2[0-3])([-_.:h]?)([0-5]\d)\6([0-5]\d)(?!\d)|(?!\d))"
+)
+_POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
+
+
+def read_capture(path: Path) -> Capture:
+    """Read what a video file says of its making; no picture is decoded.
+
+    Raises:
+        UnreadableMedia: no such file, no regular file, zero bytes, or no media file.
+    """
+    with open_container(path) as container:
+        tags: dict[str, str] = {}
+        for holder in (container.metadata, *(stream.metadata for stream in container.streams.video)):
+            for name, value in holder.items():
+                tags.setdefault(name.lower(), value.strip())
+    taken, source = next(_times(tags, path), ("", ""))
+    latitude, longitude = next(filter(None, map(parse_point, _values(tags, _PLACES))), (None, None))
+    make, model = (next(_values(tags, names), "") for names in (_MAKES, _MODELS))
+    return Capture(taken, source, latitude, longitude, make, model)
+
+
+def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSource]]:
+    """Times by how much they tell."""
+    for text in _values(tags, _DATES):
+        # A year, or a day, in a tag is as a rule that of the film's release.
+        if len(text) > len("2023-05-01") and (found := _moment(text)):
+            yield found.isoformat(), "tags"
+    for text in _values(tags, ("creation_time",)):
+        if (found := _moment(text)) and found.year not in _UNSET:
+            yield found.isoformat(), "container" if found.tzinfo else "tags"
+    if named := _IN_NAME.search(path.stem):
+        year, _, month, day, hour, _, minute, second = named.groups()
+        text = f"{year}-{month}-{day}" + (f"T{hour}:{minute}:{second}" if hour else "")
+        if found := _moment(text):
+            yield found.isoformat() if hour else text, "name"
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.replace("UTC", "+00:00").replace(" +", "+"))
+    except ValueError:
+        return None
+
+
+def _values(tags: Mapping[str, str], names: tuple[str, ...]) -> Iterator[str]:
+    return (tags[name] for name in names if tags.get(name))
+
+
+def parse_point(text: str) -> tuple[float, float] | None:
+    """Latitude and longitude in degrees of a point of ISO 6709; None of anything else, and of a null.
+
+    >>> parse_point("+52.5200+013.4050+034.0/")
+    (52.52, 13.405)
+    >>> parse_point("+5231.2-01324.3/")
+    (52.52, -13.405)
+    """
+    found = _POINT.fullmatch(text.strip())
+    if not found:
+        return None
+    latitude, longitude = _degrees(found[1], 2), _degrees(found[2], 3)
+    known = abs(latitude) <= 90 and abs(longitude) <= 180 and (latitude, longitude) != (0.0, 0.0)
+    return (latitude, longitude) if known else None
+
+
+def _degrees(text: str, digits: int) -> float:
+    """Degrees; written as degrees, degrees and minutes, or with seconds too, by the number of digits."""
+    sign = -1.0 if text.startswith("-") else 1.0
+    whole, _, rest = text[1:].partition(".")
+    places = len(whole) - digits
+    fraction = float(f"0.{rest or 0}")
+    if places <= 0:
+        return sign * (int(whole) + fraction)
+    if places <= 2:
+        return sign * (int(whole[:digits]) + (int(whole[digits:]) + fraction) / 60)
+    minutes = int(whole[digits : digits + 2]) + (int(whole[digits + 2 :]) + fraction) / 3600 * 60
+    return sign * (int(whole[:digits]) + minutes / 60)

@@ -1,0 +1,74 @@
+"""Small stills of a video, made of the pictures that are sampled anyway, to be kept where the file is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from io import BytesIO
+
+import numpy as np
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
+from PIL import Image
+
+from moviola.media.picture import WidthScaler
+
+__all__ = ["SMALL_WIDTH", "SmallStills", "read_small_still"]
+
+SMALL_WIDTH = 160
+"""Pixels. As WebP of this quality a still of film takes 1.4 kB on average, and 1 ms."""
+_QUALITY, _EFFORT = 50, 2
+
+_Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
+
+
+class SmallStills:
+    """Keeps the picture on screen at some of the sampled frames.
+
+    Args:
+        every: frames; the middle one of as many is kept, and the very first.
+
+    Attributes:
+        stills: seconds, and WebP bytes of a picture :data:`SMALL_WIDTH` pixels wide.
+    """
+
+    def __init__(self, every: int) -> None:
+        self.stills: list[tuple[float, bytes]] = []
+        self._every, self._count = every, 0
+        self._frame: VideoFrame | None = None
+        self._small: WidthScaler | None = None
+
+    def beside(self, scaler: Callable[[Fraction], _Scaler]) -> Callable[[Fraction], _Scaler]:
+        """A scaler for :class:`moviola.media.FrameStream` that remembers what it scaled last."""
+
+        def opened(aspect: Fraction) -> _Scaler:
+            scale, self._small = scaler(aspect), WidthScaler(SMALL_WIDTH, aspect)
+
+            def noted(frame: VideoFrame) -> NDArray[np.uint8]:
+                self._frame = frame
+                return scale(frame)
+
+            return noted
+
+        return opened
+
+    def note(self, time: float) -> None:
+        """The next sampled frame, at ``time`` seconds, shows what was scaled last."""
+        if self._count % self._every == self._every // 2 or self._count == 0:
+            assert self._frame is not None and self._small is not None
+            buffer = BytesIO()
+            image = Image.fromarray(self._small(self._frame))
+            image.save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
+            self.stills.append((time, buffer.getvalue()))
+        self._count += 1
+
+
+def read_small_still(data: bytes, width: int) -> NDArray[np.uint8]:
+    """A kept still, (height, ``width``, 3) uint8 RGB; larger ones are blurred, there is no more to see.
+
+    Raises:
+        OSError: no picture.
+    """
+    with Image.open(BytesIO(data)) as image:
+        height = max(1, round(width * image.height / image.width))
+        return np.asarray(image.convert("RGB").resize((width, height)))

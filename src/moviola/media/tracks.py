@@ -1,0 +1,136 @@
+"""Tracks of sound in a file: what they are, and which one is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.stream import Disposition
+
+from moviola.errors import InvalidValue, MediaError
+
+__all__ = ["SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks"]
+
+# Comments, descriptions for the blind and the like, which nobody means who asks for the sound.
+_ASIDE = (
+    Disposition.comment
+    | Disposition.hearing_impaired
+    | Disposition.visual_impaired
+    | Disposition.clean_effects
+    | Disposition.karaoke
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SoundTrack:
+    """A track of sound.
+
+    Attributes:
+        number: from 1 on, in the order of the file.
+        language: as ISO 639 has it, two letters where there are such, or three; empty if the file says none.
+        title: what the file calls it.
+        codec: such as ``aac``.
+        channels: how many.
+        default: whether it is the one that is heard unless another is chosen.
+    """
+
+    number: int
+    language: str
+    title: str
+    codec: str
+    channels: int
+    default: bool
+
+    def __str__(self) -> str:
+        said = [self.language or "language unknown", self.title, self.codec]
+        return f"{self.number} ({', '.join(filter(None, said))})"
+
+
+def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
+    """The tracks of sound of an open file that can be decoded."""
+    usable = _usable(container)
+    default = _default(usable)
+    return tuple(
+        SoundTrack(
+            number=number,
+            language=language_of(stream.language or ""),
+            title=stream.metadata.get("title", ""),
+            codec=stream.codec_context.codec.canonical_name,
+            channels=stream.codec_context.layout.nb_channels,
+            default=stream is default,
+        )
+        for number, stream in enumerate(usable, 1)
+    )
+
+
+def chosen_track(
+    container: InputContainer, path: Path, choice: int | str | None = None
+) -> AudioStream | None:
+    """The track that is heard; None where a file has no sound.
+
+    Args:
+        container: the open file.
+        path: its path, for messages.
+        choice: a number from 1 on; a language, as BCP 47 or ISO 639 has it: the first track that is in it,
+            the default one where the file says no language of any; None: the default one by the file's flags.
+
+    Raises:
+        InvalidValue: a choice that is neither a number nor a language.
+        MediaError: there is no such track in the file; the message says which there are.
+    """
+    usable = _usable(container)
+    if choice is None or not usable:
+        return _default(usable)
+    choice = require_track_choice(choice)
+    tracks = sound_tracks(container)
+    if isinstance(choice, int):
+        fits: Sequence[SoundTrack] = tracks[choice - 1 : choice]
+    elif any(track.language for track in tracks):
+        fits = [track for track in tracks if track.language == choice]
+        fits = sorted(fits, key=lambda track: not track.default)
+    else:
+        return _default(usable)
+    if not fits:
+        raise MediaError(path, f"no sound track {choice}; there is {', '.join(map(str, tracks))}")
+    return usable[fits[0].number - 1]
+
+
+def require_track_choice(choice: int | str) -> int | str:
+    """A choice as a number, or as a language of ISO 639.
+
+    Raises:
+        InvalidValue: it is neither.
+    """
+    if str(choice).isascii() and str(choice).isdigit() and int(choice) > 0:
+        return int(choice)
+    if isinstance(choice, str) and (language := language_of(choice)):
+        return language
+    raise InvalidValue(f"sound track {choice!r}: give a number from 1 on, or a language such as de")
+
+
+def language_of(tag: str) -> str:
+    """The language of a tag of BCP 47 or ISO 639: ``de`` of ``ger``, ``deu`` or ``de-AT``.
+
+    Returns:
+        two letters where the language has such, else three; empty for none, and what is no tag.
+    """
+    from langcodes import Language
+
+    try:
+        return Language.get(tag.replace("_", "-")).language or ""
+    except ValueError:
+        return ""
+
+
+def _usable(container: InputContainer) -> list[AudioStream]:
+    return [s for s in container.streams.audio if s.codec_context is not None and s.time_base]
+
+
+def _default(usable: Sequence[AudioStream]) -> AudioStream | None:
+    """The first with the flag; else the first that is no aside; else the first."""
+    flagged = (s for s in usable if s.disposition & Disposition.default)
+    plain = (s for s in usable if not s.disposition & _ASIDE)
+    return next(flagged, None) or next(plain, None) or next(iter(usable), None)

@@ -1,0 +1,110 @@
+"""When, where and with what files say that they were taken, in files that are written here."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from moviola.errors import UnreadableMedia
+from moviola.media import read_capture
+from moviola.media.capture import parse_point
+from moviola.types import Capture
+
+
+def film(path: Path, tags: Mapping[str, str], **options: str) -> Path:
+    """Half a second with some tags."""
+    with av.open(str(path), "w", options=options) as container:
+        container.metadata.update(tags)
+        stream = container.add_stream("mpeg4", rate=4)
+        stream.width = stream.height = 64
+        for _ in range(2):
+            frame = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+QUICKTIME = {
+    "com.apple.quicktime.creationdate": "2023-05-01T14:30:00+0200",
+    "com.apple.quicktime.location.ISO6709": "+52.5200+013.4050+034.000/",
+    "com.apple.quicktime.make": "Apple",
+    "com.apple.quicktime.model": "iPhone 15",
+    "creation_time": "2024-01-01T00:00:00Z",
+}
+
+
+def test_quicktime_tags_know_zone_place_and_camera(tmp_path: Path) -> None:
+    path = film(tmp_path / "IMG_0001.mov", QUICKTIME, movflags="use_metadata_tags")
+    assert read_capture(path) == Capture(
+        "2023-05-01T14:30:00+02:00", "tags", 52.52, 13.405, "Apple", "iPhone 15"
+    )
+
+
+def test_a_phones_mp4_knows_universal_time_and_place(tmp_path: Path) -> None:
+    tags = {"creation_time": "2023-05-01T12:30:00Z", "location": "-33.8568+151.2153/"}
+    found = read_capture(film(tmp_path / "a.mp4", tags))
+    assert (found.taken, found.source) == ("2023-05-01T12:30:00+00:00", "container")
+    assert (found.latitude, found.longitude) == (-33.8568, 151.2153)
+
+
+def test_matroska_tags(tmp_path: Path) -> None:
+    tags = {"DATE_RECORDED": "2019-07-04 08:15:00", "MAKE": "Sony", "MODEL": "A7", "LOCATION": "+48.1+011.5/"}
+    found = read_capture(film(tmp_path / "a.mkv", tags))
+    assert found == Capture("2019-07-04T08:15:00", "tags", 48.1, 11.5, "Sony", "A7")
+    found = read_capture(film(tmp_path / "b.mkv", {"creation_time": "2019-07-04T08:15:00Z"}))
+    assert (found.taken, found.source) == ("2019-07-04T08:15:00+00:00", "container")
+
+
+@pytest.mark.parametrize("unset", ["1904-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "no date"])
+def test_a_clock_that_was_never_set_says_nothing(tmp_path: Path, unset: str) -> None:
+    assert read_capture(film(tmp_path / "a.mkv", {"creation_time": unset})).taken == ""
+
+
+def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
+    assert read_capture(film(tmp_path / "a.mkv", {"DATE": "1927"})).taken == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("IMG_20230501_143000", "2023-05-01T14:30:00"),
+        ("PXL_20230501_143000123", "2023-05-01"),
+        ("VID-20230501-WA0003", "2023-05-01"),
+        ("2023-05-01 14.30.00", "2023-05-01T14:30:00"),
+        ("20230501T143000", "2023-05-01T14:30:00"),
+        ("film 20231301", ""),
+        ("film 20230231", ""),
+        ("take 120230501", ""),
+        ("1080p", ""),
+    ],
+)
+def test_times_in_names(tmp_path: Path, name: str, taken: str) -> None:
+    plain = film(tmp_path / "plain.mkv", {})
+    found = read_capture(Path(shutil.copy(plain, tmp_path / f"{name}.mkv")))
+    assert (found.taken, found.source) == (taken, "name" if taken else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "point"),
+    [
+        ("+40.6894-074.0447/", (40.6894, -74.0447)),
+        ("+4041.5-07402.7/", (40 + 41.5 / 60, -(74 + 2.7 / 60))),
+        ("+404122.3-0740241.9+010CRSWGS_84/", (40 + 41 / 60 + 22.3 / 3600, -(74 + 2 / 60 + 41.9 / 3600))),
+        ("+00.0000+000.0000/", None),
+        ("+91.0+000.0/", None),
+        ("Berlin", None),
+    ],
+)
+def test_points_of_iso_6709(text: str, point: tuple[float, float] | None) -> None:
+    assert parse_point(text) == (None if point is None else pytest.approx(point, abs=1e-9))
+
+
+def test_what_is_no_film_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_text("text")
+    with pytest.raises(UnreadableMedia):
+        read_capture(tmp_path / "a.mp4")
