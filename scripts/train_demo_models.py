@@ -18,13 +18,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 
-from moviola.benchmark.world import World, prepare
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))  # the comparison's worlds
+
+from comparison.world import World, prepare
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch

@@ -1,4 +1,4 @@
-"""Modules run compiled as by torch: in any shape, from the file, on any number of threads; or not at all."""
+"""Graphs run compiled: in any shape, from the file, on any number of threads; and portable ones anywhere."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from moviola.compiled import Compiled, Source, module
+from moviola.compiled import Compiled, Source, module, read_portable, save_portable
 from moviola.compiled.module import least_cosine
 from moviola.compiled.runtime import Array, convert, open_graph, save_graph
 from moviola.errors import DataError
+from moviola.files.sealed import is_sealed
 
 WIDTH = 64
 
@@ -50,12 +52,16 @@ def inputs(rows: int, length: int) -> tuple[Array, Array]:
     return draw.integers(0, 100, (rows, length)), present
 
 
-def source(revision: str = "1", threads: int = 1, build: Callable[[], nn.Module] = build) -> Source:
-    return Source("an encoder", revision, build, inputs(2, 3), [(None, None), (None, None)], threads)
+def graph() -> Any:
+    return convert(build(), inputs(2, 3), [(None, None), (None, None)])
 
 
-def quantised(threads: int = 1, build: Callable[[], nn.Module] = build) -> Source:
-    return Source("an encoder", "1", build, inputs(2, 3), [(None, None), (None, None)], threads, "int8")
+def source(revision: str = "1", threads: int = 1, build: Callable[[], Any] = graph) -> Source:
+    return Source("an encoder", revision, build, threads)
+
+
+def quantised(threads: int = 1, build: Callable[[], Any] = graph) -> Source:
+    return Source("an encoder", "1", build, threads, "int8")
 
 
 def by_torch(*arrays: Array) -> list[Array]:
@@ -81,12 +87,12 @@ def test_eight_bits_are_near(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_graph_has_the_threads_that_were_asked_for_and_holds_no_core(count: int, tmp_path: Path) -> None:
-    save_graph(convert(build(), inputs(2, 3), [(None, None)] * 2, "fp32"), tmp_path, "fp32", 1)
-    graph = open_graph(tmp_path, "fp32", count)
-    settings = {name: graph.setting(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
+    save_graph(graph(), tmp_path, "fp32", 1)
+    opened = open_graph(tmp_path, "fp32", count)
+    settings = {name: opened.setting(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
     assert settings == {"INFERENCE_NUM_THREADS": count, "NUM_STREAMS": 1}
-    assert graph.setting("ENABLE_CPU_PINNING") is False
-    assert graph.setting("INFERENCE_PRECISION_HINT").to_string() == "f32"
+    assert opened.setting("ENABLE_CPU_PINNING") is False
+    assert opened.setting("INFERENCE_PRECISION_HINT").to_string() == "f32"
 
 
 @pytest.mark.parametrize("make", [source, quantised])
@@ -117,6 +123,7 @@ def test_the_second_process_needs_no_torch(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
+from typing import Any
 import numpy as np
 from moviola.compiled import Compiled, Source
 
@@ -125,8 +132,7 @@ def build():
 
 folder = Path(sys.argv[1])
 arrays = list(np.load(folder / "inputs.npz").values())
-shapes = [(None, None), (None, None)]
-compiled = Compiled(folder, Source("an encoder", "1", build, arrays, shapes, 1))
+compiled = Compiled(folder, Source("an encoder", "1", build, 1))
 assert compiled.ready
 assert np.array_equal(compiled(*arrays)[0], np.load(folder / "expected.npy"))
 assert "torch" not in sys.modules
@@ -162,61 +168,63 @@ class Folded(nn.Module):
 
 
 def test_the_process_that_makes_a_graph_computes_what_all_others_do(tmp_path: Path) -> None:
-    def build() -> nn.Module:
+    images = np.random.default_rng(0).standard_normal((3, 8, 16, 16)).astype(np.float32)
+
+    def build() -> Any:
         torch.manual_seed(0)
         network = Folded()
         network(torch.randn(8, 8, 16, 16))  # the norms learn something
-        return network.eval()
+        return convert(network.eval(), [images[:2]], [(None, 8, 16, 16)])
 
-    images = np.random.default_rng(0).standard_normal((3, 8, 16, 16)).astype(np.float32)
-    source = Source("a network", "1", build, [images[:2]], [(None, 8, 16, 16)], 1)
+    source = Source("a network", "1", build, 1)
     first, second = Compiled(tmp_path, source), Compiled(tmp_path, source)
     np.testing.assert_array_equal(first(images)[0], second(images)[0])
 
 
-class Lucky(Encoder):
-    """Whose result the tracer fixes: Python decides by a value."""
+def spread() -> Any:
+    """Of a layer with weights so uneven that 8 bits cannot hold them."""
+    torch.manual_seed(0)
+    layer = nn.Linear(WIDTH, 10)
+    with torch.no_grad():
+        layer.weight[:, 0] = 3e4
+    return convert(layer.eval(), [np.ones((2, WIDTH), np.float32)], [(None, WIDTH)])
 
-    def forward(self, ids: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-        states, mean = super().forward(ids, present)
-        return (states, mean) if int(ids.sum()) == int(inputs(2, 3)[0].sum()) else (-states, mean)
 
-
-def test_a_graph_that_is_wrong_is_refused_and_torch_computes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    built: list[nn.Module] = []
-
-    def lucky() -> nn.Module:
-        torch.manual_seed(0)
-        built.append(Lucky().eval())
-        return built[-1]
-
-    compiled = Compiled(tmp_path, source(build=lucky))
+def test_eight_bits_that_are_far_off_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    given = np.random.default_rng(0).normal(size=(3, WIDTH)).astype(np.float32)
+    given[:, 0] = 0  # what is large is not asked for, and the rest is lost
+    full = Compiled(tmp_path / "full", source(build=spread))
+    compiled = Compiled(tmp_path, quantised(build=spread))
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            found = compiled(*inputs(3, 4))
-            np.testing.assert_array_equal(found[0], -by_torch(*inputs(3, 4))[0])
+            np.testing.assert_array_equal(compiled(given)[0], full(given)[0])
     (record,) = caplog.records
-    assert "an encoder" in record.getMessage()
-    assert "cosine of -1.000000" in record.getMessage()
-    assert not compiled.ready
-    assert len(built) == 1
-    again = Compiled(tmp_path, source(build=lucky))
-    np.testing.assert_array_equal(again(*inputs(3, 4))[0], found[0])
-    assert len(built) == 2
+    assert "an encoder: in 8 bits its results have a cosine of" in record.getMessage()
+    assert compiled.ready
+    again = Compiled(tmp_path, quantised(build=spread))
+    np.testing.assert_array_equal(again(given)[0], full(given)[0])
     assert len(caplog.records) == 1
 
 
-def test_without_a_place_to_keep_the_graph_torch_computes_and_says_so(
+def test_without_a_place_to_keep_the_plan_every_process_plans_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    compiled = Compiled(tmp_path / "file" / "cache", source())
+    compiled, kept = Compiled(tmp_path / "file" / "cache", source()), Compiled(tmp_path, source())
     for _ in range(2):
-        np.testing.assert_array_equal(compiled(*inputs(3, 4))[0], by_torch(*inputs(3, 4))[0])
+        np.testing.assert_array_equal(compiled(*inputs(3, 4))[0], kept(*inputs(3, 4))[0])
     (record,) = caplog.records
-    assert "an encoder: its compiled graph cannot be kept, so torch computes it; " in record.getMessage()
+    assert "an encoder: its compiled graph cannot be kept; " in record.getMessage()
+
+
+def test_a_portable_graph_gives_the_same(tmp_path: Path) -> None:
+    save_portable(graph(), tmp_path / "encoder.xml")
+    portable = Compiled(tmp_path / "1", source(build=lambda: read_portable(tmp_path / "encoder.xml")))
+    made = Compiled(tmp_path / "2", source())
+    np.testing.assert_array_equal(portable(*inputs(3, 4))[0], made(*inputs(3, 4))[0])
+    (tmp_path / "encoder.xml").write_text("<net>")
+    with pytest.raises(DataError, match=r"encoder\.xml: no graph that can be read"):
+        read_portable(tmp_path / "encoder.xml")
 
 
 def test_nothing_is_left_of_a_graph_that_was_not_finished(
@@ -233,13 +241,20 @@ def test_nothing_is_left_of_a_graph_that_was_not_finished(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", [b"", b"no graph"])
-def test_a_damaged_graph_is_named(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda whole: b"", lambda whole: b"no graph", lambda whole: whole[:99] + b"?" + whole[100:]]
+)
+def test_a_damaged_graph_is_named_and_made_anew(
+    damage: Callable[[bytes], bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     compiled = Compiled(tmp_path, source())
-    compiled(*inputs(3, 4))
-    (compiled.path / "graph.blob").write_bytes(content)
-    with pytest.raises(DataError, match=rf"{compiled.path.name}: no graph .*; delete this folder"):
-        Compiled(tmp_path, source())(*inputs(3, 4))
+    before = compiled(*inputs(3, 4))
+    path = compiled.path / "graph.blob"
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    np.testing.assert_array_equal(Compiled(tmp_path, source())(*inputs(3, 4))[0], before[0])
+    (record,) = caplog.records
+    assert f"{compiled.path.name}: no graph" in record.getMessage() and is_sealed(path)
 
 
 @pytest.mark.parametrize(

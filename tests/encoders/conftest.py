@@ -135,11 +135,16 @@ def siglip_checkpoint(
 
 
 def bert_checkpoint(
-    folder: Path, *, pooling: str = "mean_tokens", normalise: bool = True, dtype: Any = None
+    folder: Path,
+    *,
+    kind: str = "bert",
+    pooling: str = "mean_tokens",
+    normalise: bool = True,
+    dtype: Any = None,
 ) -> Path:
-    """A sentence encoder in sentence-transformers' layout."""
+    """A sentence encoder in sentence-transformers' layout; ``kind`` is transformers' type of model."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel
+    from transformers import AutoConfig, AutoModel
 
     vocab = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
@@ -148,15 +153,17 @@ def bert_checkpoint(
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.enable_padding(length=30)  # must not matter
     tokenizer.save(str(folder / "tokenizer.json"))
-    config = BertConfig(
+    config = AutoConfig.for_model(
+        kind,
         vocab_size=len(vocab),
         hidden_size=32,
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=48,
         max_position_embeddings=24,
+        pad_token_id=0 if kind == "bert" else 1,
     )
-    BertModel(config).to(dtype).save_pretrained(folder)
+    AutoModel.from_config(config).to(dtype).save_pretrained(folder)
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},

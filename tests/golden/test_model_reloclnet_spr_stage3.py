@@ -66,6 +66,7 @@ def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
         longest_span=decoding["max_pred_l"],
         alpha=decoding["q2c_alpha"],
         reference_padding=True,
+        mask_silent=False,
     )
 
 

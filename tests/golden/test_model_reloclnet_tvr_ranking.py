@@ -67,6 +67,7 @@ def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
         top_videos=decoding["top_videos"],
         top_moments=decoding["top_moments"],
         reference_padding=True,
+        mask_silent=False,
     )
 
 

@@ -70,6 +70,7 @@ def case(golden: Path) -> Case:
         clip_seconds=decoding["clip_length"],
         release_end=True,
         reference_padding=True,
+        mask_silent=False,
     )
     model = XML(config).eval()
     model.load_state_dict({name: arrays[f"state/{name}"] for name in facts["state"]})

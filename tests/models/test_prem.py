@@ -45,7 +45,7 @@ CONFIGS = [
     TINY,
     PICTURES,
     WORDS_SPOKEN,
-    replace(TINY, mask_silent=True),
+    replace(TINY, mask_silent=False),
     replace(TINY, pooling="mean"),
     replace(TINY, pooling="max"),
     replace(TINY, positives="strong"),
@@ -177,10 +177,12 @@ def by_hand(model: PremRetriever, batch: PairBatch) -> dict[str, float]:
     t = model.config.temperature
     units = model.encode_context(batch.visual, batch.mask, batch.subtitles)
     queries = model.encode_query(batch.query, batch.query_mask)
+    takes_part = stream_mask(model.config, batch.mask, batch.subtitles)
 
     def s(i: int, video: int, clips: list[int]) -> Tensor:
         """The similarity of query i and the best of these clips, over t."""
-        phi = [max(queries[i, d] @ units[video, d, c] for c in clips) for d in range(units.shape[1])]
+        heard = {d: [c for c in clips if takes_part[video, d, c]] for d in range(units.shape[1])}
+        phi = [max(queries[i, d] @ units[video, d, c] for c in those) for d, those in heard.items() if those]
         return sum(phi, torch.tensor(0.0)) / len(phi) / t
 
     count = len(batch)
@@ -193,13 +195,13 @@ def by_hand(model: PremRetriever, batch: PairBatch) -> dict[str, float]:
         inside = list(range(first, last + 1))
         outside = [c for c in every if c not in inside]
         others = [j for j in range(count) if video[j] != video[i]]
-        videos = [s(i, video[j], list(range(length[video[j]]))) for j in others if not batch.positives[i, j]]
+        rivals = sorted({video[j] for j in others if not batch.positives[i, j]})
+        videos = [s(i, rival, list(range(length[rival]))) for rival in rivals]
         askers = [s(j, video[i], every) for j in others if not batch.positives[j, i]]
         weight = number(batch.similarity[i]) / count
 
         def nce(positive: Tensor, negatives: list[Tensor], weight: float = weight) -> float:
-            rivals = torch.stack([positive, *negatives])
-            return weight * number(torch.logsumexp(rivals, 0) - positive)
+            return weight * number(torch.logsumexp(torch.stack([positive, *negatives]), 0) - positive)
 
         total["strong"] += nce(s(i, video[i], inside), videos)
         total["query"] += nce(s(i, video[i], inside), askers)
@@ -238,7 +240,7 @@ def test_switches_of_table_2_leave_terms_out() -> None:
 def test_a_moment_that_answers_the_query_is_no_negative() -> None:
     batch = pair_batch()
     answers = batch.positives.clone()
-    answers[0, 1] = True
+    answers[0, batch.video == batch.video[1]] = True
     model = built(TINY).retriever
     changed = replace(batch, positives=answers)
     expected = by_hand(model, changed)
@@ -246,6 +248,26 @@ def test_a_moment_that_answers_the_query_is_no_negative() -> None:
     for name, term in terms.items():
         assert number(term) == pytest.approx(expected[name], rel=1e-4, abs=1e-5)
     assert number(terms["strong"]) < number(model.loss(batch)["strong"])
+
+
+def test_a_video_that_pairs_share_is_one_negative() -> None:
+    """Two pairs of one video say of a third query what one of them says."""
+    batch = pair_batch()
+    assert batch.subtitles is not None
+    rows, video = torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1])
+    twice = PairBatch(
+        batch.query[rows], batch.query_mask[rows], batch.visual[:2], batch.mask[:2], batch.subtitles[:2],
+        video, torch.tensor([[0, 1], [0, 1], [0, 1]]), torch.tensor([1.0, 0.0, 0.0]),
+        video[:, None] == video,
+    )  # fmt: skip
+    once = replace(
+        twice, query=twice.query[:2], query_mask=twice.query_mask[:2], video=video[:2],
+        labels=twice.labels[:2], similarity=twice.similarity[:2], positives=twice.positives[:2, :2],
+    )  # fmt: skip
+    model = built(TINY).retriever
+    more, less = (number(model.loss(own)["strong"]) * len(own) for own in (twice, once))
+    assert more == pytest.approx(less, rel=1e-5)
+    assert more > 0
 
 
 def test_a_batch_of_one_video_has_nothing_to_tell_apart() -> None:
@@ -260,13 +282,15 @@ def test_a_batch_of_one_video_has_nothing_to_tell_apart() -> None:
     assert {name: number(term) for name, term in terms.items()} == {"strong": 0.0, "weak": 0.0, "query": 0.0}
 
 
-def test_silent_clips_may_be_left_out() -> None:
+def test_silent_clips_are_left_out() -> None:
     subtitles = torch.tensor([[[0.0, 0.0], [0.0, 3.0], [0.0, 0.0]]])
     mask = torch.tensor([[1.0, 1.0, 0.0]])
-    literal = stream_mask(TINY, mask, subtitles)
+    literal = stream_mask(replace(TINY, mask_silent=False), mask, subtitles)
     assert literal.tolist() == [[[True, True, False], [True, True, False]]]
-    masked = stream_mask(replace(TINY, mask_silent=True), mask, subtitles)
+    masked = stream_mask(TINY, mask, subtitles)
     assert masked.tolist() == [[[True, True, False], [False, True, False]]]
+    alone = stream_mask(WORDS_SPOKEN, mask, subtitles)
+    assert alone.tolist() == [[[True, True, False]]]
 
 
 # --- localizer ---------------------------------------------------------------------------------------------
@@ -541,7 +565,7 @@ def test_too_few_moments_are_filled_up() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    config=st.sampled_from([TINY, PICTURES, replace(TINY, mask_silent=True), replace(TINY, pooling="max")]),
+    config=st.sampled_from([TINY, PICTURES, replace(TINY, mask_silent=False), replace(TINY, pooling="max")]),
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4),
     words=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     more_clips=st.integers(1, 6),
@@ -673,7 +697,6 @@ def test_the_papers_sizes() -> None:
     ("change", "remedy"),
     [
         ({"visual_size": 0, "subtitle_size": 0}, "at least one stream"),
-        ({"subtitle_size": 0, "mask_silent": True}, "needs both streams"),
         ({"heads": 3}, "multiple of heads 3"),
         ({"shortest_span": 6}, "0 <= shortest_span < longest_span"),
         ({"gate": "open"}, "choose one of rescaled"),

@@ -69,7 +69,12 @@ def test_the_folder_says_what_it_holds(saved: Path) -> None:
     assert described.extra == {"features": "demo"}
     assert described.version
     assert (saved / "README.md").read_text() == "# Tiny\n"
-    assert sorted(file.name for file in saved.iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    assert sorted(file.name for file in saved.iterdir()) == [
+        "README.md",
+        "config.json",
+        "graphs",
+        "model.safetensors",
+    ]
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -215,6 +220,8 @@ def older(folder: Path) -> None:
     def change(content: dict[str, Any]) -> None:
         del content["format"]
         config, name = content["config"], content["architecture"]
+        for later in ("stream_weights", *(() if name == "prem" else ("mask_silent",))):
+            config.pop(later, None)
         for old, new in RENAMED[name].items():
             config[old] = config.pop(new)
         if "mlp_ratio" in config:
@@ -266,10 +273,24 @@ OLD_PREM = {
 """Weights of PREM by the name that they had in format 1."""
 
 
+SILENCE = ("xml", "reloclnet", "conquer", "prem")
+"""Architectures in whose formats 1 and 2 silent clips took part in the stream of subtitles."""
+
+
+@pytest.mark.parametrize("name", SILENCE)
+def test_a_folder_of_format_2_goes_on_as_it_learned(tmp_path: Path, name: str) -> None:
+    sizes = {"visual_size": 4, "query_size": 4, "subtitle_size": 4, "hidden_size": 8, "heads": 2}
+    save_pretrained(build(name, sizes | SMALL[name]), tmp_path, card="# Old")
+    assert from_pretrained(tmp_path).config.mask_silent
+    edit_config(tmp_path, lambda content: (content.update(format=2), content["config"].pop("mask_silent")))
+    assert not from_pretrained(tmp_path).config.mask_silent
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_folder_of_format_1_gives_the_same_model(tmp_path: Path, name: str) -> None:
     sizes = {"visual_size": 4, "query_size": 4, "subtitle_size": 0, "hidden_size": 8, "heads": 2}
     settings = SMALL[name] if name.startswith("spr") else sizes | SMALL[name]
+    settings = settings | ({"mask_silent": False} if name in SILENCE else {})
     model = build(name, settings)
     save_pretrained(model, tmp_path, card="# Old")
     older(tmp_path)
@@ -317,10 +338,10 @@ def test_clips_of_prem_become_distances(tmp_path: Path) -> None:
     assert (config["shortest_span"], config["longest_span"]) == (2, 7)
 
 
-@pytest.mark.parametrize("number", [0, 3, "2", None])
+@pytest.mark.parametrize("number", [0, 4, "2", None])
 def test_a_format_that_is_not_known(saved: Path, number: object) -> None:
     edit_config(saved, lambda content: content.update(format=number))
-    with pytest.raises(DataError, match=r"config\.json: format .* reads 1 to 2; update moviola"):
+    with pytest.raises(DataError, match=r"config\.json: format .* reads 1 to 3; update moviola"):
         from_pretrained(saved)
 
 

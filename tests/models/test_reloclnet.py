@@ -375,7 +375,8 @@ def test_selection() -> None:
     assert len(chosen) == 3
     assert torch.equal(chosen.clips[0][2], context.clips[0][1])
     assert torch.equal(chosen.mask[1], context.mask[0])
-    assert len(Queries(torch.zeros(4, 2, 3)).select(torch.tensor([0]))) == 1
+    queries = Queries(torch.zeros(4, 2, 3), torch.full((4, 2), 0.5))
+    assert len(queries.select(torch.tensor([0]))) == 1
 
 
 @torch.inference_mode()

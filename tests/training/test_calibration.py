@@ -193,10 +193,11 @@ def test_training_a_refiner_writes_its_calibration(
     assert "not calibrated" not in said
     extra = read_description(folder).extra
     known = Calibration.of(extra, folder)
-    assert known == Calibration(0.125, -1.5)
     raw, right = given
+    words = extra["calibration"]["words"]  # of a closed language
+    assert known == Calibration(0.125, -1.5, frozenset(words)) and {"robot", "ball"} <= set(words)
     assert extra["calibration"] == {
-        "slope": 0.125, "intercept": -1.5, "answers": len(raw), "right": int(right.sum()),
+        "slope": 0.125, "intercept": -1.5, "answers": len(raw), "right": int(right.sum()), "words": words,
     }  # fmt: skip
     assert len(raw) >= 6 and np.isfinite(raw).all() and raw.std() > 0
     card = (folder / "README.md").read_text()

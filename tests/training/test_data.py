@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
-from moviola.measures import read_qrels
+from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
-from moviola.training.data import Pairs, batches_by_length
+from moviola.training.data import Pairs, Split, batches_by_length
+from moviola.training.judging import OVER_TYPES, judge
+from moviola.training.tasks.pairs import PairSampling
 
 
 @given(
@@ -76,6 +78,59 @@ def test_a_moment_of_zero_length_is_one_that_nothing_finds(tmp_path: Path) -> No
     found = [moment("v", 1, 1), moment("v", 2, 3)]
     path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": found}])
     assert len(Pairs.read(path, ["v"]).qrels) == 2
+
+
+def test_moments_after_the_first_n_are_known_to_be_alike(tmp_path: Path) -> None:
+    first, second = [moment("v", 1, 2), moment("w", 3, 4), moment("v", 5, 6)], [moment("w", 0, 1)]
+    path = written(
+        tmp_path / "pairs.json",
+        [
+            {"query_id": 0, "query": "q", "type": "t", "relevant_moment": first},
+            {"query_id": 1, "query": "r", "type": "v", "relevant_moment": second},
+        ],
+    )
+    pairs = Pairs.read(path, ["v", "w"], top=1)
+    assert [column.tolist() for column in pairs.beyond] == [[0, 0], [1, 0], [3.0, 5.0], [4.0, 6.0]]
+    assert pairs.types == ("t", "v")
+    assert [len(column) for column in Pairs.read(path, ["v", "w"]).beyond] == [0] * 4
+    alone = Pairs.read(path, ["w", "v", "x"], top=1).of_own_videos()
+    assert alone.videos == ("w", "v")
+    assert [column.tolist() for column in alone.beyond] == [[0, 0], [0, 1], [3.0, 5.0], [4.0, 6.0]]
+
+
+def test_rare_types_are_drawn_as_often_where_that_is_asked_for(tmp_path: Path) -> None:
+    kinds = ["v"] * 9 + ["vt"] * 2 + ["t"]
+    queries = [
+        {"query_id": row, "query": "q", "type": kind, "relevant_moment": [moment("v", row, row + 1)]}
+        for row, kind in enumerate(kinds)
+    ]
+    pairs = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
+    draw = np.random.default_rng(0)
+    assert PairSampling().drawn(pairs, draw).tolist() == list(range(12))
+    drawn = PairSampling(even_types=True).drawn(pairs, draw)
+    assert [sum(kinds[row] == kind for row in drawn) for kind in ("v", "vt", "t")] == [4, 4, 4]
+    assert len(set(drawn.tolist())) == 4 + 2 + 1
+    del queries[3]["type"]
+    some = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
+    with pytest.raises(InvalidValue, match="a training query has no type"):
+        PairSampling(even_types=True).drawn(some, draw)
+
+
+def test_val_may_be_judged_type_by_type(tmp_path: Path) -> None:
+    """Three queries about pictures that are answered, and one about subtitles that is not."""
+    path = written(
+        tmp_path / "pairs.json",
+        [
+            {"query_id": row, "query": "q", "type": kind, "relevant_moment": [moment("v", row, row + 1)]}
+            for row, kind in enumerate(["v", "v", "v", "t"])
+        ],
+    )
+    split = Split(cast("Any", None), cast("Any", None), Pairs.read(path, ["v"]))
+    found = [{"video_id": "v", "start": row, "end": row + 1, "score": 1.0} for row in range(3)]
+    run = Run.from_dict({str(row): [answer] for row, answer in enumerate(found)} | {"3": []})
+    values = judge(run, split)
+    assert values["nDCG@20,IoU>=0.5"] == pytest.approx(0.75)
+    assert values[OVER_TYPES] == pytest.approx(0.5)
 
 
 @given(

@@ -147,6 +147,8 @@ def test_the_papers_settings() -> None:
     ]  # fmt: skip
     assert list(loops["prem"]) == ["retriever", "localizer"]
     assert [PairSampling().pool(epoch) for epoch in (0, 19, 20, 500)] == [None, None, 20, 20]
+    literal = PairSampling(first_pool=1)  # paper 003, appendix A
+    assert [literal.pool(epoch) for epoch in (0, 19, 20, 500)] == [1, 1, 20, 20]
     assert (CONQUER.settings.sampling.negatives, PREM.settings.sampling.negatives) == (3, 4)
 
 

@@ -1,12 +1,15 @@
-"""Modules of torch, compiled for the CPU: NumPy arrays in and out, without torch once the graph is on disk.
+"""Graphs of networks, compiled for the CPU: NumPy arrays in and out.
 
-:class:`Compiled` runs a :class:`Source` by OpenVINO. The first call ever makes the graph, with torch, and
-checks it against torch on what that call was given; later processes open the file. ``benchmarks/runtimes.md``
-compares the runtime with torch and with ONNX Runtime.
+A :class:`Source` says what a graph is made from; :class:`Compiled` runs it by OpenVINO, and keeps what the
+runtime has planned for this CPU on disk. Graphs are built from operators (:mod:`moviola.compiled.operators`),
+or read from a file that any machine opens (:mod:`moviola.compiled.runtime`); torch is needed to convert a
+model into such a file, and for nothing else. ``benchmarks/runtimes.md`` compares the runtime with torch and
+with ONNX Runtime.
 """
 
 from __future__ import annotations
 
 from moviola.compiled.module import Compiled, Source, cache_folder
+from moviola.compiled.runtime import convert, read_portable, save_portable
 
-__all__ = ["Compiled", "Source", "cache_folder"]
+__all__ = ["Compiled", "Source", "cache_folder", "convert", "read_portable", "save_portable"]

@@ -1,15 +1,18 @@
-"""A torch module that runs compiled: made and checked once, kept on disk, opened without torch."""
+"""A graph that is planned for this CPU once, kept on disk, and run from there."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import os
+import shutil
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from threading import RLock
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,53 +20,46 @@ from moviola.compiled.runtime import (
     Array,
     Graph,
     Precision,
-    convert,
+    is_whole,
     open_graph,
+    quantise_weights,
     runtime_and_cpu,
     save_graph,
 )
-from moviola.errors import InvalidValue
+from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import write_toml
 from moviola.files.writing import draft_folder_of
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["LEAST_COSINE", "Compiled", "Source", "cache_folder"]
 
 log = logging.getLogger("moviola.compiled")
 
-LEAST_COSINE: dict[Precision, float] = {"int8": 0.999, "fp32": 0.999999}
-"""Between what the graph and what torch give for the rows of the first call; a graph below it is refused."""
+LEAST_COSINE = 0.999
+"""Between what 8 bits and what 32 give for the rows of the first call; below it, 32 bits are kept."""
 
 _REFUSED = "refused.toml"
 
-_LAYOUT = 2
+_LAYOUT = 3
 """Goes up when graphs are made otherwise than before."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a graph is made from.
+    """What a graph is planned from.
 
     Attributes:
         name: of the model and the part of it that is computed, for messages and for people who look into the
             folder: ``"demo pictures"``.
-        revision: changes whenever the module would give other numbers.
-        build: the module, in inference mode on the CPU in fp32; called only when there is no graph yet, or
-            when the graph was refused. It takes one tensor per input and gives a tensor or a tuple of them.
-        examples: one array per input to trace the module with, of any values that it accepts. No side of a
-            free axis should have length 1.
-        shapes: of the inputs; None: an axis of any length.
-        precision: of the linear layers; see :data:`moviola.compiled.runtime.Precision`.
+        revision: changes whenever the graph would give other numbers.
+        build: the graph, in 32 bits; called only when no plan is on disk. See
+            :mod:`moviola.compiled.operators`.
         threads: that compute.
+        precision: of the linear layers; see :data:`moviola.compiled.runtime.Precision`.
     """
 
     name: str
     revision: str
-    build: Callable[[], nn.Module]
-    examples: Sequence[Array]
-    shapes: Sequence[tuple[int | None, ...]]
+    build: Callable[[], Any]
     threads: int
     precision: Precision = "fp32"
 
@@ -71,14 +67,13 @@ class Source:
 class Compiled:
     """A :class:`Source` that is called with NumPy arrays. Safe for threads.
 
-    The first call opens the graph in ``folder``. If there is none, torch is imported, the graph is made and
-    compared with torch on what this call was given, row by row (along the last axis). A graph that is as near
-    as :data:`LEAST_COSINE` asks is kept; another is refused: that is logged once, recorded in the folder, and
-    torch computes in fp32 from then on.
+    The first call opens the plan in ``folder``, or makes it there. One in 8 bits is compared with one in 32
+    on what that call was given, row by row (along the last axis): where it is further off than
+    :data:`LEAST_COSINE`, the one in 32 bits is kept in its place, which is logged once.
 
     Args:
-        folder: where graphs are kept, each in a folder of its own under ``name``; made when it is missing. It
-            may be deleted at any time.
+        folder: where plans are kept, each in a folder of its own under ``name``; made when it is missing. It
+            may be deleted at any time. Where it cannot be written, every process plans anew, which is logged.
         source: what to run.
 
     Attributes:
@@ -88,93 +83,93 @@ class Compiled:
     def __init__(self, folder: Path, source: Source) -> None:
         self._folder, self.source = folder, source
         self._lock = RLock()
-        self._run: Callable[[Sequence[Array]], tuple[Array, ...]] | None = None
+        self._run: Graph | None = None
 
     @property
     def path(self) -> Path:
-        """Folder of this graph: other weights, another runtime, CPU or shape, another folder."""
+        """Folder of this plan: other weights, another runtime, CPU or precision, another folder."""
         source = self.source
-        facts = (_LAYOUT, source.revision, source.precision, tuple(source.shapes), runtime_and_cpu())
+        facts = (_LAYOUT, source.name, source.revision, source.precision, runtime_and_cpu())
         name = "".join(sign if sign.isalnum() else "-" for sign in source.name.rsplit("/", 1)[-1])
         return self._folder / f"{name}-{hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()}"
 
     @property
+    def kept(self) -> bool:
+        """Whether the folder holds a plan that is whole."""
+        return self.path.is_dir() and is_whole(self.path)
+
+    @property
     def ready(self) -> bool:
-        """Whether a call computes without torch: the graph is on disk, and was not refused."""
-        return self.path.is_dir() and not self._refused
+        """Whether a plan is on disk."""
+        return self.path.is_dir()
 
     def __call__(self, *inputs: Array) -> tuple[Array, ...]:
-        """The outputs of the module.
+        """The outputs of the graph.
 
         Args:
-            inputs: arrays of the types and shapes of the source.
+            inputs: arrays of the types and shapes of its parameters.
 
         Returns:
-            One array per output, also where the module gives a single tensor.
+            One array per output.
 
         Raises:
-            DataError: the file of the graph is damaged.
+            DataError: the file of the plan is damaged.
             Whatever ``build`` raises.
         """
         with self._lock:
             if self._run is None:
-                if not self.path.is_dir():
-                    return self._make(inputs)
-                self._run = _by_torch(self.source.build()) if self._refused else self._opened()
+                self._run = self._kept() or self._made(inputs)
         return self._run(inputs)
 
-    @property
-    def _refused(self) -> bool:
-        return (self.path / _REFUSED).is_file()
+    def _opened(self, folder: Path) -> Graph:
+        precision = "fp32" if (folder / _REFUSED).is_file() else self.source.precision
+        return open_graph(folder, precision, self.source.threads)
 
-    def _opened(self) -> Graph:
-        return open_graph(self.path, self.source.precision, self.source.threads)
+    def _kept(self) -> Graph | None:
+        """The plan in the folder; None where there is none, or a damaged one, which is deleted."""
+        if not self.ready:
+            return None
+        try:
+            return self._opened(self.path)
+        except DataError as error:
+            log.warning("%s; it is made anew", error)
+            shutil.rmtree(self.path, ignore_errors=True)
+            return None
 
-    def _make(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Make the graph, check it on the first inputs, keep it or refuse it; the outputs for these.
-
-        What is checked is read from the file, so that the first process computes what all others do.
-        """
-        source = self.source
-        module = source.build()
-        by_torch = _by_torch(module)
-        wanted = by_torch(inputs)
-        model = convert(module, source.examples, source.shapes, source.precision)
+    def _made(self, inputs: Sequence[Array]) -> Graph:
+        """Make the plan and open it from the file, so that the first process computes what all others do."""
         try:
             with draft_folder_of(self.path) as draft:
-                save_graph(model, draft, source.precision, source.threads)
-                graph = open_graph(draft, source.precision, source.threads)
-                cosine = least_cosine(graph(inputs), wanted)
-                accepted = cosine >= LEAST_COSINE[source.precision]
-                if not accepted:
-                    write_toml(draft / _REFUSED, {"cosine": cosine})
+                self._make(draft, inputs)
+            return self._opened(self.path)
         except InvalidValue as error:
-            log.warning("%s: its compiled graph cannot be kept, so torch computes it; %s", source.name, error)
-            self._run = by_torch
-            return wanted
-        if not accepted:
-            log.warning(
-                "%s: compiled for this CPU, its results have a cosine of %.6f with those of torch, below %s; "
-                "torch computes it",
-                source.name, cosine, LEAST_COSINE[source.precision],
-            )  # fmt: skip
-            self._run = by_torch
-            return wanted
-        self._run = graph
-        return graph(inputs)
+            log.warning("%s: its compiled graph cannot be kept; %s", self.source.name, error)
+        folder = Path(mkdtemp(prefix="moviola-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._make(folder, inputs)
+        return self._opened(folder)
 
-
-def _by_torch(module: nn.Module) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-    """What a graph would compute, by the module itself."""
-    import torch
-
-    def run(inputs: Sequence[Array]) -> tuple[Array, ...]:
-        with torch.inference_mode():
-            given = module(*(torch.from_numpy(np.ascontiguousarray(array)) for array in inputs))
-        outputs = given if isinstance(given, tuple) else (given,)
-        return tuple(cast("Array", output.numpy()) for output in outputs)
-
-    return run
+    def _make(self, folder: Path, inputs: Sequence[Array]) -> None:
+        """Write the plan into a folder that is there."""
+        source = self.source
+        graph = source.build()
+        if source.precision == "fp32":
+            save_graph(graph, folder, "fp32", source.threads)
+            return
+        with TemporaryDirectory(prefix="moviola-", ignore_cleanup_errors=True) as beside:
+            save_graph(graph, Path(beside), "fp32", source.threads)
+            wanted = open_graph(Path(beside), "fp32", source.threads)(inputs)
+            quantise_weights(graph)
+            save_graph(graph, folder, source.precision, source.threads)
+            cosine = least_cosine(open_graph(folder, source.precision, source.threads)(inputs), wanted)
+            if cosine >= LEAST_COSINE:
+                return
+            shutil.copytree(beside, folder, dirs_exist_ok=True)
+        write_toml(folder / _REFUSED, {"cosine": cosine})
+        log.warning(
+            "%s: in 8 bits its results have a cosine of %.6f with those in 32, below %s; 32 bits compute it",
+            source.name, cosine, LEAST_COSINE,
+        )  # fmt: skip
 
 
 def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:

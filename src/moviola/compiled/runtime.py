@@ -1,4 +1,4 @@
-"""The runtime, OpenVINO: from a torch module to a graph, a file, a callable. It is imported here only."""
+"""The runtime, OpenVINO: from a graph, or a torch module, to a file and a callable. Imported here only."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError
+from moviola.files.sealed import SEAL_BYTES, is_sealed, seal
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["Array", "Graph", "Precision", "convert", "open_graph", "runtime_and_cpu", "save_graph"]
+__all__ = [
+    "Array", "Graph", "Precision", "convert", "graph_of", "is_whole", "open_graph", "operators", "prepare",
+    "quantise_weights", "read_portable", "runtime_and_cpu", "save_graph", "save_portable", "settings",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -40,9 +44,24 @@ def _openvino() -> Any:
     return openvino
 
 
+def prepare() -> None:
+    """Import the runtime as it is to be imported, before somebody else's code does it otherwise."""
+    _openvino()
+
+
 @cache
 def _core() -> Any:
     return _openvino().Core()
+
+
+def operators() -> Any:
+    """The module of the runtime's operators, which graphs are built of."""
+    return _openvino().opset13
+
+
+def graph_of(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """The graph from parameters to outputs, all made by :func:`operators`."""
+    return _openvino().Model([operators().result(output) for output in outputs], list(inputs))
 
 
 def runtime_and_cpu() -> tuple[str, ...]:
@@ -55,7 +74,6 @@ def convert(
     module: nn.Module,
     examples: Sequence[Array],
     shapes: Sequence[tuple[int | None, ...]],
-    precision: Precision,
 ) -> Any:
     """The graph of a torch module in inference mode on the CPU.
 
@@ -64,7 +82,6 @@ def convert(
             it is for the examples.
         examples: one array per input.
         shapes: of the inputs; None: any length.
-        precision: of its linear layers.
     """
     import torch
 
@@ -74,51 +91,68 @@ def convert(
         warnings.simplefilter(
             "ignore"
         )  # of the tracer, about what depends on the examples; the check answers them
-        graph = openvino.convert_model(
+        return openvino.convert_model(
             module, example_input=tuple(torch.from_numpy(example) for example in examples), input=inputs
         )
-    if precision == "int8":
-        _quantise_weights(graph)
-    return graph
 
 
-def _quantise_weights(graph: Any) -> None:
+def save_portable(graph: Any, path: Path) -> None:
+    """Write a graph for any machine to ``path``, which ends in ``.xml``; weights go beside it in ``.bin``."""
+    _openvino().save_model(graph, path, compress_to_fp16=False)
+
+
+def read_portable(path: Path) -> Any:
+    """The graph that :func:`save_portable` wrote.
+
+    Raises:
+        DataError: the file is not there or cannot be read.
+    """
+    try:
+        return _core().read_model(path)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{path}: no graph that can be read ({reason}); get the folder of the model again"
+        ) from error
+
+
+def quantise_weights(graph: Any) -> None:
     """Replace the weights of linear layers by whole numbers from -127 to 127 and a scale per output.
 
     The runtime multiplies in 8 bits where it finds this form.
     """
-    from openvino import Type, opset13
-
+    float32, made = _openvino().Type.f32, operators()
     for node in graph.get_ordered_ops():
         weights = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
         if weights is None or weights.get_type_name() != "Constant" or len(weights.shape) != 2:
             continue
-        if weights.get_element_type() != Type.f32:
+        if weights.get_element_type() != float32:
             continue
         settings = node.get_attributes()
         by_output = weights.data if settings["transpose_b"] else weights.data.T
         largest = np.abs(by_output).max(axis=1, keepdims=True)
         scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
         whole = np.rint(by_output / scales).astype(np.int8)
-        widened = opset13.multiply(opset13.convert(opset13.constant(whole), "f32"), opset13.constant(scales))
-        product = opset13.matmul(node.input_value(0), widened, settings["transpose_a"], True)
+        widened = made.multiply(made.convert(made.constant(whole), "f32"), made.constant(scales))
+        product = made.matmul(node.input_value(0), widened, settings["transpose_a"], True)
         for reader in node.output(0).get_target_inputs():
             reader.replace_source_output(product.output(0))
     graph.validate_nodes_and_infer_types()
 
 
 def save_graph(model: Any, folder: Path, precision: Precision, threads: int) -> None:
-    """Plan the computation of what :func:`convert` gave, and write it into a folder that is there.
+    """Plan the computation of a graph, and write the plan into a folder that is there.
 
     A plan is good for this version of the runtime on this kind of CPU alone. To open one takes a third to a
     sixth of the time that it takes to plan.
     """
     # Read from a file the runtime simplifies a graph otherwise; results of earlier versions came from there.
     draft = folder / "draft.xml"
-    _openvino().save_model(model, draft, compress_to_fp16=False)
-    plan = _core().compile_model(draft, "CPU", _settings(precision, threads))
+    save_portable(model, draft)
+    plan = _core().compile_model(draft, "CPU", settings(precision, threads))
     with (folder / _FILE).open("wb") as file:
         file.write(plan.export_model().getbuffer())
+    seal(folder / _FILE)
     for path in (draft, draft.with_suffix(".bin")):
         path.unlink()
 
@@ -132,16 +166,23 @@ def open_graph(folder: Path, precision: Precision, threads: int) -> Graph:
         threads: that compute, however many it was written for.
 
     Raises:
-        DataError: the folder holds none that can be read.
+        DataError: the folder holds none that can be read, or it does not match its digest.
     """
     try:
-        return Graph(folder / _FILE, _settings(precision, threads))
+        if not is_whole(folder):
+            raise ValueError("it does not match its digest")
+        return Graph(folder / _FILE, settings(precision, threads))
     except (OSError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise DataError(f"{folder}: no graph that can be read ({reason}); delete this folder") from error
 
 
-def _settings(precision: Precision, threads: int) -> dict[str, Any]:
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds a graph that matches its digest."""
+    return is_sealed(folder / _FILE)
+
+
+def settings(precision: Precision, threads: int) -> dict[str, Any]:
     """How to compute; threads sleep between calls, and no core is theirs alone."""
     return {
         "PERFORMANCE_HINT": "LATENCY",
@@ -159,22 +200,22 @@ class Graph:
 
     Args:
         path: the file.
-        settings: of the runtime.
+        how: to compute, see :func:`settings`.
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, path: Path, how: dict[str, Any]) -> None:
         self._lock = threading.Lock()
         # The runtime reads weights from it for as long as the graph lives, and wants it writable.
-        self._mapped = np.memmap(path, np.uint8, "c")
+        self._mapped = np.memmap(path, np.uint8, "c")[:-SEAL_BYTES]
         stored = _openvino().Tensor(self._mapped, shared_memory=True)
-        self._plan = _core().import_model(stored, "CPU", settings)
+        self._plan = _core().import_model(stored, "CPU", how)
 
     def setting(self, name: str) -> Any:
         """What the runtime says that a setting of its own is, such as ``"INFERENCE_NUM_THREADS"``."""
         return self._plan.get_property(name)
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs for one array per input, of the types that the examples had."""
+        """The outputs for one array per input, of the graph's own types."""
         with self._lock:
             outputs = self._plan([np.ascontiguousarray(array) for array in inputs])
             return tuple(np.array(outputs[place]) for place in range(len(self._plan.outputs)))

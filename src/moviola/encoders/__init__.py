@@ -5,11 +5,12 @@ ever downloaded unless :func:`pull_model` is called):
 
 - :func:`load_encoder` gives a :class:`FrameTextEncoder` that puts frames and texts into one space: a
   :class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny one that the package carries) or a
-  :class:`ConseEncoder`, whose weights come as packages. :func:`best_encoder` says which one to take.
+  :class:`ConseEncoder`, which the package carries, too. :func:`best_encoder` says which one to take.
 - :func:`load_sentence_encoder` gives a :class:`SentenceEncoder` for text against text (subtitles, captions).
 
-torch and transformers are imported only when frames, or many texts, are encoded: a few texts are encoded by
-:mod:`moviola.encoders.towers` straight from the weights, so that a search from a cold start is fast.
+On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`
+straight from the weights, so that a search from a cold start is fast. torch and transformers are needed for
+GPUs, for half precision, and for checkpoints that no graph is known for: :mod:`moviola.encoders.by_torch`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder
-from moviola.encoders.contract import FrameTextEncoder, PictureEncoder, picture_dim
+from moviola.encoders.contract import FrameTextEncoder, Match, PictureEncoder, picture_dim
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
@@ -31,6 +32,7 @@ __all__ = [
     "ClipEncoder",
     "ConseEncoder",
     "FrameTextEncoder",
+    "Match",
     "ModelInfo",
     "PictureEncoder",
     "SentenceEncoder",

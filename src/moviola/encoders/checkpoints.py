@@ -24,6 +24,7 @@ __all__ = [
     "hub_library",
     "hub_snapshot",
     "looks_like_hub_id",
+    "packaged_revision",
     "read_json",
 ]
 
@@ -31,7 +32,7 @@ DEMO = "demo"
 """Name of the tiny CLIP that the package carries."""
 
 CONSE = "conse-lite1"
-"""Name of the encoder of real pictures whose weights come as packages; :mod:`moviola.encoders.conse`."""
+"""Name of the encoder of real pictures that the package carries; :mod:`moviola.encoders.conse`."""
 
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
@@ -69,7 +70,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not valid JSON ({error}); fetch the checkpoint again") from error
     if not isinstance(value, dict):
         raise DataError(f"{path}: holds a {type(value).__name__}, not an object; fetch the checkpoint again")
@@ -82,12 +83,12 @@ def looks_like_hub_id(name: str) -> bool:
     return len(parts) <= 2 and all(part and part.strip(".") for part in parts) and "\\" not in name
 
 
-def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: str) -> Checkpoint:
+def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> Checkpoint:
     """Find a checkpoint by name.
 
     Args:
         name: a key of ``builtin``, a folder that holds ``config.json``, or a hub id in the hub's cache.
-        builtin: names of packaged checkpoints with their folders (None: not installed).
+        builtin: names of checkpoints that the package carries, with their folders.
         instead: what works without this model, for the error message.
 
     Raises:
@@ -95,11 +96,9 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path | None], instead: s
     """
     if name in builtin:
         folder = builtin[name]
-        if folder is None or _lacks(folder):
-            raise MissingModel(
-                f"{name}: the files that come with a package are missing; pip install 'moviola[sentences]'"
-            )
-        return Checkpoint(name, folder, fingerprint(folder))
+        if lacks := _lacks(folder):
+            raise MissingModel(f"{folder}: {lacks} missing; install moviola again")
+        return Checkpoint(name, folder, packaged_revision(folder))
     folder = Path(name).expanduser()
     if folder.is_dir():
         if lacks := _lacks(folder):
@@ -130,7 +129,7 @@ def hub_library() -> Any:
         import huggingface_hub.errors
     except ImportError as error:
         raise MissingDependency(
-            "models from the hub need the package huggingface_hub; pip install 'moviola[clip]'"
+            "models from the hub need the package huggingface_hub; pip install huggingface_hub"
         ) from error
     return huggingface_hub
 
@@ -141,6 +140,13 @@ def _lacks(folder: Path) -> str:
         return "config.json"
     weights = any(path.suffix in (".safetensors", ".bin") for path in folder.iterdir())
     return "" if weights else "weights (safetensors or bin)"
+
+
+def packaged_revision(folder: Path) -> str:
+    """The revision that a checkpoint of the package names, that of what it was made from; else its own."""
+    path = folder / "moviola.json"
+    own = read_json(path).get("revision") if path.is_file() else None
+    return str(own) if own else fingerprint(folder)
 
 
 def fingerprint(folder: Path) -> str:

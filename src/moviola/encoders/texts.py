@@ -2,10 +2,10 @@
 
 A handful of texts goes through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query
 of a process takes a third of a second less than with the compiled tower, further ones take three times as
-long (``benchmarks/runtimes.py``). So a process that says that it is resident takes the compiled tower from
-the first text on, as is done for many texts at once. Where torch computes (a GPU, or half precision), many
-texts go through torch. All ways give the same to rounding (2e-5), and an encoder never goes from one to the
-other for few texts.
+long (``benchmarks/runtimes.md``). So a process that says that it is resident takes the compiled tower from
+the first text on, as is done for many texts at once. Where torch computes (a GPU, half precision, a
+checkpoint that no graph is known for), many texts go through torch. All ways give the same to rounding
+(2e-5), and an encoder never goes from one to the other for few texts.
 """
 
 from __future__ import annotations
@@ -37,20 +37,23 @@ class TextTower:
     Args:
         choice: where many texts are encoded.
         by_numpy: the tower in NumPy; None: it does not know this architecture.
-        build: the tower as a torch module, where ``choice`` says; it takes ids, and which of them are real if
-            ``source`` has two inputs.
-        source: what is compiled, for a number of threads.
+        source: what is compiled, for a number of threads; None: torch computes.
+        build: the tower as a torch module, where ``choice`` says.
+        masked: whether the two take, besides ids, which of them are real.
     """
 
     def __init__(
         self,
         choice: DeviceChoice,
         by_numpy: Tower | None,
+        source: Callable[[int], Source] | None,
         build: Callable[[], nn.Module],
-        source: Callable[[int], Source],
+        *,
+        masked: bool,
     ) -> None:
         self._choice = choice
-        self._by_numpy, self._build, self._source = by_numpy, build, source
+        self._by_numpy, self._source, self._build = by_numpy, source, build
+        self._inputs = 2 if masked else 1
 
     def states(
         self, rows: list[list[int]]
@@ -70,21 +73,21 @@ class TextTower:
 
     @cached_property
     def _few(self) -> Tower:
-        if self._choice.is_resident and self._choice.is_compiled:
-            return _tower(Compiled(cache_folder(), self._source(ONE)))
+        if self._choice.is_resident and self._source is not None:
+            return self._compiled(self._source(ONE))
         assert self._by_numpy is not None
         return self._by_numpy
 
     @cached_property
     def _many(self) -> Tower:
-        if self._choice.is_compiled:
-            return _tower(Compiled(cache_folder(), self._source(compute_threads())))
-        from moviola.encoders.modules import run
+        if self._source is not None:
+            return self._compiled(self._source(compute_threads()))
+        module = self._build()
+        from moviola.encoders.by_torch.modules import run
 
-        module, inputs = self._build(), len(self._source(ONE).shapes)
-        return lambda ids, present: run(module, self._choice.device, *(ids, present)[:inputs])[0]
+        module = module.to(self._choice.device)
+        return lambda ids, present: run(module, self._choice.device, *(ids, present)[: self._inputs])[0]
 
-
-def _tower(compiled: Compiled) -> Tower:
-    inputs = len(compiled.source.shapes)
-    return lambda ids, present: compiled(*(ids, present)[:inputs])[0]
+    def _compiled(self, source: Source) -> Tower:
+        compiled = Compiled(cache_folder(), source)
+        return lambda ids, present: compiled(*(ids, present)[: self._inputs])[0]

@@ -87,12 +87,8 @@ def _open(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
     """The checkpoint's tokenizer, through the ``tokenizers`` library if it has the file for that."""
     if not (checkpoint.folder / "tokenizer.json").is_file():
         return _open_by_transformers(checkpoint, longest)
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingDependency(
-            f"{checkpoint.id}: reading it needs the package tokenizers; pip install 'moviola[clip]'"
-        ) from error
+    from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
@@ -108,7 +104,10 @@ def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
 
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True)
     except ImportError as error:
-        raise MissingDependency(f"{checkpoint.id}: its tokenizer needs another package: {error}") from error
+        raise MissingDependency(
+            f"{checkpoint.id}: has no tokenizer.json, so it needs transformers ({error}); "
+            "pip install 'moviola[train]'"
+        ) from error
     except (OSError, ValueError, TypeError) as error:
         raise MissingModel(
             f"{checkpoint.id}: no tokenizer files that transformers can read ({error}); fetch the whole model"

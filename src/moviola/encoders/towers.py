@@ -1,13 +1,12 @@
 """Text towers in NumPy, for a few texts at a time.
 
-Importing torch and the modelling code of transformers takes several seconds; encoding one query takes
-milliseconds. So a handful of texts is encoded here, in float32, straight from the checkpoint's safetensors;
-many texts, and all frames, go through transformers (:mod:`moviola.encoders.clip`). The tests hold both to
-the same numbers for every architecture below.
+Opening a compiled graph takes longer than encoding one query. So a handful of texts is encoded here, in
+float32, straight from the checkpoint's safetensors; many texts, and all frames, go through graphs
+(:mod:`moviola.encoders.graphs`). The tests hold both to the same numbers for every architecture below.
 
 Architectures: CLIP (Radford et al. 2021: causal, the state at the end-of-text token), SigLIP (Zhai et al.
-2023: bidirectional over the padded text, the state at the last position), BERT (Devlin et al. 2019:
-post-norm, all states, for pooling by :mod:`moviola.encoders.sentences`).
+2023: bidirectional over the padded text, the state at the last position), BERT (Devlin et al. 2019) and
+XLM-R (Conneau et al. 2020): post-norm, all states, for pooling by :mod:`moviola.encoders.sentences`.
 """
 
 from __future__ import annotations
@@ -115,11 +114,11 @@ def siglip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
 
 @one_blas_thread()
 def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present: NDArray[np.bool_]) -> Floats:
-    """BERT's last states, (b, n, d); ``present`` (b, n) is False at padding."""
+    """The last states of a BERT, RoBERTa or XLM-R, (b, n, d); ``present`` (b, n) is False at padding."""
     eps = config["layer_norm_eps"]
     x = weights.rows("embeddings.word_embeddings.weight", ids)
     x = x + weights.array("embeddings.token_type_embeddings.weight")[0]
-    x = x + weights.array("embeddings.position_embeddings.weight")[: ids.shape[1]]
+    x = x + weights.rows("embeddings.position_embeddings.weight", _positions(config, ids))
     x = _layer_norm(weights, "embeddings.LayerNorm", x, eps)
     mask = np.where(present, np.float32(0), np.float32(-1e9))[:, None, None, :]
     act = ACTIVATIONS[config["hidden_act"]]
@@ -135,6 +134,16 @@ def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present:
             weights, f"{at}.output.LayerNorm", x + _linear(weights, f"{at}.output.dense", inner), eps
         )
     return x
+
+
+def _positions(config: Mapping[str, Any], ids: Ints) -> Ints:
+    """Rows of the table of positions for ids (b, n)."""
+    if config["model_type"] == "bert":
+        return np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
+    # RoBERTa counts from behind the padding's own id, and padding has that.
+    real = ids != config["pad_token_id"]
+    counted: Ints = real.cumsum(1) * real + config["pad_token_id"]
+    return counted
 
 
 def _pre_norm_tower(weights: Weights, config: Mapping[str, Any], ids: Ints, *, causal: bool) -> Floats:

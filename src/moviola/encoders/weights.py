@@ -44,13 +44,22 @@ class Weights:
             return cls([folder / "model.safetensors"], prefix)
         index = folder / "model.safetensors.index.json"
         if index.is_file():
-            return cls(
-                [folder / name for name in sorted(set(read_json(index)["weight_map"].values()))], prefix
-            )
+            try:
+                names = sorted(set(read_json(index)["weight_map"].values()))
+                return cls([folder / name for name in names], prefix)
+            except (KeyError, TypeError, AttributeError, IndexError) as error:
+                raise DataError(
+                    f"{index}: names no files of weights ({error!r:.200}); fetch the model again"
+                ) from error
         return None
 
     def __contains__(self, name: str) -> bool:
         return name in self._raw
+
+    @property
+    def names(self) -> list[str]:
+        """Of all tensors."""
+        return list(self._raw)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of a tensor."""
@@ -99,7 +108,10 @@ def _tensors(file: Path) -> list[tuple[str, NDArray[Any], str]]:
                 raw = data[start:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
                 found.append((name, raw, entry["dtype"]))
         return found
-    except (OSError, ValueError, KeyError, struct.error) as error:
+    except (
+        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
+        struct.error,
+    ) as error:  # fmt: skip
         raise DataError(
             f"{file}: not a readable safetensors file ({error}); fetch the model again"
         ) from error

@@ -21,6 +21,8 @@ from moviola.files.writing import write_json
 __all__ = ["FeatureFolder", "describe_folder", "require_new_folder"]
 
 DESCRIPTION = "features.json"
+# Of the description; one without a number is of format 1.
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class FeatureFolder:
             )
         about = read_json(path)
         try:
+            if about.get("format", 1) != _FORMAT:
+                raise DataError(
+                    f"{path}: format {about['format']!r:.40}, but this moviola reads {_FORMAT}; update "
+                    "moviola, or write the folder anew"
+                )
             durations = {name: float(seconds) for name, seconds in about["durations"].items()}
             visual, queries = (KeyedShards(folder / part).dim for part in ("visual", "queries"))
             facts = SourceFacts(
@@ -148,5 +155,5 @@ def describe_folder(folder: Path, facts: SourceFacts, durations: Mapping[str, fl
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):
         del about[size]  # the arrays say it themselves
-    write_json(folder / DESCRIPTION, {**about, "durations": dict(durations)}, indent=1)
+    write_json(folder / DESCRIPTION, {"format": _FORMAT, **about, "durations": dict(durations)}, indent=1)
     return FeatureFolder.open(folder)

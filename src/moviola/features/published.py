@@ -8,7 +8,8 @@ writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,10 +17,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, InvalidValue, MissingDependency, NotFound
+from moviola.errors import DataError, InvalidValue, MissingDependency, MoviolaError, NotFound
 from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, write_table
 
 __all__ = ["Computed", "FeatureFiles", "convert", "open_features"]
+
+# As much as compression makes of anything.
+_MOST_TIMES = 2000
 
 
 class FeatureFiles(Protocol):
@@ -65,6 +69,8 @@ def _as_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
 
 
 def _as_rows(array: NDArray[Any], where: str) -> NDArray[np.float32]:
+    if getattr(array, "dtype", np.dtype(object)).kind not in "fiub":
+        raise DataError(f"{where}: {getattr(array, 'dtype', type(array))}; real numbers are expected")
     return np.asarray(array, dtype=np.float32).reshape(_as_shape(array.shape, where))
 
 
@@ -84,8 +90,20 @@ class _Hdf5:
         except OSError as error:
             raise DataError(f"{path}: no readable HDF5 file ({error})") from error
 
+    @contextmanager
+    def _named(self, key: str = "") -> Iterator[None]:
+        """Whatever HDF5 says of bytes that are damaged, as an error that names the file and the key."""
+        try:
+            yield
+        except MoviolaError:
+            raise
+        except Exception as error:  # h5py raises nearly everything
+            what = f"{self._path}: {key}" if key else str(self._path)
+            raise DataError(f"{what}: damaged ({error!r:.200}); get the file again") from error
+
     def keys(self) -> tuple[str, ...]:
-        return tuple(self._file)
+        with self._named():
+            return tuple(self._file)
 
     def _at(self, key: str) -> Any:
         if key not in self._file:
@@ -95,10 +113,19 @@ class _Hdf5:
         return self._file[key]
 
     def shape(self, key: str) -> tuple[int, int]:
-        return _as_shape(self._at(key).shape, f"{self._path}: {key}")
+        with self._named(key):
+            return _as_shape(self._at(key).shape, f"{self._path}: {key}")
 
     def read(self, key: str) -> NDArray[np.float32]:
-        return _as_rows(self._at(key)[()], f"{self._path}: {key}")
+        with self._named(key):
+            found = self._at(key)
+            # A damaged shape may promise more than any memory holds; chunks that are not there are zeros.
+            if found.size * found.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
+                raise DataError(
+                    f"{self._path}: {key}: {found.shape} of {found.dtype} is more than the file can hold; "
+                    "get it again"
+                )
+            return _as_rows(found[()], f"{self._path}: {key}")
 
 
 class _Files:
@@ -126,7 +153,7 @@ class _Files:
 def _npy(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError) as error:
         raise DataError(f"{path}: no readable npy file ({error})") from error
     return array
 

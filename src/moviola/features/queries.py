@@ -56,6 +56,18 @@ class QueryFeatures:
         )
         return cls(tuple(query_ids), tuple(texts), given, unit=unit)
 
+    @classmethod
+    def joined(cls, parts: Sequence[QueryFeatures]) -> QueryFeatures:
+        """Queries of several parts, >= 1, in their order; all or none have :attr:`segment_vectors`."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        columns = zip(*((part.query_ids, part.texts, part.rows) for part in parts), strict=True)
+        ids, texts, rows = (tuple(value for one in column for value in one) for column in columns)
+        own = [part.segment_vectors for part in parts if part.segment_vectors is not None]
+        among = np.concatenate(own) if own else None
+        return replace(first, query_ids=ids, texts=texts, rows=rows, segment_vectors=among)
+
     def __len__(self) -> int:
         return len(self.query_ids)
 
@@ -87,6 +99,10 @@ class QueryFeatures:
     def among_segments(self, vectors: NDArray[np.float32]) -> QueryFeatures:
         """The same with :attr:`segment_vectors`."""
         return replace(self, segment_vectors=vectors)
+
+    def with_vectors(self, vectors: NDArray[np.float32]) -> QueryFeatures:
+        """The same queries with other vectors (Q, d), and without tokens."""
+        return QueryFeatures.of(self.query_ids, self.texts, list(vectors), unit=self.unit)
 
     def select(self, queries: Sequence[int] | Integers) -> QueryFeatures:
         """Some of the queries by place, in the order given."""

@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,7 @@ class FeatureShards:
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
         self._maps: dict[int, NDArray[np.float16]] = {}
+        self._sound: set[Extent] = set()
 
     @property
     def row_bytes(self) -> int:
@@ -122,6 +124,26 @@ class FeatureShards:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
 
+    def hold(self, places: NDArray[np.int64]) -> bool:
+        """Map all shards that some extents lie in, so that they can be read after a compaction has deleted
+        them.
+
+        Args:
+            places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
+
+        Returns:
+            Whether all of them are there.
+        """
+        for number in np.unique(places[:, 0]).tolist():
+            own = places[places[:, 0] == number]
+            end = int((own[:, 1] + own[:, 2]).max())
+            if number >= 0 and (number not in self._maps or len(self._maps[number]) < end):
+                try:
+                    self._map(number, end)
+                except (OSError, LibraryError):
+                    return False
+        return True
+
     def read(self, extent: Extent) -> NDArray[np.float16]:
         """The rows of an extent, (count, dim) float16, a view of the memory map.
 
@@ -133,6 +155,22 @@ class FeatureShards:
         if mapped is None or len(mapped) < end:
             mapped = self._map(extent.shard, end)
         return mapped[extent.offset : end]
+
+    def checked(self, extent: Extent) -> NDArray[np.float16]:
+        """As :meth:`read`; what is read for the first time is compared with its CRC.
+
+        Raises:
+            LibraryError: also where a byte has changed since it was written.
+        """
+        rows = self.read(extent)
+        if extent.crc and extent not in self._sound:
+            if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
+                raise LibraryError(
+                    f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola verify "
+                    "--repair` takes the damaged videos out so that they can be indexed again"
+                )
+            self._sound.add(extent)
+        return rows
 
     def _map(self, number: int, rows_needed: int) -> NDArray[np.float16]:
         path = self.shard(number)
@@ -180,11 +218,7 @@ class KeyedShards:
             )
         self.folder, self.dim = folder, int(head["dim"])
         self.shards = FeatureShards(folder, "rows", self.dim)
-        try:
-            with np.load(folder / "offsets.npz", allow_pickle=False) as table:
-                keys, *places = (table[name] for name in ("keys", "shard", "offset", "count"))
-        except (OSError, KeyError, ValueError) as error:
-            raise DataError(f"{folder / 'offsets.npz'}: no readable table ({error})") from error
+        keys, *places = _read_table(folder / "offsets.npz")
         rows = zip(keys.tolist(), *(column.tolist() for column in places), strict=True)
         self._extents = {str(key): Extent(*place) for key, *place in rows}
         self._require_whole()
@@ -227,6 +261,25 @@ class KeyedShards:
     def read(self, key: str) -> NDArray[np.float32]:
         """(n, d) float32."""
         return self.mapped(key).astype(np.float32)
+
+
+def _read_table(path: Path) -> list[NDArray[Any]]:
+    """Keys, and shard, offset and count of each, (k,) each."""
+    try:
+        with ZipFile(path) as archive:
+            if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
+                raise ValueError("compressed, as moviola never writes it")
+        with np.load(path, allow_pickle=False) as table:
+            keys, *places = (table[name] for name in ("keys", "shard", "offset", "count"))
+        if keys.dtype.kind != "U" or {column.shape for column in places} != {(len(keys),)}:
+            raise ValueError("the columns are not of one length, or the keys no text")
+        if any(column.dtype.kind not in "iu" or (len(column) and column.min() < 0) for column in places):
+            raise ValueError("a place is no number from 0")
+        if len(set(keys.tolist())) != len(keys):
+            raise ValueError("a key stands twice")
+    except Exception as error:  # zipfile and NumPy raise nearly everything where a file is damaged
+        raise DataError(f"{path}: no readable table ({error!r:.200}); write the folder anew") from error
+    return [keys, *places]
 
 
 def write_table(folder: Path, keys: list[str], extents: list[Extent], dim: int) -> KeyedShards:

@@ -79,7 +79,7 @@ class StoredRows:
 
     def read(self, video: int) -> NDArray[np.float16]:
         """(n, dim) float16, a view of the memory map."""
-        return self.shards.read(self.extents[video])[:, self.columns]
+        return self.shards.checked(self.extents[video])[:, self.columns]
 
     def select(self, videos: Sequence[int]) -> StoredRows:
         """The same of some of the videos, in the order given."""

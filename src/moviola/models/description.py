@@ -12,6 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
 from moviola.errors import DataError, NotFound
 from moviola.models.formats import current_settings
 
@@ -23,10 +27,11 @@ __all__ = [
     "Description",
     "existing",
     "read_description",
+    "require_finite",
     "revision_of",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """Of ``config.json``; one that says none is of format 1, see :mod:`moviola.models.formats`."""
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
@@ -63,7 +68,7 @@ def read_description(folder: str | Path) -> Description:
     path = existing(Path(folder), CONFIG)
     try:
         content = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is no JSON ({error}); get the file again") from error
     wanted = {"architecture": str, "config": dict, "moviola_version": str, "extra": dict}
     for name, kind in wanted.items():
@@ -79,9 +84,25 @@ def read_description(folder: str | Path) -> Description:
     if written_in == FORMAT:
         return described
     try:
-        return replace(described, config=current_settings(described.architecture, described.config))
+        return replace(
+            described, config=current_settings(described.architecture, described.config, written_in)
+        )
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: settings of format 1 are incomplete or malformed ({error!r})") from error
+        raise DataError(
+            f"{path}: settings of format {written_in} are incomplete or malformed ({error!r})"
+        ) from error
+
+
+def require_finite(folder: Path) -> None:
+    """Raises :class:`DataError` where the weights in a folder cannot be read, or one is no finite number."""
+    path = existing(folder, WEIGHTS)
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
+    for name, array in weights.items():
+        if not np.isfinite(array).all():
+            raise DataError(f"{path}: weight {name} holds a number that is not finite; train the model anew")
 
 
 def revision_of(folder: Path) -> str:

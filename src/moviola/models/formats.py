@@ -1,4 +1,7 @@
-"""Model folders of format 1, whose settings and weights had other names: they are read, never rewritten.
+"""Model folders of earlier formats: they are read, never rewritten.
+
+In format 1 settings and weights had other names. In formats 1 and 2 clips without a subtitle took part in the
+stream of subtitles; models of that time go on doing so.
 
 Libraries keep copies of model folders and know them by a hash of their files.
 """
@@ -57,14 +60,26 @@ _WEIGHTS: dict[str, tuple[tuple[str, str], ...]] = {
 """Weights that bear another name since format 2: patterns and replacements, one after the other."""
 
 
-def current_settings(architecture: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of format 1 under today's names.
+_HEARD_SILENCE = ("xml", "reloclnet", "conquer", "prem")
+"""Architectures whose models of formats 1 and 2 learned with silent clips (``mask_silent=False``)."""
+
+
+def current_settings(architecture: str, config: Mapping[str, Any], written_in: int) -> dict[str, Any]:
+    """Settings of an earlier format under today's names, and what they meant then.
+
+    Args:
+        architecture: of the model.
+        config: as the folder has them.
+        written_in: the folder's format.
 
     Raises:
         KeyError, TypeError: a setting is missing or of a wrong type.
     """
+    meant = {"mask_silent": False} if architecture in _HEARD_SILENCE else {}
+    if written_in > 1:
+        return meant | dict(config)
     names = RENAMED.get(architecture, {})
-    return {
+    return meant | {
         names.get(name, name): _CONVERTED.get((architecture, name), itemgetter(name))(config)
         for name in config
     }

@@ -8,6 +8,10 @@ and masked similarities are zeroed before a convolution (:func:`span_logits`). `
 reproduces the published releases instead: -10000 is added to the logits of masked keys (a row whose keys are
 all masked then attends to everything), and the convolution sees the padding.
 
+Silence. A clip without a subtitle has a row of zeros, which biases and positions would turn into a vector
+that looks alike in every film. Models leave it out by default (``mask_silent``): no clip attends to it, and
+what is made of it is a zero vector, which :func:`present` knows. ``mask_silent=False`` is the papers' way.
+
 References: XML is Lei et al., TVR (ECCV 2020), section 4; ReLoCLNet is Zhang et al. (SIGIR 2021), section 4.
 """
 
@@ -29,11 +33,13 @@ __all__ = [
     "LearnedPositions",
     "ModularQuery",
     "best_clip_score",
+    "best_present",
     "clip_cosine",
     "cross_attention_bias",
     "full_precision",
     "initialise",
     "masked_fill",
+    "present",
     "self_attention_bias",
     "span_logits",
 ]
@@ -200,8 +206,19 @@ class ModularQuery(nn.Linear):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]  # takes a mask as well
         """``tokens`` (B, L, D) and their ``mask`` (B, L) to (B, streams, D)."""
-        weights = masked_fill(super().forward(tokens), mask[:, :, None]).softmax(dim=1)
+        weights = self._logits(tokens, mask).softmax(dim=1)
         return torch.einsum("bls,bld->bsd", weights, tokens)
+
+    def stream_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """How much each stream counts for a query, (B, streams), sum 1; arguments as for the call.
+
+        A stream counts by how strongly the tokens ask for it: the softmax, over the streams, of the logsumexp
+        of the logits that pool the tokens.
+        """
+        return self._logits(tokens, mask).logsumexp(dim=1).softmax(dim=-1)
+
+    def _logits(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        return masked_fill(super().forward(tokens), mask[:, :, None])
 
 
 def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
@@ -212,9 +229,23 @@ def clip_cosine(query: Tensor, clips: Tensor) -> Tensor:
         return torch.einsum("qd,vld->qvl", F.normalize(query, dim=-1).to(clips.dtype), clips) / lengths
 
 
+def present(clips: Tensor, mask: Tensor) -> Tensor:
+    """(..., L) bool, the clips (..., L, D) that are neither padding in the mask (..., L) nor zero vectors."""
+    return (mask > 0) & (clips != 0).any(dim=-1)
+
+
+def best_present(values: Tensor, there: Tensor) -> Tensor:
+    """Largest value (..., L) of the clips that are there, broadcastable to (..., L); 0 where none is."""
+    best = masked_fill(values, there).amax(dim=-1)
+    return best.masked_fill(~there.any(dim=-1), 0)
+
+
 def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
-    """Largest cosine of a query (Q, D) with the valid clips of a video: (V, L, D), mask (V, L) to (Q, V)."""
-    return masked_fill(clip_cosine(query, clips), mask).amax(dim=-1)
+    """Largest cosine of a query (Q, D) with the clips of a video: (V, L, D), mask (V, L) to (Q, V).
+
+    Clips that are not :func:`present` don't count; a video without any other scores 0.
+    """
+    return best_present(clip_cosine(query, clips), present(clips, mask))
 
 
 def span_logits(

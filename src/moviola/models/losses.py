@@ -136,13 +136,13 @@ def frame_contrast(similarity: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     Args:
         similarity: (B, L) float32, each query with the clips of its own video, not brought to [-1, 1].
         labels: (B, 2) int64, clips of start and end.
-        mask: (B, L) float32, 1 for a clip.
+        mask: (B, L) float32, 1 for a clip that takes part.
     """
     places = torch.arange(mask.shape[1], device=labels.device)
     inside = ((places >= labels[:, :1]) & (places <= labels[:, 1:])).float()
     outside = (1 - inside) * mask
     negative = _masked_mean(F.softplus(similarity) - math.log(2), outside)
-    return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside)
+    return negative - _masked_mean(math.log(2) - F.softplus(-similarity), inside * mask)
 
 
 def span_cross_entropy(start: Tensor, end: Tensor, labels: Tensor) -> Tensor:

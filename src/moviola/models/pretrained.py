@@ -1,12 +1,14 @@
 """Trained models as folders: saving and loading.
 
 A folder holds ``config.json`` (format, architecture, settings, the version that wrote it, and what else the
-caller wants to keep), ``model.safetensors`` (the weights) and ``README.md`` (the model card). Loading reads
-numbers and text only: no pickle, so a folder from elsewhere cannot run code.
+caller wants to keep), ``model.safetensors`` (the weights), ``README.md`` (the model card) and, for models
+that a library searches with, ``graphs/`` (:mod:`moviola.models.graphs`). Loading reads numbers, text and
+graphs only: no pickle, so a folder from elsewhere cannot run code.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping
@@ -25,13 +27,13 @@ from torch import Tensor, nn
 from moviola.errors import DataError, InvalidValue
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
 from moviola.models.formats import current_weights
+from moviola.models.graphs import write_graphs
 
 __all__ = [
     "ARCHITECTURES",
     "Architecture",
     "build",
     "from_pretrained",
-    "require_finite",
     "save_pretrained",
 ]
 
@@ -141,6 +143,7 @@ def save_pretrained(
         (folder / WEIGHTS).unlink(missing_ok=True)
     for file in pending:
         _beside(folder / file).replace(folder / file)
+    write_graphs(copy.deepcopy(model).cpu().eval(), folder)
 
 
 @overload
@@ -185,7 +188,7 @@ def from_pretrained(
         state = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    fill(model, state if described.format == FORMAT else current_weights(described.architecture, state), path)
+    fill(model, current_weights(described.architecture, state) if described.format == 1 else state, path)
     return model.to(device).eval()
 
 
@@ -235,12 +238,3 @@ def _write_beside(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def require_finite(model: nn.Module, source: Path) -> None:
-    """Raises :class:`DataError`, naming ``source`` and the weight, if a weight is no finite number."""
-    for name, tensor in model.state_dict().items():
-        if not torch.isfinite(tensor).all():
-            raise DataError(
-                f"{source}: weight {name} holds a number that is not finite; train the model anew"
-            )

@@ -79,7 +79,13 @@ RELEASES: dict[str, Release] = {
         "reloclnet",
         ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
         _RELOCLNET,
-        {"reference_padding": True, "labels": "tvr_ranking", "shortest_span": 2, "longest_span": 16},
+        {
+            "reference_padding": True,
+            "mask_silent": False,
+            "labels": "tvr_ranking",
+            "shortest_span": 2,
+            "longest_span": 16,
+        },
     ),
     "spr-stage3": Release(
         "reloclnet",
@@ -87,6 +93,7 @@ RELEASES: dict[str, Release] = {
         _RELOCLNET,
         {
             "reference_padding": True,
+            "mask_silent": False,
             "labels": "spr",
             "shortest_span": 1,
             "longest_span": 16,
@@ -99,7 +106,7 @@ RELEASES: dict[str, Release] = {
         "xml",
         ("video_encoder2.self.query.weight", "modular_vector_mapping.weight"),
         _XML,
-        {"reference_padding": True, "release_end": True},
+        {"reference_padding": True, "mask_silent": False, "release_end": True},
     ),
     "conquer": Release(
         "conquer",
@@ -123,7 +130,7 @@ RELEASES: dict[str, Release] = {
                 "exclusive" if "video_scoring_head.video_score_predictor.0.weight" in state else "general"
             ),
         },
-        {"reference_padding": True},
+        {"reference_padding": True, "mask_silent": False},
     ),
 }
 """Released checkpoints that can be converted. The two lines of ReLoCLNet differ in labels and decoding."""

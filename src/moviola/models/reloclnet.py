@@ -36,9 +36,10 @@ from moviola.models.layers import (
     LearnedPositions,
     ModularQuery,
     best_clip_score,
+    best_present,
     full_precision,
     initialise,
-    masked_fill,
+    present,
     self_attention_bias,
     span_logits,
 )
@@ -82,6 +83,9 @@ class ReLoCLNetConfig:
         alpha: a moment scores exp(alpha s) times the probabilities of its start and end.
         top_videos, top_moments: how many videos are searched for moments, and how many moments are given.
         reference_padding: let padding leak as in the releases.
+        mask_silent: leave clips without a subtitle out of the stream of subtitles; the releases do not.
+        stream_weights: how the streams are summed, a name in :data:`~moviola.models.streams.STREAM_WEIGHTS`;
+            "mean" is the paper's.
     """
 
     visual_size: int = 1024
@@ -112,6 +116,8 @@ class ReLoCLNetConfig:
     top_videos: int = 100
     top_moments: int = 40
     reference_padding: bool = False
+    mask_silent: bool = True
+    stream_weights: str = "mean"
 
     def __post_init__(self) -> None:
         for name, known in (("labels", LABELS), ("ranking_loss", PAIRWISE_LOSSES)):
@@ -136,7 +142,7 @@ class Context:
 
     Attributes:
         mask: (V, L) float32, 1 for a clip.
-        clips: for each stream (V, L, H) float32.
+        clips: for each stream (V, L, H) float32; a zero vector is a clip that takes no part in its stream.
     """
 
     mask: Tensor
@@ -153,9 +159,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Queries:
-    """Q encoded queries; ``vectors`` is (Q, streams, H) float32."""
+    """Q encoded queries.
+
+    Attributes:
+        vectors: (Q, S, H) float32, one for each stream.
+        weights: (Q, S) float32, how much each stream counts, sum 1.
+    """
 
     vectors: Tensor
+    weights: Tensor
 
     def __len__(self) -> int:
         """Number of queries."""
@@ -163,7 +175,7 @@ class Queries:
 
     def select(self, rows: Tensor) -> Queries:
         """The queries at ``rows`` (N,) int64, in that order, as often as they occur."""
-        return Queries(self.vectors[rows])
+        return Queries(self.vectors[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,13 @@ class ReLoCLNet(TwoStreams):
     """The model; parameters bear the names of the published checkpoints."""
 
     def __init__(self, config: ReLoCLNetConfig) -> None:
-        super().__init__(config.visual_size, config.subtitle_size, reference_padding=config.reference_padding)
+        super().__init__(
+            config.visual_size,
+            config.subtitle_size,
+            reference_padding=config.reference_padding,
+            mask_silent=config.mask_silent,
+            stream_weights=config.stream_weights,
+        )
         self.config = config
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
@@ -217,28 +235,30 @@ class ReLoCLNet(TwoStreams):
 
     def _encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> tuple[Context, Context]:
         """The context after the second block, which the contrastive losses read, and the final one."""
-        _, crossed = self.attended_streams(visual, mask, subtitles)
-        bias = self_attention_bias(mask, reference_padding=self.reference_padding)
-        middle = {stream: self.part(stream, "encoder2", clips, bias) for stream, clips in crossed.items()}
-        final = {stream: self.part(stream, "encoder3", clips, bias) for stream, clips in middle.items()}
-        return Context(mask, tuple(middle.values())), Context(mask, tuple(final.values()))
+        _, crossed, masks = self.attended_streams(visual, mask, subtitles)
+        middle = self.attend("encoder2", crossed, masks)
+        final = self.attend("encoder3", middle, masks)
+        first, second = (
+            Context(mask, tuple(self.without_silence(clips, masks))) for clips in (middle, final)
+        )
+        return first, second
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
         """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= max_tokens."""
         bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_pos_embed(self.query_input_proj(query))
         tokens = self.query_encoder1(self.query_encoder(tokens, bias), bias)
-        return Queries(self.modular_vector_mapping(tokens, query_mask))
+        return Queries(self.modular_vector_mapping(tokens, query_mask), self.weights_of(tokens, query_mask))
 
     # ---- scores ------------------------------------------------------------------------------------------
 
     def video_scores(self, queries: Queries, context: Context) -> Tensor:
-        """(Q, V) float32 in [-1, 1]: cosine of the best clip, the mean of the streams."""
-        return _mean_of_streams(lambda q, clips: best_clip_score(q, clips, context.mask), queries, context)
+        """(Q, V) float32 in [-1, 1]: cosine of the best clip, the weighted sum of the streams."""
+        return _sum_of_streams(lambda q, clips: best_clip_score(q, clips, context.mask), queries, context)
 
     def pair_scores(self, queries: Queries, context: Context) -> Tensor:
         """(N,) float32, :meth:`video_scores` of query i with window i; one query may stand for all."""
-        return _mean_of_streams(
+        return _sum_of_streams(
             lambda q, clips: _best_along(F.normalize(q, dim=-1), F.normalize(clips, dim=-1), context.mask),
             queries,
             context,
@@ -250,7 +270,7 @@ class ReLoCLNet(TwoStreams):
             self.part(stream, "query_linear", vector)
             for stream, vector in zip(self.stream_sizes, queries.vectors.unbind(1), strict=True)
         ]
-        similarity = _mean_of_streams(_along, Queries(torch.stack(mapped, dim=1)), context)
+        similarity = _sum_of_streams(_along, replace(queries, vectors=torch.stack(mapped, dim=1)), context)
         start, end = (
             span_logits(similarity, context.mask, predictor, reference_padding=self.reference_padding)
             for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
@@ -410,13 +430,15 @@ class ReLoCLNet(TwoStreams):
     ) -> tuple[Tensor, Tensor]:
         """FCL and VCL of each pair, (B,) each, on what the second block says of videos and hard negatives."""
         own = middle.select(batch.video)
-        frame = _mean_of_streams(
-            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, own.mask), queries, own
+        frame = _sum_of_streams(
+            lambda q, clips: frame_contrast(_along(q, clips), batch.labels, present(clips, own.mask).float()),
+            queries,
+            own,
         )
-        scores = _mean_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
+        scores = _sum_of_streams(lambda q, clips: _best_dot(q, clips, middle.mask), queries, middle)
         more = None
         if hard is not None:
-            more = _mean_of_streams(lambda q, clips: _best_along(q, clips, hard.mask), queries, hard)
+            more = _sum_of_streams(lambda q, clips: _best_along(q, clips, hard.mask), queries, hard)
         video = video_contrast(
             scores[:, batch.video],
             batch.positives,
@@ -439,19 +461,23 @@ def _along(vector: Tensor, clips: Tensor) -> Tensor:
 
 def _best_along(vector: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """Largest of :func:`_along` where the mask (N, L) is 1, as (N,)."""
-    return masked_fill(_along(vector, clips), mask).amax(dim=-1)
+    return best_present(_along(vector, clips), present(clips, mask))
 
 
 def _best_dot(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """Largest dot product of a query (Q, H) with the valid clips of a video (V, L, H), as (Q, V)."""
-    return masked_fill(torch.einsum("qd,vld->qvl", query, clips), mask).amax(dim=-1)
+    return best_present(torch.einsum("qd,vld->qvl", query, clips), present(clips, mask))
 
 
-def _mean_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
-    """Mean over the streams of a score of their query vectors (Q, H) and clips (V, L, H).
+def _sum_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
+    """Weighted sum over the streams of a score of their query vectors (Q, H) and clips (V, L, H).
+
+    A score has a row for each query, or one for each pair of one query.
 
     In full precision under autocast too: alpha = 30 makes a rounded cosine a wrong order.
     """
     with full_precision(queries.vectors):
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
-        return torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams]).mean(dim=0)
+        scores = torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams], dim=-1)
+        weights = queries.weights.to(scores.dtype)
+        return (scores * weights.view(len(weights), *[1] * (scores.ndim - 2), -1)).sum(dim=-1)

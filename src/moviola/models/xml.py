@@ -48,6 +48,9 @@ from moviola.models.streams import TwoStreams
 
 __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 
+ENDPOINTS = 2
+"""Numbers that :func:`with_endpoints` appends to a clip's features."""
+
 
 @dataclass(frozen=True)
 class XMLConfig:
@@ -74,6 +77,9 @@ class XMLConfig:
             mean.
         release_end: decode the end one clip later than the labels mean it.
         reference_padding: let padding matter as it does in the release.
+        mask_silent: leave clips without a subtitle out of the stream of subtitles; the release does not.
+        stream_weights: how the streams are summed, a name in :data:`~moviola.models.streams.STREAM_WEIGHTS`;
+            "mean" is the paper's.
     """
 
     visual_size: int = 1026
@@ -101,6 +107,8 @@ class XMLConfig:
     labels: str = "xml"
     release_end: bool = False
     reference_padding: bool = False
+    mask_silent: bool = True
+    stream_weights: str = "mean"
 
     def __post_init__(self) -> None:
         if self.kernel % 2 == 0:
@@ -118,7 +126,8 @@ class XMLContext:
     """V encoded videos, free of any query.
 
     Attributes:
-        retrieval: (V, S, L, D) float32, what finds the video; S streams, pictures before subtitles.
+        retrieval: (V, S, L, D) float32, what finds the video; S streams, pictures before subtitles. A zero
+            vector is a clip that takes no part in its stream.
         localisation: (V, L, S * D) float32, what finds the moment; streams side by side.
         mask: (V, L) float32, 1 for a clip.
     """
@@ -143,10 +152,12 @@ class XMLQueries:
     Attributes:
         retrieval: (Q, S, D) float32, one vector per stream, to compare with a context's ``retrieval``.
         localisation: (Q, S * D) float32, the same for its ``localisation``.
+        weights: (Q, S) float32, how much each stream counts, sum 1.
     """
 
     retrieval: Tensor
     localisation: Tensor
+    weights: Tensor
 
     def __len__(self) -> int:
         """Number of queries."""
@@ -154,14 +165,21 @@ class XMLQueries:
 
     def select(self, rows: Tensor | slice) -> XMLQueries:
         """The queries of some rows."""
-        return XMLQueries(self.retrieval[rows], self.localisation[rows])
+        return XMLQueries(self.retrieval[rows], self.localisation[rows], self.weights[rows])
 
 
 class XML(TwoStreams):
     """Encodes, trains and ranks as section 4 of TVR says; keys of the state dict are those of the release."""
 
     def __init__(self, config: XMLConfig) -> None:
-        super().__init__(config.visual_size, config.subtitle_size, reference_padding=config.reference_padding)
+        super().__init__(
+            config.visual_size,
+            config.subtitle_size,
+            reference_padding=config.reference_padding,
+            mask_silent=config.mask_silent,
+            stream_weights=config.stream_weights,
+            endpoints=ENDPOINTS,
+        )
         self.config = config
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
@@ -194,10 +212,10 @@ class XML(TwoStreams):
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
         """
-        first, crossed = self.attended_streams(visual, mask, subtitles)
-        bias = self_attention_bias(mask, reference_padding=self.reference_padding)
-        second = [self.part(stream, "encoder2", clips, bias) for stream, clips in crossed.items()]
-        retrieval, localisation = torch.stack(list(first.values()), dim=1), torch.cat(second, dim=-1)
+        first, crossed, masks = self.attended_streams(visual, mask, subtitles)
+        second = self.attend("encoder2", crossed, masks)
+        retrieval = torch.stack(self.without_silence(first, masks), dim=1)
+        localisation = torch.cat(self.without_silence(second, masks), dim=-1)
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
@@ -210,22 +228,23 @@ class XML(TwoStreams):
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
         with full_precision(tokens):
             pooled = self.modular_vector_mapping(tokens.float(), query_mask)
+            weights = self.weights_of(tokens.float(), query_mask)
             mapped = [
                 self.part(stream, "query_linear", pooled[:, number])
                 for number, stream in enumerate(self.stream_sizes)
             ]
-        return XMLQueries(pooled, torch.cat(mapped, dim=-1))
+        return XMLQueries(pooled, torch.cat(mapped, dim=-1), weights)
 
     # ---- scores ------------------------------------------------------------------------------------------
 
     def video_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
-        """Cosine with the best clip, the mean of the streams: (Q, V) in [-1, 1]."""
+        """Cosine with the best clip, the weighted sum of the streams: (Q, V) in [-1, 1]."""
         with full_precision(context.mask):
             scores = [
                 best_clip_score(queries.retrieval[:, stream], context.retrieval[:, stream], context.mask)
                 for stream in range(len(self.stream_sizes))
             ]
-            return torch.stack(scores).mean(dim=0)
+            return torch.einsum("sqv,qs->qv", torch.stack(scores), queries.weights)
 
     def boundary_logits(self, queries: XMLQueries, context: XMLContext) -> tuple[Tensor, Tensor]:
         """Logits of start and end of every query in every video, (Q, V, L) each, about -1e10 where padded."""
@@ -239,7 +258,8 @@ class XML(TwoStreams):
         self, product: str, queries: XMLQueries, clips: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         with full_precision(clips):
-            curve = torch.einsum(product, queries.localisation, clips) / len(self.stream_sizes)
+            streams = torch.unflatten(queries.localisation, -1, (len(self.stream_sizes), -1))
+            curve = torch.einsum(product, (streams * queries.weights[..., None]).flatten(-2), clips)
             reference = self.reference_padding
             return (
                 span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),

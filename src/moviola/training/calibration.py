@@ -6,6 +6,7 @@ much more that could be mistaken for an answer, or where answers are rarer, a sc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,13 @@ from torch import nn
 
 from moviola.measures import Qrels, Run, temporal_nms
 from moviola.retrieval import refiner_of
+from moviola.retrieval.calibration import words_of
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.temporal import overlap
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 
-__all__ = ["ANSWERS", "RIGHT", "calibration_of", "first_answers", "fit", "reliability"]
+__all__ = ["ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit", "reliability"]
 
 Floats = NDArray[np.float64]
 
@@ -98,8 +100,18 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
     return np.asarray(run.score[rows], dtype=np.float64), right
 
 
+def closed_language(learned: Sequence[str], held_out: Sequence[str]) -> list[str]:
+    """The words of some texts, sorted, where those of held-out texts are among them; else none.
+
+    Then the language is closed, as that of generated queries is, and a model cannot know any other word. In
+    the queries of people new words always turn up.
+    """
+    words = frozenset[str]().union(*map(words_of, learned))
+    return sorted(words) if all(words_of(text) <= words for text in held_out) else []
+
+
 def calibration_of(
-    recipe: Recipe, model: nn.Module, val: Split, how: AnswerSettings
+    recipe: Recipe, model: nn.Module, val: Split, how: AnswerSettings, learned: Sequence[str]
 ) -> dict[str, Any] | None:
     """What ``config.json`` is to keep of a refiner's scores.
 
@@ -108,17 +120,22 @@ def calibration_of(
         model: trained, in evaluation mode.
         val: with proposals.
         how: the context that the model was trained with.
+        learned: texts of the queries that it was trained on.
 
     Returns:
-        ``slope`` and ``intercept``, of how many ``answers``, and how many of them were ``right``; None as in
-        :func:`fit`.
+        ``slope`` and ``intercept``, of how many ``answers``, and how many of them were ``right``; ``words``
+        of a :func:`closed_language`; None as in :func:`fit`.
     """
     run = recipe.run(model, val, replace(how, suppress_above=SAME_MOMENT, scored=False))
     score, right = first_answers(run, val.pairs.qrels)
     found = fit(refiner_of(recipe.architecture, model, "calibrating").evidence(score), right)
     if found is None:
         return None
-    return {"slope": found[0], "intercept": found[1], "answers": len(score), "right": int(right.sum())}
+    words = closed_language(learned, val.queries.texts)
+    return {
+        "slope": found[0], "intercept": found[1], "answers": len(score), "right": int(right.sum()),
+        **({"words": words} if words else {}),
+    }  # fmt: skip
 
 
 def reliability(

@@ -6,7 +6,7 @@ Features stay where they are, memory-mapped; only what a batch needs is copied, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -41,6 +41,10 @@ class Pairs:
         similarity: (P,) float32 in [0, 1], 1 where the file does not say.
         relevance: (P,) float64, 1 where the file does not say.
         left_out: how many pairs of the file are about other videos.
+        types: of the Q queries, what answers them (v: pictures, t: subtitles, vt: both); "" where the file
+            does not say.
+        beyond: moments that the file names as alike a query after the first N, which are not learned from but
+            are no negatives either: (K,) rows of queries and of videos (int64), starts and ends (float64).
     """
 
     query_ids: tuple[str, ...]
@@ -55,6 +59,10 @@ class Pairs:
     similarity: NDArray[np.float32]
     relevance: NDArray[np.float64]
     left_out: int = 0
+    types: tuple[str, ...] = ()
+    beyond: tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]] = field(
+        default_factory=lambda: _columns([])
+    )
 
     def __len__(self) -> int:
         return len(self.query)
@@ -73,23 +81,25 @@ class Pairs:
             DataError: a moment is malformed; file, row and field are named.
         """
         row_of = {name: row for row, name in enumerate(videos)}
-        queries: dict[str, tuple[int, str]] = {}
+        queries: dict[str, tuple[int, str, str]] = {}
         moments: dict[tuple[str, float, float, str], int] = {}
         taken: dict[str, int] = {}
         table: list[tuple[int, int, float, float]] = []
+        beyond: list[tuple[int, int, float, float]] = []
         left_out = 0
         for where, query_id, query_text, moment in ranked_rows(path):
-            row, _ = queries.setdefault(query_id, (len(queries), query_text))
+            row, *_ = queries.setdefault(query_id, (len(queries), query_text, str(moment.get("type", ""))))
             name = text(moment, "video_name", where)
             if name not in row_of:
                 left_out += 1
                 continue
-            if taken.get(query_id, 0) == top:
-                continue
-            taken[query_id] = taken.get(query_id, 0) + 1
             start, end = span(moment.get("timestamp"), "timestamp", where)
             if end < start:
                 raise DataError(f"{where}: timestamp: [{start}, {end}] ends before it starts; correct it")
+            if taken.get(query_id, 0) == top:
+                beyond.append((row, row_of[name], start, end))
+                continue
+            taken[query_id] = taken.get(query_id, 0) + 1
             key = (name, start, end, str(moment.get("caption", "")))
             place = moments.setdefault(key, len(moments))
             similarity = number(moment.get("similarity", 1), "similarity", where)
@@ -100,7 +110,8 @@ class Pairs:
         query, moment_rows, similarities, relevances = zip(*table, strict=True)
         return cls(
             query_ids=tuple(queries),
-            texts=tuple(query_text for _, query_text in queries.values()),
+            texts=tuple(query_text for _, query_text, _ in queries.values()),
+            types=tuple(kind for *_, kind in queries.values()),
             videos=tuple(videos),
             video=np.array([row_of[name] for name, *_ in moments], dtype=np.int64),
             start=np.array([start for _, start, _, _ in moments]),
@@ -111,12 +122,25 @@ class Pairs:
             similarity=np.array(similarities, dtype=np.float32),
             relevance=np.array(relevances, dtype=np.float64),
             left_out=left_out,
+            beyond=_columns(beyond),
         )
 
     def of_own_videos(self) -> Pairs:
         """The same with the videos that hold a moment here alone, in their old order."""
         own, video = np.unique(self.video, return_inverse=True)
-        return replace(self, videos=tuple(self.videos[row] for row in own), video=video)
+        query, where, start, end = self.beyond
+        kept = np.isin(where, own)
+        return replace(
+            self,
+            videos=tuple(self.videos[row] for row in own),
+            video=video,
+            beyond=(
+                query[kept],
+                np.searchsorted(own, where[kept]).astype(np.int64),
+                start[kept],
+                end[kept],
+            ),
+        )
 
     @cached_property
     def answers(self) -> sparse.csr_array:
@@ -157,6 +181,15 @@ class Pairs:
             queries=list(self.query_ids),
             zero_length=True,
         )
+
+
+def _columns(
+    rows: list[tuple[int, int, float, float]],
+) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
+    """Two columns of int64 and two of float64."""
+    query, video, start, end = zip(*rows, strict=True) if rows else ((), (), (), ())
+    integers = (np.array(column, dtype=np.int64) for column in (query, video))
+    return (*integers, np.array(start, dtype=np.float64), np.array(end, dtype=np.float64))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ class Experiment:
             return None
         sampling = self.settings.sampling
         context = CONTEXT if sampling is None else sampling.context
-        return calibration_of(how, model, val, AnswerSettings(context=context))
+        return calibration_of(how, model, val, AnswerSettings(context=context), self.learned.queries.texts)
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for an interrupted training to go on."""
@@ -421,8 +421,8 @@ def answer(
         videos: ids of those to search; None searches all that have features.
         stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
         segments: how many a stage 1 retrieves per query; by default 200, in one video 5.
-        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]) the
-            better stays; 1 keeps all, as the release of SPR does.
+        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]), or of which one
+            lies in the other, the better stays; 1 keeps all, as the release of SPR does.
         as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching ones.
         recipe_name: how it answers; by default what the model's folder says.
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".

@@ -9,13 +9,17 @@ from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.retrieval import Moments
 from moviola.training.data import Split
 
-__all__ = ["MEASURES", "SUM", "judge", "judge_videos", "run_of", "video_qrels"]
+__all__ = ["MEASURES", "OVER_TYPES", "SUM", "judge", "judge_videos", "run_of", "video_qrels"]
 
 MEASURES = tuple(
     Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
 )
 SUM = "sum nDCG,IoU>=0.7"
 """NDCG@10, @20 and @40 at IoU >= 0.7 added up, which SPR selects its refiners by (appendix A)."""
+
+OVER_TYPES = "types nDCG@20,IoU>=0.5"
+"""The mean over types of queries (v, t, vt) of the mean of each, so that a rare type counts as much as
+another; the mean of all where a split has no types."""
 
 _VIDEO_DEPTHS = (5, 10, 20, 40)
 
@@ -43,9 +47,17 @@ def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = N
 
 
 def judge(run: Run, split: Split) -> dict[str, float]:
-    """NDCG of a run by name of the measure, with their sum at IoU >= 0.7."""
-    found = evaluate(run, split.pairs.qrels, MEASURES).measures
-    return found | {SUM: sum(value for name, value in found.items() if name.endswith("0.7"))}
+    """NDCG of a run by name of the measure, their sum at IoU >= 0.7, and :data:`OVER_TYPES`."""
+    results = evaluate(run, split.pairs.qrels, MEASURES)
+    found = results.measures
+    kind_of = dict(zip(split.pairs.query_ids, split.pairs.types, strict=False))
+    kinds = np.array([kind_of.get(query, "") for query in results.query_ids])
+    values = results.per_query[OVER_TYPES.removeprefix("types ")]
+    by_type = [values[kinds == kind].mean() for kind in np.unique(kinds)]
+    return found | {
+        SUM: sum(value for name, value in found.items() if name.endswith("0.7")),
+        OVER_TYPES: float(np.mean(by_type)),
+    }
 
 
 def video_qrels(split: Split) -> Qrels:

@@ -11,7 +11,6 @@ from moviola.encoders.readers.contract import RATE, SpeechReader, TextLine, Text
 from moviola.encoders.readers.loading import (
     OFFLINE_SPEECH,
     OFFLINE_TEXT,
-    installed,
     load_speech_reader,
     load_text_reader,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "TextReader",
     "Utterance",
     "Voiced",
-    "installed",
     "load_speech_reader",
     "load_text_reader",
     "voiced",

@@ -13,7 +13,6 @@ __all__ = [
     "OFFLINE_SPEECH",
     "OFFLINE_TEXT",
     "PACKAGES",
-    "installed",
     "load_speech_reader",
     "load_text_reader",
 ]
@@ -24,13 +23,8 @@ OFFLINE_TEXT = "rapidocr"
 OFFLINE_SPEECH = "pocketsphinx"
 """Reader of (English) speech whose model comes with its package."""
 
-PACKAGES = {"ocr": ("rapidocr", "onnxruntime", "cv2"), "speech": ("faster_whisper", "pocketsphinx")}
-"""Modules that readers need, by the extra that installs them."""
-
-
-def installed(extra: str) -> bool:
-    """Whether the packages of the extra ``"ocr"`` or ``"speech"`` are on this machine."""
-    return all(importlib.util.find_spec(module) is not None for module in PACKAGES[extra])
+PACKAGES = ("faster_whisper", "pocketsphinx")
+"""Modules that readers of speech need."""
 
 
 def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
@@ -38,34 +32,29 @@ def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
 
     Raises:
         InvalidValue: no such reader.
-        MissingDependency: its package is not installed.
     """
     if name not in _TEXT:
         raise InvalidValue(f"text reader {name!r}: there is {', '.join(_TEXT)}")
-    _require("ocr", "text in pictures")
     return _TEXT[name]()
 
 
-def load_speech_reader(name: str, *, device: str = "auto") -> SpeechReader:
+def load_speech_reader(name: str, *, device: str = "auto", language: str | None = None) -> SpeechReader:
     """Open a reader of speech.
 
     Args:
         name: ``"pocketsphinx"``, which is offline and English alone; or a Whisper model for CTranslate2: a
             folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``.
         device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
+        language: that is spoken, as ISO 639-1 has it; None: the reader finds out, where it knows several.
 
     Raises:
-        MissingDependency: the extra is not installed.
+        MissingDependency: the extra ``speech`` is not installed.
         MissingModel: the model is not on this machine; the message says how to get it.
-        InvalidValue: the folder holds another kind of model.
+        InvalidValue: the folder holds another kind of model, or the reader does not know the language.
     """
-    _require("speech", "what is said")
-    return _SPEECH[name]() if name in _SPEECH else _whisper(name, device)
-
-
-def _require(extra: str, what: str) -> None:
-    if not installed(extra):
-        raise MissingDependency(f"reading {what} needs packages of its own; pip install 'moviola[{extra}]'")
+    if any(importlib.util.find_spec(module) is None for module in PACKAGES):
+        raise MissingDependency("reading speech needs packages of its own; pip install 'moviola[speech]'")
+    return _SPEECH[name](language) if name in _SPEECH else _whisper(name, device, language)
 
 
 @cache
@@ -76,17 +65,19 @@ def _rapidocr() -> TextReader:
     return RapidOcrReader()
 
 
-def _pocketsphinx() -> SpeechReader:
+def _pocketsphinx(language: str | None) -> SpeechReader:
     from moviola.encoders.readers.sphinx import SphinxReader
 
+    if language not in (None, "en"):
+        raise InvalidValue(f"pocketsphinx knows English alone, not {language!r}; take a Whisper model")
     return SphinxReader()
 
 
-def _whisper(name: str, device: str) -> SpeechReader:
+def _whisper(name: str, device: str, language: str | None) -> SpeechReader:
     from moviola.encoders.readers.whisper import WhisperReader
 
-    return WhisperReader(name, device)
+    return WhisperReader(name, device, language)
 
 
 _TEXT: dict[str, Callable[[], TextReader]] = {OFFLINE_TEXT: _rapidocr}
-_SPEECH: dict[str, Callable[[], SpeechReader]] = {OFFLINE_SPEECH: _pocketsphinx}
+_SPEECH: dict[str, Callable[[str | None], SpeechReader]] = {OFFLINE_SPEECH: _pocketsphinx}

@@ -1,4 +1,4 @@
-"""Text in pictures by RapidOCR: PP-OCR networks for ONNX Runtime, whose weights come with the package.
+"""Text in pictures by RapidOCR: PP-OCR networks, whose weights come with the package, run by OpenVINO.
 
 ``rapidocr`` 3.10 carries PP-OCRv6, its predecessor ``rapidocr-onnxruntime`` 1.4 PP-OCRv4; both work offline.
 On the same stills the successor found three times as many lines, kept the spaces between words, and was surer
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.compiled.runtime import prepare, settings
 from moviola.encoders.readers.contract import TextLine
 from moviola.encoders.readers.strokes import has_strokes
 from moviola.errors import InvalidValue
@@ -50,11 +51,12 @@ class RapidOcrReader:
 
     @cached_property
     def _engine(self) -> Any:
-        from rapidocr import RapidOCR
-        from rapidocr.inference_engine.onnxruntime import main as sessions
+        prepare()
+        from rapidocr import EngineType, RapidOCR
+        from rapidocr.inference_engine.openvino import main as sessions
 
-        # Its settings know threads, and not that those that wait should sleep.
-        sessions.SessionOptions = _sleeping_options
+        # Its settings know threads, and neither precision nor that what computes holds no core.
+        sessions.CPUConfig = _Settings
         return RapidOCR(
             params={
                 "Global.log_level": "error",
@@ -62,8 +64,9 @@ class RapidOcrReader:
                 "Global.text_score": _SURE,
                 "Det.limit_type": "max",
                 "Det.limit_side_len": _FINDS_AT,
-                "EngineConfig.onnxruntime.intra_op_num_threads": reading_threads(),
-                "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+                "Det.engine_type": EngineType.OPENVINO,
+                "Cls.engine_type": EngineType.OPENVINO,
+                "Rec.engine_type": EngineType.OPENVINO,
             }
         )
 
@@ -89,13 +92,15 @@ class RapidOcrReader:
         return sorted(lines, key=lambda line: (line.box.top, line.box.left))
 
 
-def _sleeping_options() -> Any:
-    """Options of ONNX Runtime whose threads sleep while they wait."""
-    from onnxruntime import SessionOptions
+class _Settings:
+    """Takes the place of RapidOCR's settings of the runtime."""
 
-    options = SessionOptions()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return options
+    def __init__(self, _: Any) -> None:
+        pass
+
+    def get_config(self) -> dict[str, Any]:
+        """How to compute, by the runtime's names."""
+        return settings("fp32", reading_threads())
 
 
 def _box(corners: NDArray[np.floating[Any]]) -> Box:

@@ -31,6 +31,7 @@ class WhisperReader:
     Args:
         name: a folder with a model for CTranslate2, or such a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, cpu), or one of them.
+        language: that is spoken, as ISO 639-1 has it; None: the model finds out.
 
     Attributes:
         id: the hub id, or the folder's absolute path.
@@ -38,10 +39,10 @@ class WhisperReader:
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
-        InvalidValue: a model of another kind, or no such device.
+        InvalidValue: a model of another kind, no such device, or a language that the model does not know.
     """
 
-    def __init__(self, name: str, device: str) -> None:
+    def __init__(self, name: str, device: str, language: str | None = None) -> None:
         require_device_name(device)
         self._checkpoint = find_checkpoint(
             name, builtin={}, instead="or use the offline one, 'pocketsphinx' (English)"
@@ -51,8 +52,11 @@ class WhisperReader:
                 f"{name}: no Whisper model for CTranslate2 with its tokenizer; take one such as "
                 "Systran/faster-whisper-small"
             )
-        self._device = device
+        self._device, self._language = device, language
         self.id, self.revision = self._checkpoint.id, self._checkpoint.revision
+        if language is not None and language not in self._model.supported_languages:
+            known = ", ".join(self._model.supported_languages)
+            raise InvalidValue(f"{name}: does not know the language {language!r}; it knows {known}")
 
     @cached_property
     def _model(self) -> Any:
@@ -69,8 +73,8 @@ class WhisperReader:
         )
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
-        """What is said; the language is the first one that the model is sure of."""
-        language: str | None = None
+        """What is said; in the language that was named, or the first one that the model is sure of."""
+        language = self._language
         for stretch in speech:
             segments, heard = self._model.transcribe(
                 stretch.samples,
@@ -79,7 +83,7 @@ class WhisperReader:
                 word_timestamps=True,
                 condition_on_previous_text=False,
             )
-            if heard.language_probability >= _SURE_OF_LANGUAGE:
+            if language is None and heard.language_probability >= _SURE_OF_LANGUAGE:
                 language = heard.language
             end = stretch.start + len(stretch.samples) / self._model.feature_extractor.sampling_rate
             for segment in segments:

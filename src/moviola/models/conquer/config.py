@@ -35,6 +35,7 @@ class ConquerConfig:
         nms: temporal IoU above which the worse of two moments of a video is dropped; None keeps all.
         moments_before_nms: moments that go into that suppression.
         reference_padding: treat padding as the release does.
+        mask_silent: leave clips without a subtitle out of the stream of subtitles; the release does not.
         initial_std: standard deviation of initial weights.
     """
 
@@ -64,4 +65,5 @@ class ConquerConfig:
     nms: float | None = None
     moments_before_nms: int = 200
     reference_padding: bool = False
+    mask_silent: bool = True
     initial_std: float = 0.02

@@ -72,10 +72,14 @@ def _transformer(positions: int, config: ConquerConfig) -> nn.ModuleDict:
 
 
 class VideoEncoder(nn.Module):
-    """Pictures and subtitles of a video as one sequence: (N, L, dv) and (N, L, ds) to two (N, L, D)."""
+    """Pictures and subtitles of a video as one sequence: (N, L, dv) and (N, L, ds) to two (N, L, D).
+
+    With ``mask_silent`` a clip without a subtitle is a zero vector in the second, and nothing attends to it.
+    """
 
     def __init__(self, config: ConquerConfig) -> None:
         super().__init__()
+        self.mask_silent = config.mask_silent
         self.img_linear = InputProjection(config.visual_size, config.hidden_size, config.dropout)
         if config.subtitle_size:
             self.text_linear = InputProjection(config.subtitle_size, config.hidden_size, config.dropout)
@@ -87,8 +91,10 @@ class VideoEncoder(nn.Module):
         if subtitles is None:
             return encode(pictures, mask), None
         words = embed(self.text_linear(subtitles), _WORDS)
-        encoded = encode(torch.cat([pictures, words], dim=1), torch.cat([mask, mask], dim=1))
-        return cast("tuple[Tensor, Tensor]", encoded.chunk(2, dim=1))
+        said = mask * (subtitles != 0).any(dim=-1) if self.mask_silent else mask
+        encoded = encode(torch.cat([pictures, words], dim=1), torch.cat([mask, said], dim=1))
+        pictures, words = cast("tuple[Tensor, Tensor]", encoded.chunk(2, dim=1))
+        return pictures, words * said[..., None] if self.mask_silent else words
 
 
 class QueryEncoder(nn.Module):

@@ -12,7 +12,8 @@ No code was released; what the text leaves open is settled thus:
 
 - A feature's fully connected layer is LayerNorm, dropout, Linear, ReLU; positions are learned vectors.
 - Biases that a softmax cancels (the pooling's, the boundary heads' last) do not exist.
-- A clip without subtitle is a zero vector that takes part like any other; ``mask_silent`` leaves it out.
+- A clip without subtitle takes no part in the stream of subtitles; with ``mask_silent=False`` its zero vector
+  takes part like any other.
 - A moment that covers its whole video has no weak term. Queries of one video are not each other's negatives,
   nor are pairs of which the batch says that the one's moment answers the other's query.
 - The video-to-query loss sets the strong positive against the other queries' best clip of the whole video.

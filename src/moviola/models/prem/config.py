@@ -28,7 +28,8 @@ class PremConfig:
         hidden_size, feed_forward_size, heads, dropout: the transformers; ``hidden_size`` is D.
         max_clips, max_tokens: most clips of a video and tokens of a query.
         fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
-        mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream.
+        mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream, where there are
+            pictures too; the paper says nothing of it.
         pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
             the mean or maximum of the tokens for both streams (table 3).
         positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside
@@ -60,7 +61,7 @@ class PremConfig:
     max_clips: int = 100
     max_tokens: int = 30
     fusion_layers: int = 2
-    mask_silent: bool = False
+    mask_silent: bool = True
     pooling: Literal["modality", "mean", "max"] = "modality"
     positives: Literal["strong+weak", "strong", "video"] = "strong+weak"
     weak_weight: float = 0.5
@@ -81,8 +82,6 @@ class PremConfig:
     def __post_init__(self) -> None:
         if not (self.visual_size or self.subtitle_size):
             raise InvalidValue("visual_size 0 and subtitle_size 0: give features of at least one stream")
-        if self.mask_silent and not (self.visual_size and self.subtitle_size):
-            raise InvalidValue("mask_silent: needs both streams, or a silent video would have nothing left")
         if self.hidden_size % self.heads:
             raise InvalidValue(f"hidden_size {self.hidden_size}: must be a multiple of heads {self.heads}")
         if not 0 <= self.shortest_span < self.longest_span:

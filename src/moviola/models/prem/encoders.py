@@ -17,7 +17,7 @@ __all__ = ["POOLINGS", "QueryEncoder", "VideoEncoder", "modality_pooling", "stre
 def stream_mask(config: PremConfig, mask: Tensor, subtitles: Tensor | None) -> Tensor:
     """Which clips take part in which stream: (V, L) with 1 for a clip to (V, S, L) bool."""
     valid = (mask > 0)[:, None].repeat(1, len(config.stream_sizes), 1)
-    if config.mask_silent and subtitles is not None:
+    if config.mask_silent and len(config.stream_sizes) > 1 and subtitles is not None:
         valid[:, 1] &= (subtitles != 0).any(-1)
     return valid
 

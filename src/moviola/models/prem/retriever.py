@@ -44,8 +44,9 @@ class PremRetriever(nn.Module):
     def loss(self, batch: PairBatch) -> dict[str, Tensor]:
         """Relevant content-enhanced contrastive learning (equations 7 and 8, and L^q).
 
-        ``batch.labels`` are first and last clip, both inclusive. Negatives are the videos, and the queries,
-        of the other pairs of the batch, without those that ``batch.positives`` marks.
+        ``batch.labels`` are first and last clip, both inclusive. Negatives are the other videos of the batch,
+        each once however many pairs share it, and the queries of the other pairs, without those that
+        ``batch.positives`` marks.
 
         Returns:
             Weighted terms, each a mean over pairs: ``strong`` (``video`` where the positive is the best of
@@ -56,13 +57,12 @@ class PremRetriever(nn.Module):
         units = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         queries = self.encode_query(batch.query, batch.query_mask)
         similarity = _similarity(queries, units)  # (B, V, S, L)
-        against = (
-            _best(similarity, mask)[:, batch.video] / config.temperature
-        )  # (B, B), query by pair's video
+        against = _best(similarity, mask) / config.temperature  # (B, V)
         own = similarity[torch.arange(len(batch), device=mask.device), batch.video]  # (B, S, L)
         own_mask = mask[batch.video]
         inside = clips_inside(batch.labels, batch.mask[batch.video])[:, None]
-        negative = ~batch.positives
+        pair_of = F.one_hot(batch.video, len(batch.mask)).to(against.dtype)
+        negative = (batch.positives.to(against.dtype) @ pair_of) == 0  # (B, V): a video counts once
 
         def contrast(positive: Tensor, scores: Tensor, others: Tensor) -> Tensor:
             """InfoNCE of one (B,) positive against the others of its row: (B,)."""
@@ -78,7 +78,7 @@ class PremRetriever(nn.Module):
             weak = _best(own, outside) / config.temperature
             terms["weak"] = config.weak_weight * contrast(weak, against, negative) * any_outside
         if config.video_to_query:
-            terms["query"] = contrast(positive, against.T, negative.T)
+            terms["query"] = contrast(positive, against[:, batch.video].T, ~batch.positives.T)
         return {name: term.mean() for name, term in terms.items()}
 
 

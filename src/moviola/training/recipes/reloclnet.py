@@ -51,6 +51,7 @@ class ReLoCLNetRecipe(RankerRecipe):
             ),
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
+            sampling,
         )
         yield Phase(task, loop)
 

@@ -83,6 +83,7 @@ class XmlRecipe(RankerRecipe):
             loss,
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
+            sampling,
         )
         yield Phase(task, loop)
 

@@ -10,6 +10,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures
 from moviola.models.batches import PairBatch
 from moviola.retrieval.batches import token_batch
@@ -21,19 +22,44 @@ __all__ = ["PairLoss", "PairSampling", "PairStep", "PairTask"]
 
 @dataclass(frozen=True)
 class PairSampling:
-    """Negatives of the ranking losses: any of the batch, later the hardest.
+    """Which pairs an epoch has, and negatives of the ranking losses: any of the batch, later the hardest.
 
     Attributes:
         hard_from: the epoch, counted from 0, from which they are drawn out of the hardest.
         hard_pool: out of how many.
+        first_pool: out of how many of the hardest before; None takes any of the batch, as XML does. 1 is what
+            the paper on potentially relevant pairs says (appendix A: N_pool is 1 for 20 epochs, then 20).
+        even_types: an epoch has as many pairs of each type of query (v, t, vt), rare ones again and again,
+            rather than each pair once.
     """
 
     hard_from: int = 20
     hard_pool: int = 20
+    first_pool: int | None = None
+    even_types: bool = False
 
     def pool(self, epoch: int) -> int | None:
         """From how many of the hardest to draw in an epoch; None for the whole batch."""
-        return self.hard_pool if epoch >= self.hard_from else None
+        return self.hard_pool if epoch >= self.hard_from else self.first_pool
+
+    def drawn(self, pairs: Pairs, draw: Generator) -> Integers:
+        """Rows of an epoch's pairs, as many as there are pairs.
+
+        Raises:
+            InvalidValue: types are to be even, and a query has none.
+        """
+        if not self.even_types:
+            return np.arange(len(pairs))
+        if not pairs.types or "" in pairs.types:
+            raise InvalidValue(
+                "sampling.even_types: a training query has no type; give a pair file with the field 'type' "
+                "(v, t or vt), or leave the setting out"
+            )
+        of_pair = np.unique(pairs.types, return_inverse=True)[1][pairs.query]
+        kinds = np.unique(of_pair)
+        share = -(-len(pairs) // len(kinds))
+        drawn = [np.resize(draw.permutation(np.flatnonzero(of_pair == kind)), share) for kind in kinds]
+        return np.concatenate(drawn)[: len(pairs)]
 
 
 @dataclass(frozen=True)
@@ -61,6 +87,7 @@ class PairTask:
         loss: see :data:`PairLoss`; the batch is on the model's device.
         judge: measures on val of the model as it is.
         batch_size: pairs of a batch.
+        sampling: which pairs an epoch has.
     """
 
     model: nn.Module
@@ -70,6 +97,7 @@ class PairTask:
     loss: PairLoss
     judge: Callable[[], Mapping[str, float]]
     batch_size: int = 128
+    sampling: PairSampling = PairSampling()
 
     def batches_per_epoch(self) -> int:
         """How many batches an epoch has; the last one may be smaller."""
@@ -77,9 +105,10 @@ class PairTask:
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
         """The batches of an epoch, videos of alike length together."""
-        lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
+        chosen = self.sampling.drawn(self.pairs, draw)
+        lengths = self.videos.counts[self.pairs.video[self.pairs.moment[chosen]]]
         for rows in batches_by_length(lengths, self.batch_size, draw):
-            yield self.batch(rows)
+            yield self.batch(chosen[rows])
 
     def batch(self, rows: Integers) -> PairStep:
         """The batch of some pairs; a video that several of them ask for is in it once."""

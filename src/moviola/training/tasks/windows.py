@@ -24,7 +24,7 @@ from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.reloclnet import ReLoCLNet, Windows
 from moviola.models.spr import SprClip
 from moviola.retrieval import Proposals
-from moviola.retrieval.encoded_windows import read_windows
+from moviola.retrieval.batches import window_batch
 from moviola.retrieval.refiners import CONTEXT
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.windows import context_windows
@@ -120,11 +120,17 @@ class Examples:
 
     @cached_property
     def _compared(self) -> tuple[Lists, Lists]:
-        """Of each pair the proposals that hold its moment; of each query those that touch no answer."""
+        """Of each pair the proposals that hold its moment; of each query those that touch no answer.
+
+        Moments that the pseudo training set names as alike the query beyond the N that are learned from are
+        answers too: otherwise many a "negative" would be one.
+        """
         holding: list[Integers] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
         free: list[Integers] = []
         context = self.sampling.context
         slack = context if self.sampling.held_by_window else 0.0
+        order = np.argsort(self.pairs.beyond[0], kind="stable")
+        beyond = tuple(column[order] for column in self.pairs.beyond)
         for query in range(len(self.pairs.query_ids)):
             at, proposals = self.proposals.rows(query), self.proposals.of(query)
             own = np.arange(at.start, at.stop)
@@ -132,7 +138,16 @@ class Examples:
             video, start, end = (x[:, None] for x in self.moments(rows))
             there = proposals.video == video
             holds = there & (proposals.start - slack <= start) & (proposals.end + slack >= end)
-            touches = there & (proposals.start - context < end) & (proposals.end + context > start)
+            more = slice(*np.searchsorted(beyond[0], [query, query + 1]))
+            videos, starts, ends = (
+                np.concatenate([own, known[more][:, None]])
+                for own, known in zip((video, start, end), beyond[1:], strict=True)
+            )
+            touches = (
+                (proposals.video == videos)
+                & (proposals.start - context < ends)
+                & (proposals.end + context > starts)
+            )
             for row, held in zip(rows.tolist(), holds, strict=True):
                 holding[row] = own[held]
             free.append(own[~touches.any(axis=0)])
@@ -145,7 +160,7 @@ class Examples:
 
     @property
     def free(self) -> Lists:
-        """The proposals of each query whose windows touch none of its answers."""
+        """The proposals of each query whose windows touch none of its answers, learned from or not."""
         return self._compared[1]
 
     def moments(self, rows: Integers) -> tuple[Integers, NDArray[np.float64], NDArray[np.float64]]:
@@ -335,7 +350,7 @@ class WindowTask:
         )
 
     def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
-        return Windows(*read_windows(self.refiner.streams(self.examples.features), video, windows))
+        return Windows(*window_batch(self.refiner.streams(self.examples.features), video, windows))
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of the model's loss."""

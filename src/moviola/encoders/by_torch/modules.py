@@ -1,4 +1,4 @@
-"""The networks as torch modules whose inputs are what NumPy holds: what is compiled, and what a GPU runs."""
+"""The networks as torch modules whose inputs are what NumPy holds."""
 
 from __future__ import annotations
 
