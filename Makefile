@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test quick kernels fuzz check page-check browser format docs screenshots bench clean
+.PHONY: demo test quick kernels fuzz torture check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -47,6 +47,12 @@ kernels: $(READY)
 FUZZ := 300
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ)
+
+# Libraries with flipped bits, and operations whose n-th call fails or is the last before a kill, for so many
+# seconds; the report says what happened, and a failure names the seed that finds it again.
+DURATION := 300
+torture: $(READY)
+	$(BIN)/python tests/torture/run.py --seconds $(DURATION)
 
 check: $(READY) page-check
 	$(BIN)/ruff format --check .

@@ -146,7 +146,7 @@ def search_photographs(library: Library, labels: list[Label]) -> None:
         first = moments[0]
         there = max(labels, key=lambda label: label.span.intersection(first.span))
         truth = ", ".join(f"{span.start:g}–{span.end:g}" for span in true)
-        sure = {True: "yes", False: "no", None: ""}[moments.confident]
+        sure = "yes" if moments.confident else "no"
         table.add_row(query, f"{first.start:.1f}–{first.end:.1f}", described(there), truth, found, sure)
         shown += moments
         notes += [("right" if hit else "wrong") + f": “{query}”" for hit in right]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -37,24 +39,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "media": BASE | {"threads"},
     "encoders": BASE | {"devices", "threads", "compiled"},
     "features": BASE,
-    "models": BASE | {"temporal"},
+    "models": BASE | {"temporal", "devices", "compiled"},
     "index": BASE | {"threads"},
-    "retrieval": BASE | {"features", "models", "index", "temporal", "timing", "threads", "compiled"},
+    "retrieval": BASE
+    | {"devices", "features", "models", "index", "temporal", "timing", "threads", "compiled"},
     "library": BASE
-    | {"threads", "media", "encoders", "features", "index", "retrieval", "models", "compiled"},
+    | {"devices", "threads", "media", "encoders", "features", "index", "retrieval", "models", "compiled"},
     "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "threads", "timing"},
     "measures": BASE | {"temporal"},
     "datasets": BASE | {"encoders", "measures", "features"},
     "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
+    "public": BASE | {"search", "library", "encoders", "datasets", "measures"},
     "judging": BASE | {"search", "library", "datasets", "measures", "export"},
     "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "threads", "timing"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
 BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
 MAY_IMPORT |= {
-    "benchmark": BELOW,
-    "cli": BELOW | {"benchmark", "server", "mcp"},
+    "cli": BELOW | {"server", "mcp"},
     "__main__": {"cli"},
     "__init__": BELOW,
 }
@@ -75,8 +78,8 @@ HOME: dict[str, set[str]] = {
     "faiss": {"index", "datasets", "threads"},  # datasets: exact nearest captions, which need no index
     "pymilvus": {"index"},
     "h5py": {"features", "models"},
-    "safetensors": {"features", "models", "benchmark"},
-    "torch": {"devices", "compiled", "encoders", "models", "features", "retrieval", "training", "benchmark"},
+    "safetensors": {"features", "models", "library"},
+    "torch": {"devices", "compiled", "encoders", "models", "features", "retrieval", "training"},
     "matplotlib": {"measures", "cli"},
     "opentimelineio": {"export"},
     "timecode": {"export"},
@@ -97,8 +100,17 @@ HOME: dict[str, set[str]] = {
     "httpx2": {"server"},
     "mcp": {"mcp"},
 }
+# What computes on GPUs, trains, and converts: these import torch, or transformers. On the way of a film into
+# a library, and of a question through it, nothing else does.
+BY_TORCH = (
+    "devices.py", "compiled/runtime.py", "encoders/by_torch/", "encoders/tokens.py", "models/", "training/",
+    "retrieval/batches.py", "retrieval/corpus.py",
+    "retrieval/refiners/reel_model.py", "retrieval/refiners/windowed.py", "retrieval/stage1.py",
+)  # fmt: skip
 LONGEST = 500
-LONGER: dict[str, str] = {}
+LONGER: dict[str, str] = {
+    "server/schemas.py": "every request and every answer of the HTTP API, and nothing else"
+}
 """Modules of more lines, and why they are not two."""
 
 # ---- reading the source ------------------------------------------------------------------------------------
@@ -133,6 +145,19 @@ def imports_of(path: Path) -> Iterator[str]:
             yield from (name if module == "moviola" or name in NAMES else module for name in submodules)
 
 
+def runtime_imports_of(path: Path) -> Iterator[str]:
+    """The same without what stands under ``if TYPE_CHECKING``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+
+
 # ---- arrows and cycles -------------------------------------------------------------------------------------
 
 
@@ -157,6 +182,39 @@ def test_rooms_import_only_what_the_design_allows() -> None:
             elif first in HOME and room not in HOME[first]:
                 wrong.add(f"{path.relative_to(PACKAGE)} imports {first}")
     assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_torch_is_imported_where_it_computes_and_nowhere_else() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        if any(name.partition(".")[0] in {"torch", "transformers"} for name in runtime_imports_of(path))
+    }
+    assert not (wrong := {name for name in found if not name.startswith(BY_TORCH)}), wrong
+    unused = {place for place in BY_TORCH if not any(name.startswith(place) for name in found)}
+    assert not unused, f"no torch there any more; take them out of BY_TORCH: {unused}"
+
+
+HEAVY = {"torch", "transformers", "scipy"}
+
+
+def test_no_room_on_the_way_of_a_search_imports_torch_when_it_is_imported() -> None:
+    """Also not by way of another module: every module of these rooms, but for BY_TORCH, opens without it."""
+    modules = [
+        name_of(path)
+        for path in MODULES
+        if room_of(path) in {*MAY_IMPORT["server"], "encoders", "index", "server", "mcp", "cli"} - {"models"}
+        and not path.relative_to(PACKAGE).as_posix().startswith(BY_TORCH)
+    ]
+    script = f"""
+import sys
+from importlib import import_module
+sys.modules |= dict.fromkeys({sorted(HEAVY)!r})  # not to be imported
+for name in {modules!r}:
+    import_module(name)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_table_of_rooms_says_the_same() -> None:

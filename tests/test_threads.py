@@ -36,11 +36,11 @@ from moviola.encoders.readers.rapid import RapidOcrReader
 
 engine = RapidOcrReader()._engine
 sessions = [network.session.session for network in (engine._load_det_model(), engine._load_rec_model())]
-options = [session.get_session_options() for session in sessions]
+plans = [session.get_compiled_model() for session in sessions]
 print(json.dumps({
-    "threads": [each.intra_op_num_threads for each in options],
-    "beside each other": [each.inter_op_num_threads for each in options],
-    "spins": [each.get_session_config_entry("session.intra_op.allow_spinning") for each in options],
+    "threads": [each.get_property("INFERENCE_NUM_THREADS") for each in plans],
+    "pinned": [each.get_property("ENABLE_CPU_PINNING") for each in plans],
+    "precision": [each.get_property("INFERENCE_PRECISION_HINT").to_string() for each in plans],
 }))
 """
 
@@ -75,10 +75,10 @@ def test_one_variable_bounds_all_pools() -> None:
     assert found["OMP_WAIT_POLICY"] == "ACTIVE"  # what somebody has set stays
 
 
-def test_the_reader_of_texts_takes_half_of_the_cores_and_does_not_spin() -> None:
+def test_the_reader_of_texts_takes_half_of_the_cores_and_holds_none() -> None:
     found = asked(READER)
     half = max(1, threads.available_cores() // 2)
-    assert found == {"threads": [half, half], "beside each other": [1, 1], "spins": ["0", "0"]}
+    assert found == {"threads": [half, half], "pinned": [False, False], "precision": ["f32", "f32"]}
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
-"""Which device computes: named, or the best that this machine has."""
+"""Which device computes: named, or the best that this machine has.
+
+Only torch computes on GPUs; without it, the CPU is the best there is."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, MissingDependency
 
-__all__ = ["available_device", "may_have_gpu", "require_device_name"]
+__all__ = ["available_device", "best_half_precision", "may_have_gpu", "require_device_name", "require_torch"]
 
 
 def require_device_name(name: str) -> None:
@@ -24,15 +27,35 @@ def may_have_gpu() -> bool:
     return any(Path("/dev", node).exists() for node in ("nvidiactl", "dxg", "kfd"))
 
 
+def has_torch() -> bool:
+    """Whether torch is installed; it is not imported."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def require_torch(what: str) -> None:
+    """Raises :class:`MissingDependency`, naming ``what`` needs torch, unless it is installed."""
+    if not has_torch():
+        raise MissingDependency(f"{what}: needs torch; pip install 'moviola[train]'")
+
+
+def best_half_precision(device: str) -> str:
+    """``"bf16"`` or ``"fp16"``, for a GPU that :func:`available_device` gave."""
+    import torch
+
+    return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "fp16"
+
+
 def available_device(name: str) -> str:
     """``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; ``"auto"`` gives cuda before mps before cpu.
 
     Raises:
         InvalidValue: no such device, or none on this machine.
+        MissingDependency: another device than the CPU was named, and torch is not installed.
     """
     require_device_name(name)
-    if name == "cpu" or (name == "auto" and not may_have_gpu()):
+    if name == "cpu" or (name == "auto" and not (may_have_gpu() and has_torch())):
         return "cpu"
+    require_torch(f"device {name!r}")
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}

@@ -22,6 +22,7 @@ __all__ = [
     "MoviolaError",
     "NoVideoStream",
     "NotFound",
+    "OutOfDate",
     "SegmentIndexError",
     "UnreadableMedia",
     "WorkersError",
@@ -97,6 +98,10 @@ class EncoderMismatch(LibraryError):
 
 class AlreadyJudged(MoviolaError):
     """Others have judged a moment meanwhile; another rating would count too much."""
+
+
+class OutOfDate(MoviolaError):
+    """Somebody else has changed meanwhile what was to be changed."""
 
 
 class SegmentIndexError(MoviolaError):

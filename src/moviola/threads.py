@@ -1,7 +1,7 @@
 """How many threads every pool may use: set here, and nowhere else.
 
 A search or an indexing passes through libraries that each bring a pool of threads: OpenBLAS (NumPy), OpenMP
-(torch, faiss), TBB (the compiled runtime), ONNX Runtime and CTranslate2 (readers of text and speech), FFmpeg
+(torch, faiss), TBB (the compiled runtime, readers of text) and CTranslate2 (a reader of speech), FFmpeg
 (the decoder). Each would take all cores by itself, and most wait by spinning, which starves who computes.
 
 Two rules. No pool has more threads than there are cores, and what is small takes one: a chain of small matrix
@@ -25,6 +25,7 @@ __all__ = [
     "ONE",
     "available_cores",
     "compute_threads",
+    "limit_threads",
     "one_blas_thread",
     "one_faiss_thread",
     "reading_threads",
@@ -57,6 +58,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def limit_threads(count: int) -> None:
+    """Let no pool of this process have more threads; before the libraries are loaded, which read it then."""
+    os.environ["OMP_NUM_THREADS"] = str(count)
 
 
 def compute_threads() -> int:

@@ -18,11 +18,15 @@ from moviola.errors import InvalidValue
 __all__ = [
     "CUE_KINDS",
     "Box",
+    "Capture",
+    "CaptureSource",
     "Cue",
     "CueKind",
     "FrameSize",
     "Moment",
     "Query",
+    "Reason",
+    "ReasonKind",
     "Span",
     "Video",
     "Word",
@@ -34,6 +38,9 @@ CueKind = Literal["subtitle", "speech", "text"]
 
 CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
 """All of them."""
+
+CaptureSource = Literal["", "tags", "container", "name"]
+"""Where a time comes from: a text in tags, the container's own field (universal time), the file's name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,6 +101,30 @@ class Query:
     text: str
 
 
+ReasonKind = Literal["seen", "said", "written", "named", "like"]
+"""What speaks for a moment: its pictures, what is said (subtitles, speech), text in the picture, the name of
+its video, its likeness to pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Something that speaks for a moment.
+
+    Attributes:
+        kind: what.
+        score: how much, in [0, 1], by itself.
+        words: of the query that match, where words do.
+    """
+
+    kind: ReasonKind
+    score: float
+    words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """``said 0.64 (door, red)``."""
+        return f"{self.kind} {self.score:.2f}{f' ({chr(44).join(self.words)})' if self.words else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
@@ -102,6 +133,9 @@ class Moment:
     ``snippet`` is what is said or written when that is why, else empty, and ``snippet_kind`` says which.
     ``steps`` are the moments of the steps of a query "this, then that", in order, ranked as the whole is,
     which runs from the start of the first to the end of the last; of other queries there are none.
+    ``strong`` tells good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the spans
+    of moments that were found besides and for which this one stands, best first, and ``why`` says what speaks
+    for it, the most telling first.
     """
 
     video_id: str
@@ -113,6 +147,9 @@ class Moment:
     snippet: str = ""
     steps: tuple[Moment, ...] = ()
     snippet_kind: CueKind | Literal[""] = ""
+    strong: bool = True
+    folded: tuple[Span, ...] = ()
+    why: tuple[Reason, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -189,3 +226,22 @@ def clock(seconds: float) -> str:
     tenths = round(seconds * 10)
     minutes, rest = divmod(tenths, 600)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest // 10:02d}.{rest % 10}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What a file says of its making.
+
+    Attributes:
+        taken: ISO 8601, with an offset where one is known; empty where nothing is.
+        source: where that comes from.
+        latitude, longitude: degrees, north and east above 0; None where not known.
+        make, model: of the camera; empty where not known.
+    """
+
+    taken: str = ""
+    source: CaptureSource = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    make: str = ""
+    model: str = ""

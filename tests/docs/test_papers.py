@@ -14,7 +14,7 @@ import pytest
 import torch
 import typer
 
-from moviola.benchmark import studies, tables
+from comparison import studies, tables
 from moviola.cli import app
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
@@ -70,7 +70,7 @@ def test_there_are_parts_of_five_papers_and_twenty_at_a_glance() -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_each_part_is_somewhere_and_something_shows_it(row: Row) -> None:
-    assert re.search(r"`moviola\.\w", row.where), f"{row.part}: where is it?"
+    assert re.search(r"`(moviola\.\w|benchmarks/)", row.where), f"{row.part}: where is it?"
     assert SHOWS.search(row.shown), f"{row.part}: what shows it?"
 
 

@@ -171,9 +171,10 @@ class JudgingTask(Database):
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'held'"):
             raise DataError(f"{self.path}: is no judging task; `moviola judge new` makes one")
         values = dict(self._rows("SELECT key, value FROM settings"))
-        if values.pop("format", None) != FORMAT:
+        if (written_in := values.pop("format", None)) != FORMAT:
             raise DataError(
-                f"{self.path}: a judging task of another version; this one reads version {FORMAT}"
+                f"{self.path}: a judging task of format {written_in!r:.40}, but this moviola reads {FORMAT}; "
+                "update moviola, or judge on with the version that made it"
             )
         return TaskSettings(
             int(values["raters"]), int(values["seed"]), int(values["last"]), float(values["threshold"])
