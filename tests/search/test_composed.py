@@ -182,8 +182,10 @@ def test_exclusions_only_lower_scores(library: Library, trained: Trained, models
     without = scores(answer(library, RED.without(other)))
     assert set(without) == set(plain)
     assert all(without[place] <= plain[place] + 1e-12 for place in plain)
+    # Texts of one query are encoded in one batch, and half precision: kernels round a batch of two otherwise than
+    # one text, by some millionths of a score.
     twice = scores(answer(library, RED.without(other, GREEN)))
-    assert all(twice[place] <= without[place] + 1e-12 for place in plain)
+    assert all(twice[place] <= without[place] + 1e-5 for place in plain)
 
 
 def test_what_is_excluded_falls_most_where_it_is(library: Library) -> None:
