@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import app
 from moviola.datasets.building.analysis import read_judged, relevance_by_similarity, replacements
-from moviola.datasets.building.studies import relevance_study
+from moviola.datasets.building.query_studies import relevance_study
 from moviola.errors import DataError
 
 LEVELS = [[4, 3, 0], [2, 2, 1]]

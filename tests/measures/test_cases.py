@@ -8,7 +8,7 @@ import pytest
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.measures import Qrels, Run
-from moviola.measures.cases import CaseRow, case_study, cases
+from moviola.measures.query_cases import CaseRow, case_study, cases
 
 QRELS = Qrels.from_dict(
     {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library.models_in_use import ROLES
+from moviola.library.disk.models_in_use import ROLES
 from moviola.models.formats import RENAMED
 from moviola.retrieval.compiled_models import CompiledReel
 from moviola.retrieval.refiners import REFINERS

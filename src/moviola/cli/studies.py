@@ -222,10 +222,10 @@ def cases(
 
     Example: `moviola study cases run.json test.json --query 12 --out figures`
 
-    From Python: `moviola.measures.cases.case_study`.
+    From Python: `moviola.measures.query_cases.case_study`.
     """
     from moviola.measures import read_qrels, read_run
-    from moviola.measures.cases import case_study
+    from moviola.measures.query_cases import case_study
 
     _show(case_study(read_run(run), read_qrels(qrels), query or (), measure=measure), out, as_json)
 
@@ -242,10 +242,10 @@ def relevance(
 
     Example: `moviola study relevance val.json --out figures`
 
-    From Python: `moviola.datasets.building.studies.relevance_study`.
+    From Python: `moviola.datasets.building.query_studies.relevance_study`.
     """
     from moviola.datasets.building.analysis import read_judged
-    from moviola.datasets.building.studies import relevance_study
+    from moviola.datasets.building.query_studies import relevance_study
 
     _show(relevance_study(read_judged(judged), queries=queries, seed=seed), out, as_json)
 
@@ -260,9 +260,9 @@ def ratings(
 
     Example: `moviola study ratings raw_annotation.csv --out figures`
 
-    From Python: `moviola.datasets.building.studies.rating_study`.
+    From Python: `moviola.datasets.building.query_studies.rating_study`.
     """
     from moviola.datasets.building.annotation_files import read_ratings
-    from moviola.datasets.building.studies import rating_study
+    from moviola.datasets.building.query_studies import rating_study
 
     _show(rating_study(read_ratings(raw)), out, as_json)

@@ -5,9 +5,9 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 
 from __future__ import annotations
 
+from moviola.files.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
-from moviola.index.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moviola.errors import MissingDependency
-from moviola.measures.collections import Floats, Integers
+from moviola.measures.qrels_and_run import Floats, Integers
 from moviola.measures.studies import SelfAgreement, bias_variance
 
 if TYPE_CHECKING:

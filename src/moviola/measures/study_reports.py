@@ -15,9 +15,9 @@ import numpy as np
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_csv
 from moviola.measures import figures, studies
-from moviola.measures.collections import Qrels, Run
 from moviola.measures.input_formats import read_qrels, read_run
-from moviola.measures.names import Measure
+from moviola.measures.measure_names import Measure
+from moviola.measures.qrels_and_run import Qrels, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
