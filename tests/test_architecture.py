@@ -80,7 +80,6 @@ HOME: dict[str, set[str]] = {
     "h5py": {"features", "models"},
     "safetensors": {"features", "models", "library"},
     "torch": {"devices", "compiled", "encoders", "models", "features", "retrieval", "training"},
-    "matplotlib": {"measures", "cli"},
     "opentimelineio": {"export"},
     "timecode": {"export"},
     "minigrid": {"datasets"},

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
-from moviola.cli.captions import relevant_pairs_, replacements_, similarity_
+from moviola.cli.captions import relevant_pairs_
 
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
 dataset.command("relevant-pairs")(relevant_pairs_)
-dataset.command("replacements")(replacements_)
-dataset.command("similarity")(similarity_)
 
 
 @dataset.callback()

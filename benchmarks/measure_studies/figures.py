@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from measure_studies.statistics import SelfAgreement, bias_variance
 from moviola.errors import MissingDependency
 from moviola.measures.qrels_and_run import Floats, Integers
-from moviola.measures.studies import SelfAgreement, bias_variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

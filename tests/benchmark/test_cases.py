@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from measure_studies.cases import CaseRow, case_study, cases
 from moviola.errors import InvalidValue, NotFound
 from moviola.measures import Qrels, Run
-from moviola.measures.query_cases import CaseRow, case_study, cases
 
 QRELS = Qrels.from_dict(
     {

@@ -1,6 +1,6 @@
 """Whole studies of measures: from runs and judgements to a table and a figure (the AxIoU paper).
 
-What each number means stands in :mod:`moviola.measures.studies`. matplotlib is needed for the figures.
+What each number means stands in :mod:`measure_studies.statistics`. matplotlib is needed for the figures.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from measure_studies import figures, statistics
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_csv
-from moviola.measures import figures, studies
 from moviola.measures.input_formats import read_qrels, read_run
 from moviola.measures.measure_names import Measure
 from moviola.measures.qrels_and_run import Qrels, Run
@@ -93,8 +93,8 @@ def agreement(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = S
         InvalidValue: fewer than two runs, or a measure that does not exist.
     """
     names = _canonical(measures)
-    values = studies.per_query_values(runs, qrels, names)
-    tau = studies.agreement(np.stack([values[name].mean(axis=1) for name in names]))
+    values = statistics.per_query_values(runs, qrels, names)
+    tau = statistics.agreement(np.stack([values[name].mean(axis=1) for name in names]))
     rows = [[names[i], names[j], float(tau[i, j])] for i in range(len(names)) for j in range(len(names))]
     figure = figures.heatmap(names, tau, f"Agreement between measures, {len(runs)} systems")
     return Study.of("agreement", "first second tau_b", rows, figure)
@@ -125,11 +125,11 @@ def self_agreement(
         InvalidValue: as of :func:`agreement`, or a size that is not possible.
     """
     names = _canonical(measures)
-    values = studies.per_query_values(runs, qrels, names)
+    values = statistics.per_query_values(runs, qrels, names)
     most = values[names[0]].shape[1] // (2 if disjoint else 1)
     chosen = sizes or sorted({max(1, most * tenth // 10) for tenth in range(1, 11)})
     found = {
-        name: studies.self_agreement(values[name], chosen, trials=trials, disjoint=disjoint, seed=seed)
+        name: statistics.self_agreement(values[name], chosen, trials=trials, disjoint=disjoint, seed=seed)
         for name in names
     }
     rows = [
@@ -162,15 +162,15 @@ def label_noise(
         runs: at least one, by name.
         qrels: the labels to disturb.
         measures: names.
-        model: a key of :data:`moviola.measures.studies.NOISE`.
+        model: a key of :data:`measure_studies.statistics.NOISE`.
         datasets: noisy data sets per level.
         seed: of the draws.
 
     Raises:
         InvalidValue: a measure or a model that does not exist.
     """
-    names, levels = _canonical(measures), list(studies.LEVELS)
-    error = studies.label_noise(runs, qrels, names, datasets=datasets, model=model, seed=seed)
+    names, levels = _canonical(measures), list(statistics.LEVELS)
+    error = statistics.label_noise(runs, qrels, names, datasets=datasets, model=model, seed=seed)
     rows = [[n, level, float(error[i, j])] for i, n in enumerate(names) for j, level in enumerate(levels)]
     curves = {name: error[i].tolist() for i, name in enumerate(names)}
     title = f"Error under label noise ({model}), {len(runs)} systems, {datasets} data sets"
@@ -182,20 +182,20 @@ def label_noise(
 def label_iou(qrels: Qrels, *, datasets: int = 20, seed: int = 0) -> Study:
     """How far are noisy labels from the true ones? Mean IoU by level, for both models of noise.
 
-    Section 6.4, with what :mod:`moviola.measures.studies` says of it.
+    Section 6.4, with what :mod:`measure_studies.statistics` says of it.
 
     Args:
         qrels: the labels to disturb.
         datasets: noisy data sets per level.
         seed: of the draws.
     """
-    levels = list(studies.LEVELS)
+    levels = list(statistics.LEVELS)
     curves = {
         model: [
-            studies.label_iou(qrels.start, qrels.end, level, model=model, seed=seed, datasets=datasets)
+            statistics.label_iou(qrels.start, qrels.end, level, model=model, seed=seed, datasets=datasets)
             for level in levels
         ]
-        for model in studies.NOISE
+        for model in statistics.NOISE
     }
     rows = [[m, level, iou] for m, curve in curves.items() for level, iou in zip(levels, curve, strict=True)]
     title = f"Noisy labels beside the true ones, {len(qrels)} moments"
@@ -206,8 +206,8 @@ def label_iou(qrels: Qrels, *, datasets: int = 20, seed: int = 0) -> Study:
 
 def tied(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
     """On how many queries do all systems score the same? Arguments and errors as of :func:`agreement`."""
-    values = studies.per_query_values(runs, qrels, _canonical(measures))
-    shares = {name: studies.all_tied(scores) for name, scores in values.items()}
+    values = statistics.per_query_values(runs, qrels, _canonical(measures))
+    shares = {name: statistics.all_tied(scores) for name, scores in values.items()}
     figure = figures.bars(shares, f"Queries on which all {len(runs)} systems tie", "share of queries")
     return Study.of("tied", "measure share", list(shares.items()), figure)
 
@@ -234,9 +234,9 @@ def model_selection(validation: Path, test: Path, measures: Sequence[str] = STUD
     scores = []
     for folder in (validation, test):
         runs = {name: read_run(folder / name) for name in models}
-        values = studies.per_query_values(runs, read_qrels(folder / "qrels.json"), names)
+        values = statistics.per_query_values(runs, read_qrels(folder / "qrels.json"), names)
         scores.append(np.stack([values[name].mean(axis=1) for name in names]))
-    picked, z = studies.model_selection(*scores)
+    picked, z = statistics.model_selection(*scores)
     rows = [
         [names[i], models[picked[i]], names[j], float(z[i, j])]
         for i in range(len(names))
@@ -258,7 +258,7 @@ def bias(iou: float = 0.5, noises: Sequence[float] = (0.05, 0.1, 0.2)) -> Study:
     rows = [
         [name, gamma, *cells]
         for gamma in noises
-        for name, curves in studies.bias_variance(thetas, gamma, iou).items()
+        for name, curves in statistics.bias_variance(thetas, gamma, iou).items()
         for cells in zip(thetas.tolist(), *(curve.tolist() for curve in curves), strict=True)
     ]
     header = "measure noise theta squared_bias variance mse"

@@ -1,6 +1,6 @@
 """Studies of measures (the AxIoU paper, section 6 and appendices B and C): which measure can be trusted?
 
-Each study is a function from numbers to numbers; :mod:`moviola.measures.figures` draws them. Randomness is
+Each study is a function from numbers to numbers; :mod:`measure_studies.figures` draws them. Randomness is
 seeded.
 
 Label noise: the paper prints a generator (start ~ N(s*, β²), length ~ Exp(mean e* - s*), five raters, medians

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from measure_studies import figures
+from measure_studies.reports import Study
 from moviola.errors import InvalidValue, NotFound
-from moviola.measures import figures
 from moviola.measures.evaluation import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.measure_names import Measure
 from moviola.measures.presets import DEFAULT
 from moviola.measures.qrels_and_run import Qrels, Run
-from moviola.measures.study_reports import Study
 
 __all__ = ["MEASURE", "Case", "CaseRow", "case_study", "cases"]
 

@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
+from measure_studies.judged_pairs import read_judged, relevance_by_similarity, replacements
+from measure_studies.judgements import rating_study, relevance_study
 from moviola.cli import app
-from moviola.datasets.building.analysis import read_judged, relevance_by_similarity, replacements
-from moviola.datasets.building.query_studies import relevance_study
+from moviola.datasets.building.annotation_files import read_ratings
 from moviola.errors import DataError
 
 LEVELS = [[4, 3, 0], [2, 2, 1]]
@@ -68,16 +69,14 @@ def test_relevance_by_similarity(judged_file: Path) -> None:
 
 def test_figure_4_has_the_pairs_of_its_queries(judged_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'moviola[studies]'")
-    run = CliRunner().invoke(app, ["study", "relevance", str(judged_file), "--out", str(tmp_path), "--json"])
-    assert run.exit_code == 0, run.output
-    found = json.loads(run.stdout)
+    made = relevance_study(read_judged(judged_file))
     expected = [
         {"query": str(q), "similarity": COSINES[q][m], "rank": m + 1, "relevance": LEVELS[q][m]}
         for q in range(2)
         for m in range(3)
     ]
-    assert found["rows"] == expected
-    assert [Path(file).suffix for file in found["files"]] == [".csv", ".png", ".svg"]
+    assert [dict(zip(made.header, row, strict=True)) for row in made.rows] == expected
+    assert [file.suffix for file in made.write(tmp_path)] == [".csv", ".png", ".svg"]
     one = relevance_study(read_judged(judged_file), queries=1)
     assert len({row[0] for row in one.rows}) == 1 and len(one.rows) == 3
 
@@ -88,18 +87,16 @@ def test_figure_5_has_every_pair_once(tmp_path: Path) -> None:
     given = {"a": [0, 1], "b": [0, 4, 3, 3], "c": [2, 2], "d": [4], "e": [0, 0, 2, 4]}
     rows = [f"{pair},w{n},{level}" for pair, levels in given.items() for n, level in enumerate(levels)]
     raw.write_text("pair_id,worker,relevance\n" + "\n".join(rows) + "\n")
-    run = CliRunner().invoke(app, ["study", "ratings", str(raw), "--out", str(tmp_path), "--json"])
-    assert run.exit_code == 0, run.output
-    found = json.loads(run.stdout)["rows"]
+    made = rating_study(read_ratings(raw))
+    found = [dict(zip(made.header, row, strict=True)) for row in made.rows]
     spread = {(r["lowest"], r["highest"]): r["share"] for r in found if r["part"] == "ratings" and r["pairs"]}
     assert spread == {(0, 1): 0.25, (0, 4): 0.5, (2, 2): 0.25}
     final = {r["lowest"]: r["pairs"] for r in found if r["part"] == "final"}
     assert final == {0: 0, 1: 1, 2: 1, 3: 1, 4: 0}
 
 
-def test_the_command_and_what_it_refuses(judged_file: Path) -> None:
-    run = CliRunner().invoke(app, ["dataset", "similarity", str(judged_file), "--json"])
-    assert run.exit_code == 0 and json.loads(run.stdout)["relevant_per_query"] == 2.5
+def test_a_level_that_is_none_is_refused(judged_file: Path) -> None:
+    assert read_judged(judged_file).relevant_per_query == 2.5
     judged_file.write_text(judged_file.read_text().replace('"relevance": 4', '"relevance": 5'))
     with pytest.raises(DataError, match="entry 1, moment 1: relevance: 5 is no level"):
         read_judged(judged_file)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from measure_studies import statistics
 from moviola.errors import InvalidValue
-from moviola.measures import Qrels, Run, studies
+from moviola.measures import Qrels, Run
 
 
 def spans(rows: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -36,34 +37,36 @@ def test_label_noise_as_the_paper_computed_it(
     annotations: Path, read: type, expected: tuple[float, ...]
 ) -> None:
     start, end = read(annotations)
-    found = [studies.label_iou(start, end, level, model="paper_fit", datasets=10) for level in studies.LEVELS]
+    found = [
+        statistics.label_iou(start, end, level, model="paper_fit", datasets=10) for level in statistics.LEVELS
+    ]
     assert found == pytest.approx(expected, abs=0.005)
 
 
 def test_label_noise_as_the_paper_prints_it(annotations: Path) -> None:
     start, end = charades(annotations)
-    assert studies.label_iou(start, end, 1, model="literal", datasets=5) == pytest.approx(0.57, abs=0.01)
+    assert statistics.label_iou(start, end, 1, model="literal", datasets=5) == pytest.approx(0.57, abs=0.01)
 
 
 def test_noise_falls_with_the_level_and_refuses_what_is_none() -> None:
     start = np.linspace(0, 50, 500)
-    for model in studies.NOISE:
-        ious = [studies.label_iou(start, start + 10, level, model=model) for level in (0.5, 2, 5)]
+    for model in statistics.NOISE:
+        ious = [statistics.label_iou(start, start + 10, level, model=model) for level in (0.5, 2, 5)]
         assert ious == sorted(ious, reverse=True)
-        drawn = studies.noisy(start, start + 10, 4, np.random.default_rng(0), model)
+        drawn = statistics.noisy(start, start + 10, 4, np.random.default_rng(0), model)
         assert (drawn[1] > drawn[0]).all()
     with pytest.raises(InvalidValue, match="noise model 'x'"):
-        studies.label_iou(start, start + 1, 1, model="x")
+        statistics.label_iou(start, start + 1, 1, model="x")
     with pytest.raises(InvalidValue, match="level 0"):
-        studies.label_iou(start, start + 1, 0)
+        statistics.label_iou(start, start + 1, 0)
 
 
 @pytest.mark.parametrize(("theta", "error"), [(0.55, 0.308538), (0.7, 0.022750)])
 def test_figure_10(theta: float, error: float) -> None:
-    squared, variance, mse = studies.bias_variance(np.array([theta]), 0.1)["R@1"]
+    squared, variance, mse = statistics.bias_variance(np.array([theta]), 0.1)["R@1"]
     assert mse[0] == pytest.approx(error, abs=1e-6)
     assert mse[0] == squared[0] + variance[0]
-    squared, variance, mse = studies.bias_variance(np.array([theta]), 0.1)["AxIoU@1"]
+    squared, variance, mse = statistics.bias_variance(np.array([theta]), 0.1)["AxIoU@1"]
     assert (squared[0], variance[0], mse[0]) == (0, 0.1**2, 0.1**2)
 
 
@@ -72,11 +75,11 @@ def test_tau_is_scipys_ties_included() -> None:
     for _ in range(50):
         first, second = random.integers(0, 4, (2, 6)).astype(np.float64)
         expected = stats.kendalltau(first, second).statistic
-        np.testing.assert_allclose(studies.tau_b(first, second), expected, atol=1e-12)
+        np.testing.assert_allclose(statistics.tau_b(first, second), expected, atol=1e-12)
 
 
 def test_agreement_is_symmetric() -> None:
-    tau = studies.agreement(np.random.default_rng(1).random((4, 6)))
+    tau = statistics.agreement(np.random.default_rng(1).random((4, 6)))
     np.testing.assert_array_equal(tau, tau.T)
     np.testing.assert_array_equal(np.diag(tau), 1)
 
@@ -85,33 +88,33 @@ def test_agreement_is_symmetric() -> None:
 def test_self_agreement_grows_with_the_subset(disjoint: bool) -> None:
     random = np.random.default_rng(2)
     values = random.random((5, 200)) + np.arange(5)[:, None] * 0.1
-    found = studies.self_agreement(values, [5, 20, 100], trials=400, disjoint=disjoint)
+    found = statistics.self_agreement(values, [5, 20, 100], trials=400, disjoint=disjoint)
     assert list(found.mean) == sorted(found.mean)
     assert list(found.variance) == sorted(found.variance, reverse=True)
     with pytest.raises(InvalidValue, match="subset size"):
-        studies.self_agreement(values, [101 if disjoint else 201], disjoint=disjoint)
+        statistics.self_agreement(values, [101 if disjoint else 201], disjoint=disjoint)
 
 
 def test_whole_sets_agree_with_themselves_and_tied_systems_do_not_count() -> None:
     values = np.array([[0.0, 1.0, 0.5, 0.5], [0.0, 0.0, 1.0, 0.0]])
-    assert studies.self_agreement(values, [4], trials=10).mean[0] == 1
-    tied = studies.self_agreement(np.ones((3, 4)), [2], trials=10)
+    assert statistics.self_agreement(values, [4], trials=10).mean[0] == 1
+    tied = statistics.self_agreement(np.ones((3, 4)), [2], trials=10)
     assert tied.undefined[0] == 10
     assert np.isnan(tied.mean[0])
 
 
 def test_all_tied() -> None:
-    assert studies.all_tied(np.array([[0.0, 1.0, 0.5, 0.2], [0.0, 1.0, 0.4, 0.2]])) == 0.75
+    assert statistics.all_tied(np.array([[0.0, 1.0, 0.5, 0.2], [0.0, 1.0, 0.4, 0.2]])) == 0.75
 
 
 def test_model_selection() -> None:
     validation = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.1]])
     test = np.array([[1.0, 3.0, 9.0], [2.0, 2.0, 2.0]])
-    picked, z = studies.model_selection(validation, test)
+    picked, z = statistics.model_selection(validation, test)
     assert picked.tolist() == [1, 0]
     np.testing.assert_allclose(z, [[1, 0], [-1, 0]])
     with pytest.raises(InvalidValue, match="models"):
-        studies.model_selection(validation, test[:, :2])
+        statistics.model_selection(validation, test[:, :2])
 
 
 def test_noise_moves_a_strict_recall_more_than_axiou() -> None:
@@ -123,7 +126,7 @@ def test_noise_moves_a_strict_recall_more_than_axiou() -> None:
         str(shift): Run.from_columns(names, videos, start + shift, start + shift + 6, np.ones(200))
         for shift in (0.5, 1.0)
     }
-    error = studies.label_noise(runs, qrels, ["R@1,IoU>0.7", "AxIoU@1"], levels=(1, 2), datasets=5)
+    error = statistics.label_noise(runs, qrels, ["R@1,IoU>0.7", "AxIoU@1"], levels=(1, 2), datasets=5)
     assert error.shape == (2, 2)
     assert (error[0] > error[1]).all()
     assert (error > 0).all()

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from moviola.datasets.building.analysis import Judged, ranks
+from measure_studies import figures
+from measure_studies.judged_pairs import Judged, ranks
+from measure_studies.reports import Study
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement
-from moviola.measures import figures
-from moviola.measures.study_reports import Study
 
 __all__ = ["rating_study", "relevance_study"]
 
