@@ -9,7 +9,6 @@ the old models or the new ones. No torch is needed for a model whose folder has 
 from __future__ import annotations
 
 import math
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from moviola.compiled import cache_folder
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.files.writing import draft_folder_of
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.settings import Settings
 from moviola.models.description import Description, read_description, require_finite, revision_of
@@ -189,19 +189,14 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     name = f"{name or 'model'}-{short}"
     folder = library / "models" / role / name
     if not folder.is_dir() or revision_of(folder) != revision:
-        draft = folder.with_name(f"{name}.{os.getpid()}.tmp")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        for file in (*_FILES, *_graph_files(source, revision)):
-            if (source / file).is_file():
-                (draft / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source / file, draft / file)
-                _sync(draft / file)
-        if revision_of(draft) != revision:
-            shutil.rmtree(draft)
-            raise LibraryError(f"{source}: changed while it was copied; try again")
-        shutil.rmtree(folder, ignore_errors=True)
-        draft.rename(folder)
+        with draft_folder_of(folder) as draft:
+            for file in (*_FILES, *_graph_files(source, revision)):
+                if (source / file).is_file():
+                    (draft / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source / file, draft / file)
+            if revision_of(draft) != revision:
+                raise LibraryError(f"{source}: changed while it was copied; try again")
+            shutil.rmtree(folder, ignore_errors=True)
     return {role: name, f"{role}_revision": revision}
 
 
@@ -235,11 +230,6 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     if found != wanted:
         raise LibraryError(f"{folder}: the model in use has revision {wanted}, but this is {found}; {remedy}")
     return folder
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 # ---- opened ------------------------------------------------------------------------------------------------
