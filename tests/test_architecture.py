@@ -25,10 +25,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # ---- the design --------------------------------------------------------------------------------------------
 
-BASE = {"types", "errors", "files"}
+BASE = {"types", "errors", "files", "plugins"}
 """What every room may import."""
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "plugins": {"errors"},
     "types": {"errors"},
     "files": {"types", "errors"},
     "temporal": BASE,

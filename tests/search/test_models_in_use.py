@@ -13,7 +13,7 @@ import pytest
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library.disk.models_in_use import ROLES
 from moviola.retrieval.compiled_models import CompiledReel
-from moviola.retrieval.refiners import REFINERS
+from moviola.retrieval.trained_refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
 

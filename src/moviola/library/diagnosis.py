@@ -12,6 +12,7 @@ from moviola.errors import MoviolaError
 from moviola.library.disk.root_states import roots_in
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.ignore_patterns import DEFAULTS, NO_MEDIA
+from moviola.plugins import plugins
 
 __all__ = ["Finding", "diagnose"]
 
@@ -41,10 +42,11 @@ def diagnose(library: Path) -> list[Finding]:
     """Look at the machine and, where there is one, at the library in a folder; changes nothing.
 
     Returns:
-        what was looked at, in the order in which a person would ask: packages, encoder, device, library. An
+        what was looked at, in the order in which a person would ask: packages, plug-ins, encoder, device,
+        library. An
         error that was met is a finding with ``ok=False``.
     """
-    return [*_machine(), *_optional(), *_encoder(), _left_out(), *_library(library)]
+    return [*_machine(), *_optional(), *_plugins(), *_encoder(), _left_out(), *_library(library)]
 
 
 def _machine() -> Iterator[Finding]:
@@ -63,6 +65,15 @@ def _optional() -> Iterator[Finding]:
         there = util.find_spec(name) is not None
         detail = purpose if there else f'not installed: pip install "moviola[{extra}]" to {purpose}'
         yield Finding(name, True, detail)
+
+
+def _plugins() -> Iterator[Finding]:
+    for one in plugins():
+        try:
+            one.load(object)
+            yield Finding("plug-in", True, str(one))
+        except MoviolaError as error:
+            yield Finding("plug-in", False, str(error))
 
 
 def _encoder() -> Iterator[Finding]:

@@ -191,7 +191,7 @@ class Library:
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
         settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | None = None,
+        ocr: bool | str | None = None,
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,

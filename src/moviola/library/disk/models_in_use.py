@@ -38,7 +38,7 @@ from moviola.retrieval import (
     load_stage1,
 )
 from moviola.retrieval.compiled_models import CompiledModel, Graphs
-from moviola.retrieval.refiners import load_compiled_refiner
+from moviola.retrieval.trained_refiners import REFINERS, is_refiner, load_compiled_refiner
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -50,9 +50,9 @@ NONE = "none"
 
 ROLES: dict[str, frozenset[str]] = {
     "stage1": frozenset({"spr-stage1"}),
-    "refiner": frozenset({"reel", "spr-clip", "reloclnet"}),
+    "refiner": frozenset(REFINERS),
 }
-"""What a model can be in use as, and the architectures that can."""
+"""What a model can be in use as, and the architectures that can, besides refiners of plug-ins."""
 
 _MODELS = Path(__file__).parents[2] / "models"
 DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _MODELS / "demo_reel"}
@@ -92,9 +92,11 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
         InvalidValue: a model of another kind, or one that does not say what it was trained on.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
+        BrokenPlugin: the plug-in that runs it fails.
     """
     about = read_description(source)
-    if about.architecture not in ROLES[role]:
+    of_plugin = role == "refiner" and about.architecture not in REFINERS and is_refiner(about.architecture)
+    if about.architecture not in ROLES[role] and not of_plugin:
         raise InvalidValue(
             f"{source}: holds a model of architecture {about.architecture!r}; as {role} a library uses "
             f"{' or '.join(sorted(ROLES[role]))}"
@@ -112,7 +114,9 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
             )
     Calibration.of(about.extra, source)
     require_finite(source)
-    if not has_graphs(source):
+    if of_plugin:
+        load_refiner(source, "checked")
+    elif not has_graphs(source):
         require_torch(f"{source}: has no graphs of these weights; making them")
         from moviola.models.pretrained import from_pretrained
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
-from moviola.index import AUTO, BACKENDS, MilvusAddress, backends_of, name_of
+from moviola.index import AUTO, MilvusAddress, backends_of, name_of
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -32,8 +32,8 @@ class Settings(BaseModel):
     ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
     encoder has no others, or the library was built before they were kept.
 
-    ``index`` is a name in :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the
-    address of a Milvus server.
+    ``index`` is a name in :data:`moviola.index.BACKENDS` or of a plug-in, ``"auto"`` (by the number of
+    segments), or the address of a Milvus server.
 
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
     ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.disk.models_in_use`.
@@ -86,9 +86,7 @@ class Settings(BaseModel):
     @property
     def shown_index(self) -> str:
         """``index`` without the secret that an address may hold."""
-        if name_of(self.index) in (AUTO, *BACKENDS):
-            return self.index
-        return str(MilvusAddress.of(self.index))
+        return str(MilvusAddress.of(self.index)) if name_of(self.index) == "milvus" else self.index
 
     @property
     def frame_dim(self) -> int:

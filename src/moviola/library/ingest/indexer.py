@@ -74,7 +74,7 @@ class Indexer:
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
         settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | None = None,
+        ocr: bool | str | None = None,
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
@@ -101,7 +101,8 @@ class Indexer:
                 with a file ``.nomedia``; None: as before, which is True at first.
             settled: whether a new or changed file is whole, by its path and status; others wait for another
                 call (``waiting`` in the report). None: all are.
-            ocr: read text in pictures; None: in pictures of at least 240 pixels. What was read stays.
+            ocr: read text in pictures, or the reader that does; None: in pictures of at least 240 pixels.
+                What was read stays.
             speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
                 offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
                 nobody. Videos that another one has read, or in another way, are read again.

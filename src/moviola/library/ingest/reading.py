@@ -60,12 +60,12 @@ class Readers:
 
     @classmethod
     def chosen(
-        cls, ocr: bool | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
+        cls, ocr: bool | str | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
     ) -> Readers:
         """Readers by option.
 
         Args:
-            ocr: whether text in pictures is read; None: in all but small ones.
+            ocr: whether text in pictures is read, or by which reader; None: in all but small ones.
             speech: name of the reader of speech; None or ``"none"``: nobody.
             device: handed to it.
             listening: how.
@@ -74,7 +74,7 @@ class Readers:
             MissingDependency: packages of a reader that was asked for are not installed.
             MissingModel: its model is not on this machine.
         """
-        text = None if ocr is False else load_text_reader()
+        text = None if ocr is False else load_text_reader(ocr) if isinstance(ocr, str) else load_text_reader()
         hears = None
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)

@@ -1,19 +1,11 @@
-"""Where a model runs and in which precision, chosen sensibly and settable; and how texts become batches."""
+"""Where an encoder runs and in which precision: named, or the best that this machine has."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
 
 from moviola.devices import available_device, best_half_precision, require_device_name
 from moviola.errors import InvalidValue
 
-__all__ = ["FEW_TEXTS", "PRECISIONS", "DeviceChoice", "batches", "check_texts"]
-
-FEW_TEXTS = 16
-"""Up to this many texts are encoded by the NumPy towers."""
+__all__ = ["PRECISIONS", "DeviceChoice"]
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 """That may be named."""
@@ -72,42 +64,3 @@ class DeviceChoice:
     def batch_size(self) -> int:
         """Frames or texts that go through the model at once."""
         return self._batch_size or (16 if self.device == "cpu" else 256)
-
-
-def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
-
-    Raises:
-        InvalidValue: one string in place of a list, or something that is no string.
-    """
-    if isinstance(texts, str):
-        raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidValue(f"texts[{position}]: {type(text).__name__} {text!r} is no string")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidValue(
-                f"texts[{position}] {text!r:.200}: no Unicode text ({error.reason}); correct it"
-            ) from error
-    return list(texts)
-
-
-def batches(
-    rows: list[list[int]], size: int
-) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
-    """Token rows of any lengths, ``size`` of similar length together.
-
-    Yields:
-        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
-    """
-    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    for start in range(0, len(rows), size):
-        chosen = by_length[start : start + size]
-        ids = np.zeros((len(chosen), max(len(rows[place]) for place in chosen)), dtype=np.int64)
-        present = np.zeros(ids.shape, dtype=bool)
-        for line, place in enumerate(chosen):
-            ids[line, : len(rows[place])] = rows[place]
-            present[line, : len(rows[place])] = True
-        yield chosen, ids, present
