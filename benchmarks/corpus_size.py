@@ -23,7 +23,7 @@ from comparison.bench import Bench
 from comparison.figures import MAIN
 from comparison.plan import PRESETS, Job
 from moviola.training.data import Split
-from moviola.training.judging import judge
+from moviola.training.validation import judge
 
 PARTS = 3
 

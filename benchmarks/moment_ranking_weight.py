@@ -25,7 +25,7 @@ from moviola.datasets.building.relevant_pairs import write_relevant_pairs
 from moviola.datasets.building.steps import find_relevant_pairs
 from moviola.encoders import load_sentence_encoder
 from moviola.training.experiment import AnsweringModel, train_model
-from moviola.training.judging import judge
+from moviola.training.validation import judge
 
 ROWS = ("xml-sl", "xml-sl-pr-related")
 

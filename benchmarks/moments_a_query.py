@@ -27,7 +27,7 @@ from comparison.plan import PRESETS, Job
 from comparison.rows import REFINERS
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel
-from moviola.training.judging import judge
+from moviola.training.validation import judge
 
 
 def main() -> None:

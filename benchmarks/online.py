@@ -41,8 +41,8 @@ from moviola import Library
 from moviola.features.shards import halves
 from moviola.index import backend_of, save_index
 from moviola.library import LibraryStore, Settings, VideoRow
-from moviola.library.indexes import current_index, index_recipe
-from moviola.library.models_in_use import copy_into
+from moviola.library.derived.indexes import current_index, index_recipe
+from moviola.library.disk.models_in_use import copy_into
 from moviola.models.pretrained import build, save_pretrained
 from moviola.timing import STAGES, milliseconds
 from runtimes import random_vit

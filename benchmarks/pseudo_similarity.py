@@ -29,7 +29,7 @@ from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimila
 from moviola.datasets.gridhouse.vocabulary import plain
 from moviola.encoders import load_sentence_encoder
 from moviola.training.experiment import AnsweringModel, train_model
-from moviola.training.judging import judge
+from moviola.training.validation import judge
 
 TOP = 20
 SEGMENTS = 100

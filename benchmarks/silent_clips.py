@@ -28,7 +28,7 @@ from moviola.files.writing import write_json
 from moviola.measures import Run, evaluate
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel, train_model
-from moviola.training.judging import MEASURES
+from moviola.training.validation import MEASURES
 
 MAIN = "nDCG@20,IoU>=0.5"
 VIDEOS, SEED, QUERIES, TOP = 150, 1871, 535, 20

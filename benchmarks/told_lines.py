@@ -25,7 +25,7 @@ from comparison.plan import PRESETS
 from comparison.rows import ROWS, finished
 from moviola.measures import evaluate
 from moviola.training.data import Split
-from moviola.training.judging import MEASURES
+from moviola.training.validation import MEASURES
 
 DEPTH = 40
 

@@ -26,7 +26,7 @@ from moviola.encoders import load_encoder
 from moviola.features import Computed, FeatureFolder, KeyedShards, convert
 from moviola.retrieval import MeanPooling, Retrieval, segment_index
 from moviola.training.experiment import answer, train_model
-from moviola.training.judging import judge, run_of
+from moviola.training.validation import judge, run_of
 from spine import untrained
 
 MEASURES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))

@@ -25,7 +25,7 @@ from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import best_encoder
 from moviola.encoders.readers import OFFLINE_SPEECH
 from moviola.export import export_sheet
-from moviola.library.settings import SETTINGS_FILE
+from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.types import Moment, Span, clock

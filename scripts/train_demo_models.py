@@ -31,10 +31,10 @@ from comparison.world import World, prepare
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch
-from moviola.library.models_in_use import DEMO_MODELS
+from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.models.pretrained import save_pretrained
-from moviola.training.calibration import ANSWERS, first_answers, reliability
 from moviola.training.experiment import Answer, TrainedModel, answer, train_model
+from moviola.training.fit_calibration import ANSWERS, first_answers, reliability
 
 SEED = 31
 TOP = 20  # N: moments a training query

@@ -25,10 +25,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # ---- the design --------------------------------------------------------------------------------------------
 
-BASE = {"types", "errors", "files"}
+BASE = {"types", "errors", "files", "plugins"}
 """What every room may import."""
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "plugins": {"errors"},
     "types": {"errors"},
     "files": {"types", "errors"},
     "temporal": BASE,
@@ -80,7 +81,6 @@ HOME: dict[str, set[str]] = {
     "h5py": {"features", "models"},
     "safetensors": {"features", "models", "library"},
     "torch": {"devices", "compiled", "encoders", "models", "features", "retrieval", "training"},
-    "matplotlib": {"measures", "cli"},
     "opentimelineio": {"export"},
     "timecode": {"export"},
     "minigrid": {"datasets"},

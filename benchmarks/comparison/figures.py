@@ -20,9 +20,9 @@ from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_st
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel
-from moviola.training.judging import MEASURES, judge, run_of
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.tasks.segments import SegmentGrid, recall
+from moviola.training.validation import MEASURES, judge, run_of
 
 __all__ = ["CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "figures"]
 

@@ -10,8 +10,8 @@ from comparison.figures import OVER
 from comparison.findings import Findings
 from comparison.rows import NAMES, ROWS
 from comparison.tables import TABLES
+from measure_studies.figures import curves, lines, save
 from moviola.errors import InvalidValue
-from moviola.measures.figures import curves, lines, save
 
 __all__ = ["write_report"]
 

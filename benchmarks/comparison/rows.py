@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from comparison.findings import Findings
 from comparison.plan import CONQUERS, LONGER
 from comparison.table import Row, Table
-from moviola.training.judging import MEASURES
+from moviola.training.validation import MEASURES
 
 __all__ = ["ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "table_of"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.features import Computed, FeatureFolder, convert, describe_folder
 from moviola.library import LibrarySource
-from moviola.library.store import LibraryStore
+from moviola.library.disk.store import LibraryStore
 
 __all__ = ["export_two_streams", "principal_axes"]
 

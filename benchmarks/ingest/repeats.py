@@ -23,7 +23,7 @@ from rich.table import Table
 
 from moviola.encoders import FrameTextEncoder, PictureEncoder, load_encoder
 from moviola.errors import MediaError
-from moviola.library.repeats import encode_changes
+from moviola.library.ingest.repeats import encode_changes
 from moviola.media import find_videos, sample_frames, write_video
 
 Frames = NDArray[np.uint8]

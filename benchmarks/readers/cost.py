@@ -29,8 +29,8 @@ from text import TEXTS, VIDEOS, card
 from moviola import Library
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader, voiced
-from moviola.library.spoken import read_speech
-from moviola.library.written import looks, read_text
+from moviola.library.ingest.screen_text import looks, read_text
+from moviola.library.ingest.speech import read_speech
 from moviola.media import find_transitions, sample_frames, sample_stills, write_video
 from moviola.types import Span
 

@@ -27,7 +27,7 @@ from text import FONTS, TEXTS, VIDEOS
 from moviola.encoders.readers import load_text_reader
 from moviola.encoders.readers.strokes import has_strokes
 from moviola.errors import MediaError
-from moviola.library.written import looks
+from moviola.library.ingest.screen_text import looks
 from moviola.media import find_videos, probe, sample_stills
 from moviola.types import Span
 

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from measure_studies.judged_pairs import replacements
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.analysis import replacements
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.pseudo import (

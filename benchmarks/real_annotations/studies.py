@@ -24,10 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.annotations import Annotations
-from moviola.datasets.readers import read_annotations
-from moviola.measures import Qrels, Run, evaluate
-from moviola.measures.study_reports import (
+from measure_studies.reports import (
     STUDY_MEASURES,
     Study,
     agreement,
@@ -36,6 +33,9 @@ from moviola.measures.study_reports import (
     self_agreement,
     tied,
 )
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.readers import read_annotations
+from moviola.measures import Qrels, Run, evaluate
 
 Floats = NDArray[np.float64]
 

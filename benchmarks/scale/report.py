@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from comparison.table import Row, Table
+from measure_studies.figures import lines, save
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_text
-from moviola.measures.figures import lines, save
 from scale.corpus import MEASURES
 from scale.run import ScaleBench
 

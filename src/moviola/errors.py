@@ -10,6 +10,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyJudged",
+    "BrokenPlugin",
     "DataError",
     "EncoderMismatch",
     "IndexServerError",
@@ -82,6 +83,10 @@ class NoVideoStream(MediaError):
 
 class DataError(MoviolaError, ValueError):
     """A data file is malformed; the message names the file, the line and the field."""
+
+
+class BrokenPlugin(MissingDependency):
+    """A plug-in of another package cannot be used."""
 
 
 class LibraryError(MoviolaError):

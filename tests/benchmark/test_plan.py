@@ -32,9 +32,9 @@ from comparison.plan import (
 )
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
-from moviola.training.judging import OVER_TYPES
 from moviola.training.recipes import RECIPES, recipe
 from moviola.training.settings import TrainingSettings, read_settings
+from moviola.training.validation import OVER_TYPES
 
 SIZES = Sizes(visual=128, subtitle=128, query=128, clip_seconds=1.0, longest=80)
 FULL = PRESETS["full"]

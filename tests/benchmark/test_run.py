@@ -24,7 +24,7 @@ from comparison.tables import TABLES
 from comparison.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
-from moviola.training.judging import judge
+from moviola.training.validation import judge
 
 MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem",
              *(f"conquer-{kind}" for kind in CONQUERS))  # fmt: skip

@@ -73,18 +73,18 @@ def test_from_queries_to_an_evaluation(
     assert {path.name for path in (tmp_path / "pairs").iterdir()} == {"train.json", "val.json"}
 
 
-def test_label_studio_there_and_back(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
-    task, studio = tmp_path / "task.sqlite", tmp_path / "studio.json"
+def test_ratings_there_and_back(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
+    task, rated = tmp_path / "task.sqlite", tmp_path / "ratings.csv"
     made = moviola("judge", "new", library, queries, "--out", task, "--system", "coarse", "--raters", 1)
     assert "coarse: " in made.out
     judge(task, "Anna", lambda video: 2)
-    assert "ratings" in moviola("judge", "export", task, "--as", "label_studio", "--out", studio).out
+    assert "ratings" in moviola("judge", "export", task, "--as", "ratings", "--out", rated).out
     again = tmp_path / "again.sqlite"
     moviola("judge", "new", library, queries, "--out", again, "--system", "coarse", "--raters", 1)
-    assert moviola("judge", "import", again, studio).code == 0
+    assert moviola("judge", "import", again, rated).code == 0
     assert JudgingTask(again).outcome().agreed == JudgingTask(task).outcome().agreed
-    studio.write_text(studio.read_text().replace("Anna", "Ben"))
-    refused = moviola("judge", "import", again, studio)
+    rated.write_text(rated.read_text().replace("Anna", "Ben"))
+    refused = moviola("judge", "import", again, rated)
     assert refused.code == 3 and "others have judged it" in refused.err
 
 

@@ -1,26 +1,16 @@
-"""From drawn queries to judgements: splits, candidates, Label Studio there and back, second batches."""
+"""From drawn queries to judgements: splits, candidates, second batches."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
-from moviola.datasets.building.consensus import Rating, consensus
-from moviola.datasets.building.labelstudio import (
-    GUIDELINE,
-    LABEL_CONFIG,
-    Pair,
-    candidate_pairs,
-    next_pairs,
-    ratings_of,
-    tasks,
-)
+from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs, next_pairs
 from moviola.datasets.building.pseudo import Candidates
 from moviola.datasets.building.splits import draw_queries
 from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
@@ -43,22 +33,6 @@ def pairs(queries: int = 2, depth: int = 40) -> list[Pair]:
     )
 
 
-def export(path: Path, levels: dict[str, list[int]]) -> Path:
-    """What Label Studio exports after people chose these levels."""
-    made: list[dict[str, Any]] = tasks(pairs())
-    for task in made:
-        task["annotations"] = [
-            {
-                "completed_by": worker if worker else {"id": 0, "email": "a@b"},
-                "was_cancelled": False,
-                "result": [{"from_name": "relevance", "value": {"choices": [str(level)]}}],
-            }
-            for worker, level in enumerate(levels.get(task["data"]["pair_id"], []))
-        ] + [{"completed_by": 9, "was_cancelled": True, "result": []}]
-    path.write_text(json.dumps(made))
-    return path
-
-
 def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:
     made = pairs()
     assert [pair.batch for pair in made[:40]] == [1] * 20 + [2] * 20
@@ -69,37 +43,6 @@ def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text(damaged)
     with pytest.raises(DataError, match="line 2: similarity: 'much'"):
         read_pairs(tmp_path / "pairs.csv")
-
-
-def test_tasks_hide_captions_and_show_every_level() -> None:
-    task = tasks(pairs(), "https://films/{video_name}.mp4#t={start},{end}")[1]["data"]
-    assert task["video"] == "https://films/v.mp4#t=1.0,2.5"
-    assert task["query"] == "Query 0?" and "Caption" not in json.dumps(task)
-    assert all(f'value="{level}"' in LABEL_CONFIG for level in GUIDELINE)
-
-
-def test_ratings_come_back(tmp_path: Path) -> None:
-    given = ratings_of(export(tmp_path / "e.json", {"0:m0": [3, 4], "1:m5": [0]}))
-    assert given == [Rating("0:m0", "a@b", 3), Rating("0:m0", "1", 4), Rating("1:m5", "a@b", 0)]
-    assert consensus(given).agreed == {"0:m0": 4}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t["data"].pop("pair_id"), "task 1: data.pair_id is missing"),
-        (lambda t: t["annotations"][0].update(result=[]), "task 1: relevance: one level"),
-        (lambda t: t["annotations"][0].pop("completed_by"), "task 1: completed_by is missing"),
-        (lambda t: t["annotations"][0]["result"][0]["value"].update(choices=["5"]), "one level from 0 to 4"),
-    ],
-)
-def test_damaged_exports_are_named(tmp_path: Path, change: Any, message: str) -> None:
-    path = export(tmp_path / "e.json", {"0:m0": [3, 4]})
-    content = json.loads(path.read_text())
-    change(content[0])
-    path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=message):
-        ratings_of(path)
 
 
 def test_only_queries_that_end_relevant_get_a_second_batch() -> None:

@@ -199,10 +199,10 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return KINDS[request.param](tmp_path_factory.mktemp("checkpoint"))
 
 
-@pytest.fixture(scope="session", params=[*KINDS, DEMO, CONSE])
+@pytest.fixture(scope="session", params=[*KINDS, DEMO, CONSE, "example"])
 def name(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A name for ``load_encoder``: a checkpoint folder of each kind, then the packaged encoders."""
-    if request.param in (DEMO, CONSE):
+    """A name for ``load_encoder``: a folder of each kind, the packaged encoders, a plug-in's."""
+    if request.param not in KINDS:
         return str(request.param)
     torch.manual_seed(0)
     return str(KINDS[request.param](tmp_path_factory.mktemp("checkpoint")))

@@ -35,7 +35,7 @@ from title_cards import card
 # ---- text ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["rapidocr"])
+@pytest.fixture(scope="module", params=["rapidocr", "example-text"])
 def text_reader(request: pytest.FixtureRequest) -> TextReader:
     return load_text_reader(request.param)
 
@@ -83,7 +83,7 @@ def test_no_network_looks_where_nothing_is_like_letters(size: tuple[int, int]) -
 
 
 def test_a_text_reader_says_what_it_is(text_reader: TextReader) -> None:
-    assert text_reader.id == "rapidocr"
+    assert load_text_reader(text_reader.id).revision == text_reader.revision
     assert text_reader.revision and text_reader.longest_side >= 640
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.index import BACKENDS, FileRows, Index, rows_in_file
-from moviola.library import indexes
+from moviola.library.derived import indexes
 
 DIM, COUNT, BLOCK = 128, 40_000, 500
 WHOLE = 4 * DIM * COUNT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.datasets.building.labelstudio import Pair
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.judging import JudgingTask, TaskSettings
 
 

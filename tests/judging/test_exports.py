@@ -1,16 +1,14 @@
-"""What comes out of a task is read by those who use it: evaluation, training, Label Studio."""
+"""What comes out of a task is read by those who use it: evaluation, training, other raters."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from moviola.datasets.building.annotation_files import read_ratings
-from moviola.datasets.building.consensus import agreement
-from moviola.datasets.building.labelstudio import ratings_of
+from moviola.datasets.building.annotation_files import read_ratings, write_ratings
+from moviola.datasets.building.consensus import Rating, agreement
 from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
 from moviola.judging import (
@@ -72,27 +70,21 @@ def test_a_judged_set_is_a_data_set(judged: JudgingTask, tmp_path: Path) -> None
     assert moments.durations.tolist() == [100.0] * 3
 
 
-def test_ratings_go_to_label_studio_and_come_back(judged: JudgingTask, tmp_path: Path) -> None:
-    assert export_task(judged, tmp_path / "studio.json", "label_studio") == 15
+def test_ratings_go_out_and_come_back(judged: JudgingTask, tmp_path: Path) -> None:
     assert export_task(judged, tmp_path / "ratings.csv", "ratings") == 15
-    said = judged.outcome().ratings
-    assert sorted(map(str, ratings_of(tmp_path / "studio.json"))) == sorted(map(str, said))
-    assert read_ratings(tmp_path / "ratings.csv") == list(said)
+    assert read_ratings(tmp_path / "ratings.csv") == list(judged.outcome().ratings)
     other = JudgingTask.create(tmp_path / "other.sqlite", judged.pairs, TaskSettings())
-    assert import_ratings(other, tmp_path / "studio.json") == {}
+    assert export_task(other, tmp_path / "pairs.csv", "pairs") == 6
+    assert "pair_id" in (tmp_path / "pairs.csv").read_text()
+    assert import_ratings(other, tmp_path / "ratings.csv") == {}
     assert other.outcome().agreed == judged.outcome().agreed
 
 
 def test_ratings_beyond_the_rule_are_refused_by_name(judged: JudgingTask, tmp_path: Path) -> None:
-    export_task(judged, tmp_path / "studio.json", "label_studio")
-    tasks = json.loads((tmp_path / "studio.json").read_text())
-    for task in tasks:
-        for annotation in task["annotations"]:
-            annotation["completed_by"]["email"] += " again"
-    tasks[0]["data"]["pair_id"] = "9:9"
-    (tmp_path / "studio.json").write_text(json.dumps(tasks))
-    refused = import_ratings(judged, tmp_path / "studio.json")
-    assert refused.keys() == {"9:9", "1:2", "1:3", "2:1", "2:2"}
+    again = [Rating(one.pair_id, f"{one.worker} again", one.relevance) for one in judged.outcome().ratings]
+    write_ratings([*again, Rating("9:9", "Anna", 1)], tmp_path / "ratings.csv")
+    refused = import_ratings(judged, tmp_path / "ratings.csv")
+    assert refused.keys() == {"9:9", "1:1", "1:2", "1:3", "2:1", "2:2"}
     assert "not in this task" in refused["9:9"] and "others have judged it" in refused["1:2"]
 
 
@@ -103,7 +95,7 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
     with pytest.raises(InvalidValue, match="choose tvr_ranking, qrels"):
         export_task(task, tmp_path / "judged.json", "xml")
     assert list(tmp_path.glob("judged*")) == []
-    assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "label_studio"}
+    assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 
 def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import Rating, agree, consensus
-from moviola.datasets.building.labelstudio import Pair
 from moviola.judging.schedule import Answer, due_pairs, missing, next_batch, outcome
 
 RATERS = "abcd"

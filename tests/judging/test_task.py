@@ -18,8 +18,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import Rating, agree, consensus
-from moviola.datasets.building.labelstudio import Pair
 from moviola.errors import AlreadyJudged, DataError, InvalidValue, LibraryError, NotFound
 from moviola.judging import JudgingTask, TaskSettings
 from moviola.judging.task import HOLD_SECONDS

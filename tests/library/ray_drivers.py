@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from moviola.errors import MoviolaError, UnreadableMedia
-from moviola.library import IngestProgress, encoding
-from moviola.library.scan import FoundFile
-from moviola.library.workers import Workers
+from moviola.library import IngestProgress
+from moviola.library.ingest.frame_features import video_encoder as encoding
+from moviola.library.ingest.scan import FoundFile
+from moviola.library.ingest.workers import Workers
 from moviola.search import Library
 
 STORE = 80 * 2**20

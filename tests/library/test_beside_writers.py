@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moviola.library import Catalogue, LibraryStore
-from moviola.library.indexes import published_index
+from moviola.library.derived.indexes import published_index
 from moviola.search import Library
 from moviola.search.present import still_there
 

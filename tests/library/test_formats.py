@@ -18,8 +18,8 @@ from moviola.errors import DataError, InvalidValue, LibraryError, SegmentIndexEr
 from moviola.features import FeatureFolder
 from moviola.index import BACKENDS, load_index
 from moviola.judging import JudgingTask
-from moviola.library import settings as library_settings
-from moviola.library import upgrade
+from moviola.library.disk import settings as library_settings
+from moviola.library.disk import upgrade
 from moviola.models import description
 from moviola.models.pretrained import from_pretrained
 from moviola.search import Library

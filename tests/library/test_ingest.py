@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
-from moviola.library.lock import writing
+from moviola.library.disk.lock import writing
 from moviola.search import Library
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
-from moviola.library.kept import Collection, Entry, Kept, KeptMoment, Mark, SavedSearch
+from moviola.library.kept.entries import Collection, Entry, Kept, KeptMoment, Mark, SavedSearch
 from moviola.search import Library
 
 MOMENT = {"video_id": "a", "start": 1.0, "end": 2.5}

@@ -17,7 +17,7 @@ from milvus_server import RunningMilvus
 from moviola.cli import app
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.index import MilvusIndex
-from moviola.library.indexes import published_index
+from moviola.library.derived.indexes import published_index
 from moviola.search import Library
 from moviola.types import Moment
 

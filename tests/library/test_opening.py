@@ -19,7 +19,7 @@ from moviola.errors import (
     SegmentIndexError,
 )
 from moviola.index import BACKENDS, load_index
-from moviola.library.indexes import piece_vectors
+from moviola.library.derived.indexes import piece_vectors
 from moviola.search import Library
 
 

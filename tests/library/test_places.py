@@ -12,7 +12,7 @@ import pytest
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import moment_cells
-from moviola.library.places import Root, is_below, root_of, volume_of, why_away
+from moviola.library.disk.places import Root, is_below, root_of, volume_of, why_away
 from moviola.media import frame_at, read_small_still
 from moviola.search import Library
 
@@ -34,7 +34,7 @@ def nothing_encoded(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def encode(*_: object) -> None:
         raise AssertionError("encoded")
 
-    monkeypatch.setattr("moviola.library.encoding.VideoEncoder.many", encode)
+    monkeypatch.setattr("moviola.library.ingest.video_encoder.VideoEncoder.many", encode)
 
 
 # ---- drives ---------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_a_drive_that_is_away_takes_nothing_with_it(
         films.mkdir()
     if how == "another volume":
         (films / "not mounted.txt").write_text("plug it in")
-        monkeypatch.setattr("moviola.library.places.volume_of", lambda _: "another")
+        monkeypatch.setattr("moviola.library.disk.places.volume_of", lambda _: "another")
     report = library.index(films, prune=True, confirm=lambda *_: True)
     assert list(report.offline) == [str(films)]
     assert (sorted(report.away), report.removed, report.missing) == (ALL, [], [])
@@ -71,8 +71,8 @@ def test_a_volume_that_bears_another_mark_is_known_by_its_files(
     library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.index(films)
-    monkeypatch.setattr("moviola.library.scan.volume_of", lambda _: "mounted again")
-    monkeypatch.setattr("moviola.library.places.volume_of", lambda _: "mounted again")
+    monkeypatch.setattr("moviola.library.ingest.scan.volume_of", lambda _: "mounted again")
+    monkeypatch.setattr("moviola.library.disk.places.volume_of", lambda _: "mounted again")
     (films / "a.mp4").unlink()
     assert library.index(films, prune=True).removed == ["a"]
     assert library.catalogue.roots() == [Root(str(films), "mounted again")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moviola.features import Extent
 from moviola.library import LibraryStore, VideoRow
-from moviola.library.video_table import Extents, VideoTable, read_video_table, write_video_table
+from moviola.library.disk.video_table import Extents, VideoTable, read_video_table, write_video_table
 
 numbers = st.integers(0, 2**62)
 extents = st.none() | st.builds(

@@ -12,7 +12,7 @@ import pytest
 
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.library import IngestReport
-from moviola.library.watching import Hours, Watcher, WatchOptions, is_remote
+from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, is_remote
 from moviola.search import Library
 
 pytest.importorskip("watchfiles")
@@ -98,7 +98,7 @@ def test_a_growing_file_waits_until_it_is_whole(
     library: Library, films: Path, film: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("moviola.library.watching.clock.monotonic", lambda: now[0])
+    monkeypatch.setattr("moviola.library.ingest.watching.clock.monotonic", lambda: now[0])
     whole = film(tmp_path / "whole.mp4", 3, seed=15).read_bytes()
     watcher, _ = look(library, films, options=WatchOptions(settle=5))
     growing = films / "growing.mp4"
@@ -114,7 +114,7 @@ def test_a_growing_file_waits_until_it_is_whole(
 
 
 def test_little_is_taken_out_unasked(library: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviola.library.watching._FEW", 2)
+    monkeypatch.setattr("moviola.library.ingest.watching._FEW", 2)
     watcher, warnings = look(library, films)
     for name in ("a", "b", "deep/c"):
         (films / f"{name}.mp4").unlink()
@@ -126,7 +126,7 @@ def test_little_is_taken_out_unasked(library: Library, films: Path, monkeypatch:
 def test_a_file_that_moves_is_not_taken_out_while_it_settles(
     library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moviola.library.encoding.VideoEncoder.many", None)
+    monkeypatch.setattr("moviola.library.ingest.video_encoder.VideoEncoder.many", None)
     watcher, _ = look(library, films, options=WatchOptions(settle=1e-9))
     (films / "a.mp4").rename(films / "z.mp4")
     watcher._look()

@@ -23,12 +23,12 @@ from PIL import Image, ImageDraw, ImageFont
 
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
-from moviola.library import IngestReport, reading, workers
-from moviola.library.encoding import VideoEncoder
-from moviola.library.ingest import Refused
-from moviola.library.reading import Readers, ReadingRun, VideoReader
-from moviola.library.scan import make_plan
-from moviola.library.workers import ATTEMPTS, Lost, Share, Workers, shared_out
+from moviola.library import IngestReport
+from moviola.library.ingest.frame_features import Refused, reading, workers
+from moviola.library.ingest.reading import Readers, ReadingRun, VideoReader
+from moviola.library.ingest.scan import make_plan
+from moviola.library.ingest.video_encoder import VideoEncoder
+from moviola.library.ingest.workers import ATTEMPTS, Lost, Share, Workers, shared_out
 from moviola.media import write_video
 from moviola.search import Library
 from moviola.types import Box

@@ -1,8 +1,7 @@
-"""The commands: evaluate, compare and study."""
+"""The commands: evaluate and compare."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -89,36 +88,3 @@ def test_compare(folder: Path) -> None:
     assert [row["run"] for row in content["comparisons"]] == [str(run) for run in runs[1:]]
     assert all(row["low"] <= row["difference"] <= row["high"] for row in content["comparisons"])
     assert moviola(*arguments).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("agreement", ()),
-        ("self-agreement", ("--trials", 20)),
-        ("noise", ("--datasets", 2)),
-        ("tied", ()),
-        ("labels", ("--datasets", 1)),
-        ("selection", ()),
-        ("bias", ()),
-    ],
-)
-def test_studies_leave_figures_and_numbers(
-    folder: Path, tmp_path: Path, name: str, options: tuple[object, ...]
-) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'moviola[studies]'")
-    systems = [folder / f"test/system{n}.json" for n in range(3)]
-    inputs: dict[str, list[Path]] = {
-        "labels": [folder / "test/qrels.json"],
-        "selection": [folder / "val", folder / "test"],
-        "bias": [],
-    }
-    paths = inputs.get(name, [*systems, folder / "test/qrels.json"])
-    found = moviola("study", name, *paths, *options, "--out", tmp_path / "out", "--json")
-    assert found.exit_code == 0, found.output
-    content = json.loads(found.stdout)
-    assert [Path(file).suffix for file in content["files"]] == [".csv", ".png", ".svg"]
-    for file in content["files"]:
-        assert Path(file).stat().st_size > 100
-    with Path(content["files"][0]).open() as file:
-        assert len(list(csv.DictReader(file))) == len(content["rows"]) > 0

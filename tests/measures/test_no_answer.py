@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from measure_studies.statistics import per_query_values
 from moviola.errors import InvalidValue
 from moviola.measures import (
     Measure,
@@ -23,7 +24,6 @@ from moviola.measures import (
     refused_share,
     rejection_f1,
 )
-from moviola.measures.studies import per_query_values
 from moviola.types import Span
 
 NAMES = ["mR@1", "mR@3", "mR+@3", "mIoU@2", "mIoU+@3", "G-mIoU@2", "G-mIoU@3,score<=4.0"]

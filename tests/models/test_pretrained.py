@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.models import pretrained
 from moviola.models.description import read_description
-from moviola.models.formats import RENAMED
 from moviola.models.pretrained import ARCHITECTURES, build, from_pretrained, save_pretrained
 from moviola.models.releases import RELEASES, convert_checkpoint
 from moviola.models.relevant_pairs import RelevantPairsConfig
@@ -212,29 +211,7 @@ def test_settings_within_settings_come_back(tmp_path: Path) -> None:
 # --- folders written before ---
 
 
-def older(folder: Path) -> None:
-    """Makes of a folder what earlier versions wrote: no format, and all under their old names."""
-    weights = folder / "model.safetensors"
-    save_file({OLD_PREM.get(key, key): value for key, value in load_file(weights).items()}, weights)
-
-    def change(content: dict[str, Any]) -> None:
-        del content["format"]
-        config, name = content["config"], content["architecture"]
-        for later in ("stream_weights", *(() if name == "prem" else ("mask_silent",))):
-            config.pop(later, None)
-        for old, new in RENAMED[name].items():
-            config[old] = config.pop(new)
-        if "mlp_ratio" in config:
-            config["mlp_ratio"] //= config["dim"]
-        if name == "prem":
-            config["shortest"] += 1
-
-    edit_config(folder, change)
-
-
 SMALL: dict[str, dict[str, Any]] = {
-    "spr-stage1": {"hidden_size": 8, "layers": 1, "max_clips": 6, "feed_forward_size": 16},
-    "spr-clip": {"hidden_size": 8, "layers": 1, "max_clips": 6, "feed_forward_size": 24, "longest_span": 5},
     "reloclnet": {"max_clips": 9, "max_tokens": 5, "ranking_loss": "lse", "shortest_span": 3},
     "xml": {"max_clips": 9, "max_tokens": 5, "shortest_span": 3, "longest_span": 7},
     "conquer": {"layers": 1, "shortest_span": 3, "longest_span": 7, "span_weight": 0.3},
@@ -242,35 +219,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "max_tokens": 5, "feed_forward_size": 24, "top_videos": 3, "top_moments": 4, "shortest_span": 2,
         "longest_span": 7,
     },
-    "reel": {"hidden_size": 8, "max_tokens": 5, "longest_span": 7},
 }  # fmt: skip
-
-
-LAYER = (
-    *(f"self_attn.{name}" for name in ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")),
-    *(f"{part}.{kind}" for part in ("linear1", "linear2", "norm1", "norm2") for kind in ("weight", "bias")),
-)  # fmt: skip
-OLD_PREM = {
-    f"{half}.{new}": f"{half}.{old}"
-    for half in ("retriever", "localizer")
-    for new, old in {
-        "query_encoder.projection.LayerNorm.weight": "words.project.0.weight",
-        "query_encoder.projection.LayerNorm.bias": "words.project.0.bias",
-        "query_encoder.projection.net.1.weight": "words.project.2.weight",
-        "query_encoder.projection.net.1.bias": "words.project.2.bias",
-        "query_encoder.positions.position_embeddings.weight": "words.positions.weight",
-        "video_encoder.projections.0.LayerNorm.weight": "videos.project.0.0.weight",
-        "video_encoder.projections.0.LayerNorm.bias": "videos.project.0.0.bias",
-        "video_encoder.projections.0.net.1.weight": "videos.project.0.2.weight",
-        "video_encoder.projections.0.net.1.bias": "videos.project.0.2.bias",
-        "video_encoder.positions.position_embeddings.weight": "videos.positions.weight",
-        "video_encoder.modality": "videos.modality",
-        "pooling.weight": "pooling.likelihood.weight",
-        **{f"query_encoder.layer.{name}": f"words.layer.{name}" for name in LAYER},
-        **{f"video_encoder.layer.{name}": f"videos.layer.{name}" for name in LAYER},
-    }.items()
-}
-"""Weights of PREM by the name that they had in format 1."""
 
 
 SILENCE = ("xml", "reloclnet", "conquer", "prem")
@@ -286,70 +235,11 @@ def test_a_folder_of_format_2_goes_on_as_it_learned(tmp_path: Path, name: str) -
     assert not from_pretrained(tmp_path).config.mask_silent
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_folder_of_format_1_gives_the_same_model(tmp_path: Path, name: str) -> None:
-    sizes = {"visual_size": 4, "query_size": 4, "subtitle_size": 0, "hidden_size": 8, "heads": 2}
-    settings = SMALL[name] if name.startswith("spr") else sizes | SMALL[name]
-    settings = settings | ({"mask_silent": False} if name in SILENCE else {})
-    model = build(name, settings)
-    save_pretrained(model, tmp_path, card="# Old")
-    older(tmp_path)
-    if name == "prem":
-        names = {key.replace("retriever.", "").replace("localizer.", "") for key in OLD_PREM.values()}
-        kept = {key.split(".", 1)[1] for key in load_file(tmp_path / "model.safetensors")}
-        assert names <= kept
-    written = json.loads((tmp_path / "config.json").read_text())["config"]
-    assert not set(written) & set(RENAMED[name].values())
-    loaded = from_pretrained(tmp_path)
-    assert loaded.config == model.config
-    assert read_description(tmp_path).config.items() >= settings.items()
-    for key, value in model.state_dict().items():
-        assert torch.equal(loaded.state_dict()[key], value), key
-
-
-def test_a_description_as_the_first_release_wrote_it(tmp_path: Path) -> None:
-    """Not made by today's code: this is the text that lies in libraries."""
-    config = {
-        "dim": 8, "layers": 1, "heads": None, "mlp_ratio": 4, "positions": 6, "identity_start": False,
-        "logit_scale": 4.0, "loss": "mil-nce",
-    }  # fmt: skip
-    model = SegmentRetriever(TINY)
-    save_pretrained(model, tmp_path, card="# Tiny")
-    content = {"architecture": "spr-stage1", "config": config, "moviola_version": "0.1.0", "extra": {}}
-    (tmp_path / "config.json").write_text(json.dumps(content))
-    before = (tmp_path / "config.json").read_bytes()
-    loaded = from_pretrained(tmp_path, kind=SegmentRetriever)
-    frames, mask = torch.randn(3, 4, 8), torch.ones(3, 4)
-    assert torch.equal(loaded.encode_segments(frames, mask), model.eval().encode_segments(frames, mask))
-    assert (tmp_path / "config.json").read_bytes() == before
-
-
-def test_clips_of_prem_become_distances(tmp_path: Path) -> None:
-    save_pretrained(build("prem", {}), tmp_path, card="# PREM")
-    edit_config(
-        tmp_path,
-        lambda content: (
-            content.pop("format"),
-            content["config"].update(shortest=3, longest=7),
-            [content["config"].pop(name) for name in ("shortest_span", "longest_span")],
-        ),
-    )
-    config = read_description(tmp_path).config
-    assert (config["shortest_span"], config["longest_span"]) == (2, 7)
-
-
-@pytest.mark.parametrize("number", [0, 4, "2", None])
+@pytest.mark.parametrize("number", [1, 4, "2", None])
 def test_a_format_that_is_not_known(saved: Path, number: object) -> None:
     edit_config(saved, lambda content: content.update(format=number))
-    with pytest.raises(DataError, match=r"config\.json: format .* reads 1 to 3; update moviola"):
+    with pytest.raises(DataError, match=r"config\.json: format .* reads 2 to 3; update moviola"):
         from_pretrained(saved)
-
-
-def test_old_settings_that_make_no_sense(saved: Path) -> None:
-    older(saved)
-    edit_config(saved, lambda content: content["config"].pop("dim"))
-    with pytest.raises(DataError, match=r"config\.json: settings of format 1 .*'dim'"):
-        read_description(saved)
 
 
 # --- released checkpoints ---

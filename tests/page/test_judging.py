@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from moviola.datasets.building.labelstudio import Pair
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.judging import JudgingTask, TaskSettings
 from moviola.measures import Run, evaluate, read_qrels, write_run
 from moviola.search import Library

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError
-from moviola.retrieval.refiners import REFINERS, CurveRefiner, Refined
+from moviola.retrieval.refiners import CurveRefiner, Refined
 from moviola.retrieval.refiners.trained import TrainedRefiner
+from moviola.retrieval.trained_refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
 

@@ -20,7 +20,7 @@ from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, NotFound
-from moviola.library.models_in_use import DEMO_MODELS, source_of
+from moviola.library.disk.models_in_use import DEMO_MODELS, source_of
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.models.description import read_description, revision_of

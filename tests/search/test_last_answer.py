@@ -66,7 +66,7 @@ def test_nothing_of_an_answer_is_lost(library: Path, sources: dict[str, str]) ->
 def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: Path, tmp_path: Path) -> None:
     closed(library)
     kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
-    assert kept.parent == users_cache
+    assert kept.is_relative_to(users_cache)
     assert kept_moment(library, 1)[0].video_id == "a"
     other = tmp_path / "other"
     with pytest.raises(NotFound, match="no answer is kept"):

@@ -14,7 +14,7 @@ from moviola import encoders
 from moviola.errors import EncoderMismatch
 from moviola.features import FeatureShards, QueryFeatures
 from moviola.library import Viewer
-from moviola.library.video_table import VideoTable
+from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval import MeanPooling
 from moviola.retrieval.segments import normalised
 from moviola.search import Library, LikeMoment, LikePicture, SearchQuery, Text

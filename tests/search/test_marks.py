@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library import concept_name
-from moviola.library.settings import Settings
+from moviola.library.disk.settings import Settings
 from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
 from moviola.search.queries import as_query, compose
 from moviola.search.query_json import query_from_json, query_to_json

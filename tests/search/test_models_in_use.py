@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +11,9 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library.models_in_use import ROLES
-from moviola.models.formats import RENAMED
+from moviola.library.disk.models_in_use import ROLES
 from moviola.retrieval.compiled_models import CompiledReel
-from moviola.retrieval.refiners import REFINERS
+from moviola.retrieval.trained_refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
 
@@ -58,28 +56,6 @@ def test_the_models_may_be_used_from_where_they_were_copied_to(library: Library,
     assert before["refiner"] is not None
     library.use(refiner=library.folder / "models" / "refiner" / before["refiner"]["name"])
     assert library.models_in_use() == before
-
-
-def test_models_of_format_1_answer_alike_and_stay_as_they_are(library: Library, trained: Trained) -> None:
-    models = {"stage1": trained("spr-stage1"), "refiner": trained("reel")}
-    library.use(**models)
-    before = answers(library)
-    for model in models.values():
-        content = json.loads((model / "config.json").read_text())
-        del content["format"]
-        for old, new in RENAMED[content["architecture"]].items():
-            content["config"][old] = content["config"].pop(new)
-        if "mlp_ratio" in content["config"]:
-            content["config"]["mlp_ratio"] = 4
-        (model / "config.json").write_text(json.dumps(content))
-    library.use(**models)
-    with Library(library.folder, read_only=True) as reopened:
-        assert answers(reopened) == before
-        assert reopened.verify() == []
-        for role, about in reopened.models_in_use().items():
-            assert about is not None
-            copy = library.folder / "models" / role / about["name"] / "config.json"
-            assert copy.read_bytes() == (models[role] / "config.json").read_bytes()
 
 
 def test_only_what_is_in_use_is_kept(library: Library, folder: Path, trained: Trained) -> None:

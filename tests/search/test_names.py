@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from moviola.judging import library_runs
 from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
-from moviola.library.video_table import VideoTable
+from moviola.library.disk.video_table import VideoTable
 from moviola.search import By, Library, SearchOptions, Text
 from moviola.search.answers import candidates
 from moviola.search.found import Found
-from moviola.search.names import with_names
+from moviola.search.name_evidence import with_names
 from moviola.types import Query, Span
 
 

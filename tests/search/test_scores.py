@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.library.background import text_vectors
+from moviola.library.derived.encoder_background import text_vectors
 from moviola.retrieval import STRONG, Background, Calibration, unrelated_queries
 from moviola.search import Library, LikeMoment, SearchResult, Text
-from moviola.training.calibration import closed_language
+from moviola.training.fit_calibration import closed_language
 from moviola.types import Moment
 
 

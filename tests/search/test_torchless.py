@@ -16,8 +16,8 @@ from moviola.features import QueryFeatures
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import CompiledStage1, Proposals, load_stage1
 from moviola.retrieval.compiled_models import CompiledReel, CompiledWindowRefiner, Graphs
-from moviola.retrieval.refiners import load_compiled_refiner, load_refiner
 from moviola.retrieval.refiners.reel_model import TorchReel
+from moviola.retrieval.trained_refiners import load_compiled_refiner, load_refiner
 from moviola.search import Library
 
 Trained = Callable[..., Path]

@@ -12,7 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from moviola import Library
-from moviola.datasets.building.labelstudio import GUIDELINE, Pair, ratings_of
+from moviola.datasets.building.annotation_files import read_ratings
+from moviola.datasets.building.candidate_pairs import GUIDELINE, Pair
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging import JudgingTask, TaskSettings
 from moviola.measures import read_qrels
@@ -99,7 +100,7 @@ def test_two_raters_to_consensus_and_out(client: TestClient, task: Path, tmp_pat
         assert name.startswith(f"task-{form}.")
         (tmp_path / name).write_bytes(answer.content)
     assert read_qrels(tmp_path / "task-tvr_ranking.json").relevance.tolist() == [4.0] * 6
-    assert len(ratings_of(tmp_path / "task-label_studio.json")) == 12
+    assert len(read_ratings(tmp_path / "task-ratings.csv")) == 12
 
 
 def test_raters_see_nothing_that_would_lead_them(client: TestClient) -> None:

@@ -12,9 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from moviola.files.caches import cache_of
 from moviola.media import frame_at, write_video
 from moviola.search import Library
-from moviola.server.stills import FileCache, cache_folder
+from moviola.server.stills import FileCache
 
 Serving = Callable[..., TestClient]
 
@@ -124,13 +125,13 @@ def test_a_still_is_made_once_and_lies_in_the_library(
 def test_a_library_that_cannot_be_written_is_served(
     serving: Serving, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moviola.server.stills.os.access", lambda *_: False)
-    monkeypatch.setattr("moviola.server.stills.user_cache_path", lambda _: tmp_path / "user")
+    monkeypatch.setattr("moviola.files.caches.os.access", lambda *_: False)
+    monkeypatch.setattr("moviola.files.caches.user_cache", lambda: tmp_path / "user")
     with serving(folder) as client:
         assert client.get("/api/videos/harbour/still?time=2").status_code == 200
     assert not (folder / "cache" / "stills").exists()
     assert len(list(tmp_path.glob("user/libraries/*/stills/*/*.jpg"))) == 1
-    assert cache_folder(folder) != cache_folder(tmp_path)
+    assert cache_of(folder) != cache_of(tmp_path)
 
 
 def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import MoviolaError
-from moviola.library import database
+from moviola.library.disk import database
 from moviola.search import Library
 from sample import MODEL, answers, films_in, library_of, restored
 

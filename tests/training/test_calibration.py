@@ -18,7 +18,7 @@ from moviola.measures import Qrels, Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
-from moviola.training.calibration import first_answers, fit, reliability
+from moviola.training.fit_calibration import first_answers, fit, reliability
 
 # ---- the fit -----------------------------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ def test_training_a_refiner_writes_its_calibration(
         given.extend((raw, right))
         return 0.125, -1.5  # two steps do not teach them to tell right from wrong
 
-    monkeypatch.setattr("moviola.training.calibration.fit", fitted)
+    monkeypatch.setattr("moviola.training.fit_calibration.fit", fitted)
     folder, said = models(name)
     assert "not calibrated" not in said
     extra = read_description(folder).extra
@@ -207,7 +207,7 @@ def test_training_a_refiner_writes_its_calibration(
 def test_a_refiner_that_cannot_be_calibrated_is_written_without(
     models: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moviola.training.calibration.fit", lambda *_: None)
+    monkeypatch.setattr("moviola.training.fit_calibration.fit", lambda *_: None)
     folder, said = models("spr-clip", " without")
     assert "not calibrated" in said
     assert "calibration" not in read_description(folder).extra

@@ -17,8 +17,8 @@ from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalis
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
 from moviola.training.data import Pairs, Split, batches_by_length
-from moviola.training.judging import OVER_TYPES, judge
 from moviola.training.tasks.pairs import PairSampling
+from moviola.training.validation import OVER_TYPES, judge
 
 
 @given(

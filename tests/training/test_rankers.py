@@ -22,7 +22,6 @@ from moviola.retrieval import TrainedStage1
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Split
-from moviola.training.judging import judge, judge_videos
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes import recipe
 from moviola.training.recipes.conquer import CONQUER
@@ -33,6 +32,7 @@ from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.tasks.candidates import hardest_videos
 from moviola.training.tasks.pairs import PairSampling, PairTask
+from moviola.training.validation import judge, judge_videos
 
 SMALL = ["model.hidden_size=16", "model.heads=2", "model.dropout=0.0"]
 QUICK = ["loop.optimizer.lr=3e-3", "loop.batch_size=16", "loop.evaluate_every=1000", "loop.patience=0"]

@@ -15,11 +15,11 @@ from moviola.models.reel import Reel
 from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
 from moviola.training.data import Split
-from moviola.training.judging import judge
 from moviola.training.recipe import AnswerSettings, train
 from moviola.training.recipes.reel import REEL
 from moviola.training.settings import read_settings
 from moviola.training.tasks.answers import AnswerTask
+from moviola.training.validation import judge
 
 SMALL = [
     "model.hidden_size=16", "model.heads=2", "model.longest_span=8", "model.dropout=0.0",

@@ -23,13 +23,13 @@ from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.encoded_windows import EncodedWindows
 from moviola.retrieval.refiners.windowed import SprClipRefiner
 from moviola.training.data import Pairs, Split
-from moviola.training.judging import SUM, judge
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes.refining import WindowRecipe
 from moviola.training.recipes.spr_clip import SPR_CLIP
 from moviola.training.recipes.spr_relo import SPR_RELO, SPR_RELO_LARGE
 from moviola.training.settings import read_settings
 from moviola.training.tasks.windows import STRATEGIES, Examples, WindowBatch, WindowSampling, WindowTask
+from moviola.training.validation import SUM, judge
 from moviola.types import Span
 
 Floats = NDArray[np.float32]

@@ -29,7 +29,6 @@ for _group in (
     "serve",
     "gridhouse",
     "measures",
-    "studies",
     "datasets",
     "judge",
     "features",

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
-from moviola.cli.captions import relevant_pairs_, replacements_, similarity_
+from moviola.cli.captions import relevant_pairs_
 
 dataset = typer.Typer(help="Annotations: reading them and building ranked ones.", no_args_is_help=True)
 app.add_typer(dataset, name="dataset")
 dataset.command("relevant-pairs")(relevant_pairs_)
-dataset.command("replacements")(replacements_)
-dataset.command("similarity")(similarity_)
 
 
 @dataset.callback()
@@ -323,7 +321,7 @@ def candidates(
 @dataset.command()
 def tasks(
     pairs: Annotated[Path, typer.Argument(help="Candidate pairs (CSV of `candidates`).")],
-    out: Annotated[Path, typer.Option(help="Where Label Studio's tasks go (JSON).")],
+    out: Annotated[Path, typer.Option(help="Where the pairs to rate go (CSV).")],
     agreed: Annotated[
         Path | None,
         typer.Option(help="Agreed levels of the first batch: gives second batches where they are due."),
@@ -332,56 +330,27 @@ def tasks(
     threshold: Annotated[
         float, typer.Option(help="Their mean level from which the next batch is due.")
     ] = 2.0,
-    video: Annotated[
-        str, typer.Option(help="Address of a moment's video.")
-    ] = "{video_name}.mp4#t={start:.2f},{end:.2f}",
     json: JsonOption = False,
 ) -> None:
-    """Tasks for Label Studio, first batches or second ones; its labelling interface goes to OUT.xml.
+    """The pairs that people are to rate: first batches, or the second ones that are due.
 
-    Example: `moviola dataset tasks pairs.csv --out batch1.json`
+    Example: `moviola dataset tasks pairs.csv --out batch1.csv`
 
-    From Python: `moviola.datasets.building.labelstudio.tasks` and `next_pairs`.
+    From Python: `moviola.datasets.building.candidate_pairs.next_pairs`.
     """
-    from moviola.datasets.building.annotation_files import read_agreed, read_pairs
-    from moviola.datasets.building.labelstudio import LABEL_CONFIG, next_pairs
-    from moviola.datasets.building.labelstudio import tasks as made_of
-    from moviola.files.writing import write_json, write_text
+    from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_pairs
+    from moviola.datasets.building.candidate_pairs import next_pairs
 
     known = read_pairs(pairs)
     if agreed is None:
         due = [pair for pair in known if pair.batch == 1]
     else:
         due = next_pairs(known, read_agreed(agreed), last=last, threshold=threshold)
-    write_json(out, made_of(due, video), indent=0)
-    write_text(out.with_suffix(".xml"), LABEL_CONFIG)
+    write_pairs(due, out)
     if json:
-        emit_json({"tasks": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
+        emit_json({"pairs": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)})
     else:
-        console.print(f"{out}: {len(due)} tasks")
-
-
-@dataset.command()
-def ratings(
-    export: Annotated[Path, typer.Argument(help="Label Studio's JSON export.")],
-    out: Annotated[Path, typer.Option(help="Where the ratings go (CSV with pair_id, worker, relevance).")],
-    json: JsonOption = False,
-) -> None:
-    """Ratings out of a Label Studio export, for `consensus` and `exam`.
-
-    Example: `moviola dataset ratings export.json --out raw_annotation.csv`
-
-    From Python: `moviola.datasets.building.labelstudio.ratings_of`.
-    """
-    from moviola.datasets.building.annotation_files import write_ratings
-    from moviola.datasets.building.labelstudio import ratings_of
-
-    given = ratings_of(export)
-    write_ratings(given, out)
-    if json:
-        emit_json({"ratings": len(given), "out": str(out)})
-    else:
-        console.print(f"{out}: {len(given)} ratings")
+        console.print(f"{out}: {len(due)} pairs")
 
 
 @dataset.command()

@@ -15,11 +15,11 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
     Example: `moviola doctor`
 
-    From Python: `moviola.library.doctor.diagnose`.
+    From Python: `moviola.library.diagnosis.diagnose`.
     """
     from dataclasses import asdict
 
-    from moviola.library.doctor import diagnose
+    from moviola.library.diagnosis import diagnose
 
     findings = diagnose(library)
     if json:

@@ -86,7 +86,7 @@ def export_(
 
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
-    from moviola.export import FORMATS, format_of
+    from moviola.export import format_of, named_format
 
     asked = {
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
@@ -95,7 +95,7 @@ def export_(
     options = {name: value for name, value in asked.items() if value is not None}
     if format is None:
         format = format_of(out).name
-    if format in FORMATS and "title" in FORMATS[format].options:
+    if "title" in named_format(format).options:
         options.setdefault("title", out.stem)
     chosen, paths = _of_file(moments, library) if moments else _of_last_answer(library)
     if ranks is not None:
@@ -106,7 +106,7 @@ def export_(
         emit_json({"out": str(out), "format": format, "moments": len(chosen), "files": files,
                    "refused": written.refused})  # fmt: skip
     else:
-        console.print(f"{out}: {len(chosen)} moments, {FORMATS[format].title}")
+        console.print(f"{out}: {len(chosen)} moments, {named_format(format).title}")
     if written.refused:
         leave_partial()
 

@@ -146,10 +146,10 @@ def export(
     task: TaskArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where it goes.")],
     form: Annotated[
-        Literal["tvr_ranking", "qrels", "ratings", "label_studio"],
+        Literal["tvr_ranking", "qrels", "ratings", "pairs"],
         typer.Option(
             "--as",
-            help="Graded test set; the same by query; every rating (CSV); Label Studio's tasks and ratings.",
+            help="Graded test set; the same by query; every rating, or the moments to rate (CSV).",
         ),
     ] = "tvr_ranking",
     json: JsonOption = False,
@@ -163,7 +163,7 @@ def export(
     from moviola.judging import JudgingTask, export_task
 
     count = export_task(JudgingTask(task), out, form)
-    what = "judged moments" if form in ("tvr_ranking", "qrels") else "ratings"
+    what = form if form in ("ratings", "pairs") else "judged moments"
     if json:
         emit_json({"out": str(out), "as": form, "rows": count})
     else:
@@ -173,12 +173,12 @@ def export(
 @judge.command("import")
 def import_(
     task: TaskArgument,
-    ratings: Annotated[Path, typer.Argument(help="Label Studio's JSON export of this task.")],
+    ratings: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance.")],
     json: JsonOption = False,
 ) -> None:
-    """Take in ratings that were made in Label Studio on the tasks of `judge export --as label_studio`.
+    """Take in ratings of another task (`judge export --as ratings`), or of another program.
 
-    Example: `moviola judge import task.sqlite export.json`
+    Example: `moviola judge import task.sqlite ratings.csv`
 
     From Python: `moviola.judging.import_ratings`.
     """

@@ -14,7 +14,7 @@ from moviola.cli.search import WeakOption, answer_rows, print_moments, print_oth
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from moviola.library.kept import Entry, Mark
+    from moviola.library.kept.entries import Entry, Mark
 
 kept_group = typer.Typer(
     name="kept",
@@ -40,7 +40,7 @@ def list_(
 
     Example: `moviola kept list --kind search`
 
-    From Python: `moviola.library.kept.Kept.entries`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.entries`, of `moviola.Library.kept`.
     """
     from moviola.search import Library
 
@@ -56,7 +56,7 @@ def list_(
 
 
 def _said(entry: Entry) -> str:
-    from moviola.library.kept import Collection, SavedSearch
+    from moviola.library.kept.entries import Collection, SavedSearch
 
     value = entry.value
     if isinstance(value, SavedSearch):
@@ -96,9 +96,9 @@ def search(
 
     Example: `moviola kept search "beach days" "a dog runs on a beach" --filter taken=2023`
 
-    From Python: `moviola.library.kept.Kept.put`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
-    from moviola.library.kept import SavedSearch
+    from moviola.library.kept.entries import SavedSearch
     from moviola.search import Filter, Library
 
     filter: dict[str, str] = {}
@@ -154,7 +154,7 @@ def tag(
 
     Example: `moviola kept tag holiday/beach@1:05-1:20 dog favourite`
 
-    From Python: `moviola.library.kept.Kept.mark`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.mark`, of `moviola.Library.kept`.
     """
     _mark(library, place, json, **{"remove" if remove else "add": tags})
 
@@ -170,7 +170,7 @@ def rate(
 
     Example: `moviola kept rate holiday/beach 5`
 
-    From Python: `moviola.library.kept.Kept.mark`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.mark`, of `moviola.Library.kept`.
     """
     _mark(library, place, json, rating=rating)
 
@@ -192,7 +192,7 @@ def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
 
 def _place(text: str) -> Mark:
     """A video, or a moment of it."""
-    from moviola.library.kept import Mark
+    from moviola.library.kept.entries import Mark
     from moviola.search.times import parse_seconds
 
     video, sign, times = text.rpartition("@")
@@ -216,10 +216,10 @@ def collect(
 
     Example: `moviola kept collect "dogs" holiday/beach@1:05-1:20 holiday/park@0:03-0:09`
 
-    From Python: `moviola.library.kept.Kept.put`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
     from moviola.errors import NotFound
-    from moviola.library.kept import Collection, KeptMoment
+    from moviola.library.kept.entries import Collection, KeptMoment
     from moviola.search import Library
 
     with Library(library, read_only=True) as lib:
@@ -251,7 +251,7 @@ def delete(
 
     Example: `moviola kept delete search "beach days"`
 
-    From Python: `moviola.library.kept.Kept.delete`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.delete`, of `moviola.Library.kept`.
     """
     from moviola.search import Library
 
@@ -273,7 +273,7 @@ def export_(
 
     Example: `moviola kept export kept.jsonl`
 
-    From Python: `moviola.library.kept.Kept.export`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
     from moviola.files.writing import write_text
     from moviola.search import Library
@@ -297,7 +297,7 @@ def import_(
 
     Example: `moviola kept import kept.jsonl --library films`
 
-    From Python: `moviola.library.kept.Kept.take`, of `moviola.Library.kept`.
+    From Python: `moviola.library.kept.entries.Kept.take`, of `moviola.Library.kept`.
     """
     from moviola.search import Library
 

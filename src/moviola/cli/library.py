@@ -219,7 +219,7 @@ def _confirm(progress: IndexProgress, yes: bool) -> Callable[[Sequence[str], int
 def encoder_of_new(library: Path) -> str | None:
     """The best encoder for a library that is not there yet, said aloud; None for one that has its own."""
     from moviola.encoders import best_encoder
-    from moviola.library.settings import SETTINGS_FILE
+    from moviola.library.disk.settings import SETTINGS_FILE
 
     if (library / SETTINGS_FILE).is_file():
         return None

@@ -18,11 +18,11 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     Example: `moviola library roots`
 
-    From Python: `moviola.library.root_states.roots_in`.
+    From Python: `moviola.library.disk.root_states.roots_in`.
     """
     from dataclasses import asdict
 
-    from moviola.library.root_states import roots_in
+    from moviola.library.disk.root_states import roots_in
     from moviola.search import Library
 
     with Library(library, read_only=True) as lib:
@@ -152,11 +152,11 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     Example: `moviola duplicates --library films`
 
-    From Python: `moviola.library.duplicates.exact_copies`.
+    From Python: `moviola.library.exact_copies.exact_copies`.
     """
     from dataclasses import asdict
 
-    from moviola.library.duplicates import exact_copies
+    from moviola.library.exact_copies import exact_copies
     from moviola.search import Library
 
     with Library(library, read_only=True) as lib:

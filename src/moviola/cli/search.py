@@ -298,11 +298,11 @@ def _export(
     kept: KeptStill,
 ) -> None:
     """Files in the formats that are wanted; what fails is named, with an exit code of its own."""
-    from moviola.export import FORMATS
+    from moviola.export import named_format
 
     refused: dict[str, str] = {}
     for out, format in wanted:
-        options = {"title": title} if "title" in FORMATS[format].options else {}
+        options = {"title": title} if "title" in named_format(format).options else {}
         refused |= write_out(moments, sources, out, format, kept=kept, **options).refused
     if refused:
         leave_partial()

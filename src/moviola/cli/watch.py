@@ -53,11 +53,11 @@ def watch(
 
     At night, on half of a machine: `moviola watch /films --hours 22:00-06:00 --cores 4`
 
-    From Python: `moviola.library.watching.Watcher`.
+    From Python: `moviola.library.ingest.watching.Watcher`.
     """
     from dataclasses import asdict
 
-    from moviola.library.watching import Hours, Watcher, WatchOptions
+    from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
     from moviola.threads import limit_threads
 
     options = WatchOptions(

@@ -27,6 +27,7 @@ from moviola.compiled.runtime import (
     save_graph,
 )
 from moviola.errors import DataError, InvalidValue
+from moviola.files.caches import user_cache
 from moviola.files.toml import write_toml
 from moviola.files.writing import draft_folder_of
 
@@ -196,6 +197,4 @@ def cache_folder() -> Path:
     """Where graphs of models are kept that belong to no library: ``MOVIOLA_COMPILED`` or the user's cache."""
     if named := os.environ.get("MOVIOLA_COMPILED"):
         return Path(named)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("moviola") / "compiled"
+    return user_cache() / "compiled"

@@ -19,6 +19,7 @@ from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoin
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder, Match, PictureEncoder, picture_dim
+from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
@@ -31,6 +32,7 @@ __all__ = [
     "Checkpoint",
     "ClipEncoder",
     "ConseEncoder",
+    "DeviceChoice",
     "FrameTextEncoder",
     "Match",
     "ModelInfo",

@@ -21,8 +21,9 @@ from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.contract import Match, check_frames
-from moviola.encoders.devices import DeviceChoice, check_texts
+from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, clip_texts, siglip_frames, siglip_texts
+from moviola.encoders.text_batches import check_texts
 from moviola.encoders.texts import TextTower
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (

@@ -28,7 +28,7 @@ from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, fingerprint, packaged_revision
 from moviola.encoders.contract import Match, check_frames
-from moviola.encoders.devices import DeviceChoice
+from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.efficientnet import PIXELS
 from moviola.encoders.graphs import classified_frames
 from moviola.encoders.sentences import MINILM, open_sentence_encoder

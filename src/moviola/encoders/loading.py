@@ -9,8 +9,9 @@ from moviola.encoders.checkpoints import CONSE, DEMO
 from moviola.encoders.clip import open_clip
 from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
-from moviola.encoders.devices import DeviceChoice
+from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import ModelInfo, available_models
+from moviola.plugins import plugin
 
 __all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
 
@@ -35,8 +36,8 @@ def load_encoder(
     """Open an encoder of frames and texts; weights are read when first needed.
 
     Args:
-        name: one of :data:`BUILTIN`; a folder with a CLIP, SigLIP or SigLIP 2 checkpoint; or a hub id that
-            was pulled or cached before.
+        name: one of :data:`BUILTIN`; of a plug-in (:mod:`moviola.plugins`); a folder with a CLIP, SigLIP or
+            SigLIP 2 checkpoint; or a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU; on the CPU fp32, and 8 bits for frames where layers are wide),
             ``"fp32"``, ``"fp16"`` or ``"bf16"``.
@@ -50,8 +51,13 @@ def load_encoder(
             no safetensors), and is not installed.
         InvalidValue: a checkpoint of another kind, or an option outside its range.
         DataError: the checkpoint's files contradict each other or cannot be read.
+        BrokenPlugin: the plug-in fails.
     """
-    return BUILTIN.get(name, open_clip)(name, DeviceChoice(device, precision, batch_size, resident))
+    choice = DeviceChoice(device, precision, batch_size, resident)
+    if name not in BUILTIN and (added := plugin("moviola.encoders", name)):
+        encoder: FrameTextEncoder = added.make(name, choice)
+        return encoder
+    return BUILTIN.get(name, open_clip)(name, choice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from moviola.compiled import Source
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, check_texts
+from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
+from moviola.encoders.text_batches import FEW_TEXTS, check_texts
 from moviola.encoders.texts import TextTower
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
-from moviola.encoders.devices import FEW_TEXTS, DeviceChoice, batches
+from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.text_batches import FEW_TEXTS, batches
 from moviola.threads import ONE, compute_threads
 
 if TYPE_CHECKING:

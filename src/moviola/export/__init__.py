@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from moviola.export.clips import clip_name, export_clip, export_clips
-from moviola.export.formats import FORMATS, ExportOptions, MomentFormat, Written, format_of, write_moments
+from moviola.export.formats import (
+    FORMATS,
+    Export,
+    ExportOptions,
+    MomentFormat,
+    Written,
+    all_formats,
+    format_of,
+    named_format,
+    write_moments,
+)
 from moviola.export.players import PLAYERS, play, player_command
 from moviola.export.selection import Selection
 from moviola.export.sheet import KeptStill, export_sheet, moment_cells
@@ -14,6 +24,7 @@ from moviola.export.timeline import Timeline, lay_out, read_sources
 __all__ = [
     "FORMATS",
     "PLAYERS",
+    "Export",
     "ExportOptions",
     "KeptStill",
     "MomentFormat",
@@ -21,6 +32,7 @@ __all__ = [
     "Timebase",
     "Timeline",
     "Written",
+    "all_formats",
     "clip_name",
     "export_clip",
     "export_clips",
@@ -28,6 +40,7 @@ __all__ = [
     "format_of",
     "lay_out",
     "moment_cells",
+    "named_format",
     "play",
     "player_command",
     "read_moments",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from moviola.errors import InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.export.chapters import write_film_chapters, write_video_chapters
 from moviola.export.clips import export_clips
 from moviola.export.edl import write_cuts, write_markers
@@ -22,9 +23,20 @@ from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
+from moviola.plugins import plugin, plugins
 from moviola.types import Moment
 
-__all__ = ["FORMATS", "ExportOptions", "MomentFormat", "Written", "format_of", "write_moments"]
+__all__ = [
+    "FORMATS",
+    "Export",
+    "ExportOptions",
+    "MomentFormat",
+    "Written",
+    "all_formats",
+    "format_of",
+    "named_format",
+    "write_moments",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +87,16 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class _Export:
-    """What a writer gets."""
+class Export:
+    """What a writer gets.
+
+    Attributes:
+        chosen: moments with titles and notes, in the order in which they are to stand.
+        paths: of the videos, by id.
+        out: the file, or the folder, to write.
+        options: what was chosen.
+        kept: gives small stills in place of frames that cannot be read now.
+    """
 
     chosen: list[Selection]
     paths: Mapping[str, str | Path]
@@ -117,6 +137,7 @@ class MomentFormat:
         suffix: of the file; empty for a folder.
         kind: whether it makes a file or a folder of files.
         options: names of those of :class:`ExportOptions` that it heeds.
+        write: writes what it gets to :attr:`Export.out`.
     """
 
     name: str
@@ -124,7 +145,7 @@ class MomentFormat:
     suffix: str
     kind: Literal["file", "folder"]
     options: frozenset[str]
-    write: Callable[[_Export], Written] = field(repr=False)
+    write: Callable[[Export], Written] = field(repr=False)
 
 
 def write_moments(
@@ -142,7 +163,7 @@ def write_moments(
         moments: in the order in which they are to stand; as :class:`Selection` with title and note.
         videos: path of each video by id.
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
-        format: a name in :data:`FORMATS`; None goes by the suffix of ``out`` (:func:`format_of`).
+        format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
         options: of :class:`ExportOptions`, those that the format heeds.
@@ -160,47 +181,71 @@ def write_moments(
     chosen, out = selections(moments), Path(out)
     for selection in chosen:
         _ = selection.moment.span  # refused when it is none
-    chosen_format = format_of(out) if format is None else FORMATS.get(format)
-    if chosen_format is None:
-        raise InvalidValue(f"format {format!r}: give one of {', '.join(FORMATS)}")
+    chosen_format = format_of(out) if format is None else named_format(format)
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
     if unknown := sorted(set(options) - chosen_format.options):
         heeded = ", ".join(sorted(chosen_format.options)) or "none"
         raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
-    return chosen_format.write(_Export(chosen, videos, out, ExportOptions(**options), kept))
+    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept))
+
+
+def all_formats() -> dict[str, MomentFormat]:
+    """:data:`FORMATS`, and those of plug-ins that can be used."""
+    found = dict(FORMATS)
+    for added in plugins("moviola.exporters"):
+        with suppress(BrokenPlugin):  # whoever names it is told
+            found.setdefault(added.point.name, added.load(MomentFormat))
+    return found
+
+
+def named_format(name: str) -> MomentFormat:
+    """A format by its name.
+
+    Raises:
+        InvalidValue: there is none.
+        BrokenPlugin: it comes of a plug-in, which fails.
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    if added := plugin("moviola.exporters", name):
+        return added.load(MomentFormat)
+    raise InvalidValue(f"format {name!r}: give one of {', '.join(all_formats())}")
 
 
 def format_of(out: Path) -> MomentFormat:
-    """The format that a name stands for: the first in :data:`FORMATS` with its suffix; without one, clips.
+    """The format of a suffix: the first in :data:`FORMATS`, then of plug-ins; without one, clips.
 
     Raises:
         InvalidValue: no format has that suffix.
     """
     suffix = out.suffix.lower()
-    if found := next((format for format in FORMATS.values() if format.suffix == suffix), None):
-        return found if suffix else FORMATS["clips"]
-    known = ", ".join(dict.fromkeys(format.suffix for format in FORMATS.values() if format.suffix))
+    if not suffix:
+        return FORMATS["clips"]
+    for format in (*FORMATS.values(), *all_formats().values()):
+        if format.suffix == suffix:
+            return format
+    known = ", ".join(dict.fromkeys(format.suffix for format in all_formats().values() if format.suffix))
     raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
 
 
-def _csv(export: _Export) -> Written:
+def _csv(export: Export) -> Written:
     write_moments_csv(export.chosen, export.paths, export.out)
     return Written((export.out,))
 
 
-def _json(export: _Export) -> Written:
+def _json(export: Export) -> Written:
     write_moments_json(export.chosen, export.paths, export.out)
     return Written((export.out,))
 
 
-def _video_chapters(export: _Export) -> Written:
+def _video_chapters(export: Export) -> Written:
     export.only_video("vtt-videos or vtt-film")
     write_video_chapters(export.chosen, export.out)
     return Written((export.out,))
 
 
-def _chapters_by_video(export: _Export) -> Written:
+def _chapters_by_video(export: Export) -> Written:
     by_video: dict[str, list[Selection]] = defaultdict(list)
     for selection in export.chosen:
         by_video[selection.moment.video_id].append(selection)
@@ -216,51 +261,51 @@ def _chapters_by_video(export: _Export) -> Written:
     return Written(tuple(files))
 
 
-def _film_chapters(export: _Export) -> Written:
+def _film_chapters(export: Export) -> Written:
     write_film_chapters(export.timeline(counted=False), export.out)
     return Written((export.out,))
 
 
-def _edl(export: _Export) -> Written:
+def _edl(export: Export) -> Written:
     write_cuts(export.timeline(), export.out)
     return Written((export.out,))
 
 
-def _markers(export: _Export) -> Written:
+def _markers(export: Export) -> Written:
     write_markers(export.timeline(), export.out)
     return Written((export.out,))
 
 
-def _video_markers(export: _Export) -> Written:
+def _video_markers(export: Export) -> Written:
     export.only_video("edl-markers")
     write_markers(export.timeline(), export.out, of_video=True)
     return Written((export.out,))
 
 
-def _otio(export: _Export) -> Written:
+def _otio(export: Export) -> Written:
     write_otio(export.timeline(), export.out)
     return Written((export.out,))
 
 
-def _fcpxml(export: _Export) -> Written:
+def _fcpxml(export: Export) -> Written:
     write_fcpxml(export.timeline(), export.out)
     return Written((export.out,))
 
 
-def _film(export: _Export) -> Written:
+def _film(export: Export) -> Written:
     size = export.options.size
     write_film(export.timeline(counted=False), export.out, size=parse_size(size) if size else None)
     return Written((export.out,))
 
 
-def _clips(export: _Export) -> Written:
+def _clips(export: Export) -> Written:
     # Numbered as they stand: ranks may come from several searches.
     moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
     files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
     return Written(tuple(files), refused)
 
 
-def _sheet(export: _Export) -> Written:
+def _sheet(export: Export) -> Written:
     moments = [selection.moment for selection in export.chosen]
     names = [selection.name if selection.title else "" for selection in export.chosen]
     refused = export_sheet(

@@ -62,8 +62,9 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
     try:
         yield draft
         with _explained(path):
-            for file in draft.iterdir():
-                _flush(file)
+            for file in draft.rglob("*"):
+                if file.is_file():
+                    _flush(file)
             if not path.is_dir():
                 _rename_folder(draft, path)
     finally:

@@ -5,9 +5,11 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 
 from __future__ import annotations
 
+from itertools import chain
+
+from moviola.files.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
-from moviola.index.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
@@ -16,6 +18,7 @@ from moviola.index.milvus_address import MilvusAddress
 from moviola.index.reranked import RerankedIndex
 from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
+from moviola.plugins import plugin, plugins
 
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FileRows", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index",
@@ -31,12 +34,20 @@ BACKENDS: dict[str, type[Index]] = {
 
 
 def backends_of(setting: str) -> dict[str, type[Index]]:
-    """:data:`BACKENDS`, and where a setting is an address the type whose vectors are there.
+    """:data:`BACKENDS`, and the type of a setting: of a plug-in, or for the vectors at an address.
 
     Raises:
         InvalidValue: an address of no server.
+        BrokenPlugin: the plug-in fails.
     """
-    return {**BACKENDS, "milvus": MilvusIndex.at(setting)} if _is_address(setting) else BACKENDS
+    if _is_address(setting):
+        return {**BACKENDS, "milvus": MilvusIndex.at(setting)}
+    if setting in (AUTO, *BACKENDS) or (added := plugin("moviola.indexes", setting)) is None:
+        return BACKENDS
+    kind = added.load(type)
+    if not issubclass(kind, Index):
+        raise added.broken(TypeError(f"{kind.__name__} is no moviola.index.Index"))
+    return {**BACKENDS, setting: kind}
 
 
 def name_of(setting: str) -> str:
@@ -48,7 +59,10 @@ def backend_of(index: Index) -> str:
     """The name of an index's type in :func:`backends_of`."""
     if isinstance(index, MilvusIndex):
         return "milvus"
-    return next(name for name, kind in BACKENDS.items() if type(index) is kind)
+    own = (name for name, kind in BACKENDS.items() if type(index) is kind)
+    entry = f"{type(index).__module__}:{type(index).__qualname__}"
+    added = (one.point.name for one in plugins("moviola.indexes") if one.point.value == entry)
+    return next(chain(own, added))
 
 
 def _is_address(setting: str) -> bool:

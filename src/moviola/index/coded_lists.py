@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids
-from moviola.index.file_rows import Rows
 from moviola.index.mapped_lists import map_lists, packed_lists
 from moviola.index.products import all_products
 

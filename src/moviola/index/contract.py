@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
-from moviola.index.file_rows import Rows
+from moviola.files.file_rows import Rows
 
 __all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "first_line"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.index.file_rows import FileRows
+from moviola.files.file_rows import FileRows
 from moviola.index.products import all_products, paired_products
 
 __all__ = ["HalfRows", "widened"]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids, IndexStats, first_line
-from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 from moviola.index.trained import TrainedIndex
 

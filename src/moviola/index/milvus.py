@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import IndexServerError, InvalidValue, MissingDependency, SegmentIndexError
+from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids, IndexStats
-from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex
 from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress

@@ -30,10 +30,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.index.array_file import MAGIC, map_arrays, write_arrays
+from moviola.files.array_file import MAGIC, map_arrays, write_arrays
+from moviola.files.file_rows import Rows, rows_in_file
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
 from moviola.index.contract import Ids, IndexStats
-from moviola.index.file_rows import Rows, rows_in_file
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.trained import TrainedIndex

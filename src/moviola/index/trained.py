@@ -12,8 +12,8 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.files.file_rows import Rows
 from moviola.index.contract import ROWS_AT_ONCE, Ids, Index
-from moviola.index.file_rows import Rows
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]

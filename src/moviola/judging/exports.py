@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moviola.datasets.building.annotation_files import write_judgements, write_ratings
+from moviola.datasets.building.annotation_files import (
+    read_ratings,
+    write_judgements,
+    write_pairs,
+    write_ratings,
+)
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS
-from moviola.datasets.building.labelstudio import Pair, annotated_tasks, ratings_of
 from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
@@ -52,10 +57,10 @@ def _qrels(task: JudgingTask, path: Path) -> int:
     return len(judged)
 
 
-def _label_studio(task: JudgingTask, path: Path) -> int:
-    ratings = task.outcome().ratings
-    write_json(path, annotated_tasks(task.due(), ratings), indent=0)
-    return len(ratings)
+def _pairs(task: JudgingTask, path: Path) -> int:
+    due = task.due()
+    write_pairs(due, path)
+    return len(due)
 
 
 def _ratings(task: JudgingTask, path: Path) -> int:
@@ -68,7 +73,7 @@ EXPORTS: dict[str, Export] = {
     "tvr_ranking": Export("Graded test set (TVR-Ranking)", ".json", _tvr_ranking),
     "qrels": Export("Judgements by query", ".json", _qrels),
     "ratings": Export("Every rating", ".csv", _ratings),
-    "label_studio": Export("Label Studio", ".json", _label_studio),
+    "pairs": Export("Moments to rate elsewhere", ".csv", _pairs),
 }
 """The forms, by name."""
 
@@ -77,7 +82,7 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
     """Write a task in one of its forms; moments without agreement are in none but the ratings.
 
     Returns:
-        how many judged moments, or ratings, were written.
+        how many judged moments, ratings or pairs were written.
 
     Raises:
         InvalidValue: no such form, nobody has agreed on anything yet, or the file cannot be written.
@@ -90,17 +95,21 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
 
 
 def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
-    """Take in ratings that were made in Label Studio, whose tasks :func:`export_task` wrote.
+    """Take in ratings of another task, or of another program.
+
+    Args:
+        task: that gets them.
+        path: CSV with ``pair_id``, ``worker`` and ``relevance``.
 
     Returns:
         by pair id, why a rating was refused: the pair is not in the task, or has all the ratings it needs.
 
     Raises:
-        NotFound, DataError: as of :func:`~moviola.datasets.building.labelstudio.ratings_of`.
+        NotFound, DataError: as of :func:`~moviola.datasets.building.annotation_files.read_ratings`.
         InvalidValue: a rater's name cannot be one.
     """
     refused = {}
-    ratings = ratings_of(path)
+    ratings = read_ratings(path)
     names = {worker: task.sign_in(worker) for worker in {rating.worker for rating in ratings}}
     for rating in ratings:
         try:

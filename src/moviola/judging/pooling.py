@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from moviola.datasets.building.labelstudio import Pair
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.pseudo import BATCH
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging.task import JudgingTask, TaskSettings

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
+from moviola.datasets.building.candidate_pairs import Pair, next_pairs
 from moviola.datasets.building.consensus import Rating, agree, consensus
-from moviola.datasets.building.labelstudio import Pair, next_pairs
 
 __all__ = ["Answer", "Outcome", "Standing", "due_pairs", "hidden_order", "missing", "next_batch", "outcome"]
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS
-from moviola.datasets.building.labelstudio import Pair
 from moviola.errors import AlreadyJudged, DataError, InvalidValue, NotFound
 from moviola.files.writing import draft_of
 from moviola.judging.schedule import Answer, Outcome, due_pairs, hidden_order, missing, next_batch, outcome
-from moviola.library.database import Database, named
+from moviola.library.disk.database import Database, named
 
 __all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings"]
 

@@ -8,11 +8,19 @@ its features can be trained on.
 from __future__ import annotations
 
 from moviola.index import Trial
-from moviola.library.background import background_of
-from moviola.library.captures import Taken, taken_of
-from moviola.library.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.check import Problem, compact, repair, verify
-from moviola.library.concepts import (
+from moviola.library.derived.encoder_background import background_of
+from moviola.library.derived.video_names import NameTable, VideoNames, names_in, stems_of
+from moviola.library.derived.view import View, Viewer
+from moviola.library.disk.captures import Taken, taken_of
+from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
+from moviola.library.disk.places import Copy, Root, present_path, there
+from moviola.library.disk.removed import RemovedVideo
+from moviola.library.disk.settings import Settings
+from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.indexer import Indexer
+from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.library.kept.concepts import (
     Concept,
     concept_name,
     concepts_of,
@@ -20,15 +28,7 @@ from moviola.library.concepts import (
     keep_concept,
     read_concept,
 )  # fmt: skip
-from moviola.library.indexer import Indexer
-from moviola.library.names import NameTable, VideoNames, names_in, stems_of
-from moviola.library.places import Copy, Root, present_path, there
-from moviola.library.removed import RemovedVideo
-from moviola.library.report import IngestProgress, IngestReport
-from moviola.library.settings import Settings
-from moviola.library.source import LibrarySource, export_features, open_features
-from moviola.library.store import LibraryStore
-from moviola.library.view import View, Viewer
+from moviola.library.library_source import LibrarySource, export_features, open_features
 
 __all__ = [
     "Catalogue",

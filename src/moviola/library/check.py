@@ -10,14 +10,14 @@ import numpy as np
 from moviola.errors import IndexServerError, LibraryError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
 from moviola.index import backends_of, load_index
-from moviola.library.cache import damaged_in_cache
-from moviola.library.catalogue import ShotRow, VideoRow
-from moviola.library.indexer import Indexer
-from moviola.library.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
-from moviola.library.models_in_use import ROLES, require_intact
-from moviola.library.places import present_path
-from moviola.library.store import LibraryStore
-from moviola.library.video_table import VideoTable
+from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
+from moviola.library.disk.catalogue import ShotRow, VideoRow
+from moviola.library.disk.disk_cache import damaged_in_cache
+from moviola.library.disk.models_in_use import ROLES, require_intact
+from moviola.library.disk.places import present_path
+from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.video_table import VideoTable
+from moviola.library.ingest.indexer import Indexer
 from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "compact", "repair", "verify"]

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Flags, Floats, Qrels, Run
 from moviola.measures.joined import Joined
-from moviola.measures.names import FAMILIES, Measure
+from moviola.measures.measure_names import FAMILIES, Measure
 from moviola.measures.no_answer import (
     accuracy,
     auroc_of,
@@ -23,6 +22,7 @@ from moviola.measures.no_answer import (
     rejection_f1_of,
 )
 from moviola.measures.presets import Preset, preset_of
+from moviola.measures.qrels_and_run import Flags, Floats, Qrels, Run
 
 __all__ = ["TOGETHER", "VALUES", "Joined", "Results", "evaluate"]
 

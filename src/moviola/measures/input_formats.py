@@ -45,8 +45,8 @@ from moviola.files.rows import (
     parse_json,
     read_text,
 )
-from moviola.measures.collections import Columns, Floats, Qrels, Run, fault, query_name
 from moviola.measures.presets import Preset, preset_of
+from moviola.measures.qrels_and_run import Columns, Floats, Qrels, Run, fault, query_name
 from moviola.measures.trec import moment_of
 
 __all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]

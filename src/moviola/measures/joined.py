@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from moviola.measures.collections import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.measures.matching import FREE, match
-from moviola.measures.names import Counting
+from moviola.measures.measure_names import Counting
 from moviola.measures.pairs import Pairs, join, spread
 from moviola.measures.presets import Preset
+from moviola.measures.qrels_and_run import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.temporal import overlap
 
 __all__ = ["Joined", "discounted"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from moviola.measures.collections import Integers
 from moviola.measures.pairs import Pairs
+from moviola.measures.qrels_and_run import Integers
 
 __all__ = ["match"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Run
+from moviola.measures.qrels_and_run import Run
 from moviola.temporal import suppress
 
 __all__ = ["temporal_nms"]

@@ -39,10 +39,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Flags, Floats, Integers
 from moviola.measures.joined import Joined
 from moviola.measures.matching import FREE
-from moviola.measures.names import Measure
+from moviola.measures.measure_names import Measure
+from moviola.measures.qrels_and_run import Flags, Floats, Integers
 from moviola.measures.trials import chunks, require_confidence, require_trials
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
-from moviola.measures.collections import Columns, Qrels, Run
+from moviola.measures.qrels_and_run import Columns, Qrels, Run
 from moviola.measures.trec import documents, strict_scores
 
 __all__ = ["WRITERS", "format_of", "write_qrels", "write_run"]

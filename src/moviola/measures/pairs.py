@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moviola.measures.collections import Floats, Integers
+from moviola.measures.qrels_and_run import Floats, Integers
 
 __all__ = ["Pairs", "join", "spread"]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from moviola.errors import DataError
 from moviola.files.rows import json_rows, read_text
-from moviola.measures.collections import Flags, Floats, query_name
+from moviola.measures.qrels_and_run import Flags, Floats, query_name
 from moviola.temporal import overlap
 
 __all__ = ["average_precision", "highlight_precision", "qvhighlights", "read_qvhighlights"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Floats
 from moviola.measures.evaluation import Results
+from moviola.measures.qrels_and_run import Floats
 from moviola.measures.trials import CHUNK, chunks, require_confidence, require_trials
 
 __all__ = ["Comparison", "bootstrap_interval", "compare", "permutation_test", "t_test"]

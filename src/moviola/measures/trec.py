@@ -16,10 +16,10 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Columns, Floats, Qrels, Run
 from moviola.measures.evaluation import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.presets import DEFAULT
+from moviola.measures.qrels_and_run import Columns, Floats, Qrels, Run
 
 __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_scores"]
 

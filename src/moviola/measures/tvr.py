@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, parse_json, read_text
-from moviola.measures.collections import Flags, Run, query_name
 from moviola.measures.input_formats import read_run
+from moviola.measures.qrels_and_run import Flags, Run, query_name
 from moviola.temporal import overlap
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from moviola.errors import DataError, NotFound
-from moviola.models.formats import current_settings
 
 __all__ = [
     "CARD",
@@ -32,7 +31,10 @@ __all__ = [
 ]
 
 FORMAT = 3
-"""Of ``config.json``; one that says none is of format 1, see :mod:`moviola.models.formats`."""
+"""Of ``config.json``; see :data:`_HEARD_SILENCE` for the one before."""
+_OLDEST = 2
+_HEARD_SILENCE = ("xml", "reloclnet", "conquer", "prem")
+"""Architectures whose models of format 2 learned with silent clips, and go on so (``mask_silent=False``)."""
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
@@ -74,23 +76,15 @@ def read_description(folder: str | Path) -> Description:
     for name, kind in wanted.items():
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
             raise DataError(f"{path}: field {name!r} is missing or no {kind.__name__}; save the model again")
-    written_in = content.get("format", 1)
-    if not isinstance(written_in, int) or not 1 <= written_in <= FORMAT:
+    written_in = content.get("format")
+    if not isinstance(written_in, int) or not _OLDEST <= written_in <= FORMAT:
         raise DataError(
-            f"{path}: format {written_in!r}, but this version of moviola reads 1 to {FORMAT}; update "
-            "moviola, or get the model in an older format"
+            f"{path}: format {written_in!r}, but this version of moviola reads {_OLDEST} to {FORMAT}; update "
+            "moviola, or get the model in a format that it reads"
         )
-    described = Description(written_in, *(content[name] for name in wanted))
-    if written_in == FORMAT:
-        return described
-    try:
-        return replace(
-            described, config=current_settings(described.architecture, described.config, written_in)
-        )
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{path}: settings of format {written_in} are incomplete or malformed ({error!r})"
-        ) from error
+    if written_in == _OLDEST and content["architecture"] in _HEARD_SILENCE:
+        content["config"] = {"mask_silent": False, **content["config"]}
+    return Description(written_in, *(content[name] for name in wanted))
 
 
 def require_finite(folder: Path) -> None:

@@ -26,7 +26,6 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
-from moviola.models.formats import current_weights
 from moviola.models.graphs import write_graphs
 
 __all__ = [
@@ -188,7 +187,7 @@ def from_pretrained(
         state = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    fill(model, current_weights(described.architecture, state) if described.format == 1 else state, path)
+    fill(model, state, path)
     return model.to(device).eval()
 
 

@@ -6,7 +6,7 @@ The data are fetched by whoever may have them; nothing here downloads. What a be
 
 from __future__ import annotations
 
-from moviola.public.answers import Answers, answer_questions
+from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import BENCHMARKS, PublicBenchmark, measure_answers
 from moviola.public.run import PublicReport, run_public
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from moviola.datasets.questions import Question, Questions
 from moviola.errors import InvalidValue
 from moviola.measures import public
-from moviola.public.answers import Answers
+from moviola.public.benchmark_answers import Answers
 
 __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
 

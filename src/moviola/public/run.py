@@ -11,9 +11,9 @@ from moviola.datasets.readers import read_questions
 from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue
 from moviola.library import IngestProgress
-from moviola.library.settings import SETTINGS_FILE
+from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import read_run, write_run
-from moviola.public.answers import Answers, answer_questions
+from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import benchmark_of
 from moviola.search import Library
 

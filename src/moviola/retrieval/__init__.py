@@ -5,7 +5,7 @@ benchmark all call it.
 
 - how a segment is embedded: ``stage1``; what a segment is: ``segments``
 - where hits become proposals: ``proposals``
-- where a proposal becomes a moment: ``refiners``
+- where a proposal becomes a moment: ``refiners``, found by ``trained_refiners``
 - what a score means: ``calibration``
 - how well something fits at all, whatever else a library holds: ``background``
 - what marks on an answer teach: ``feedback``
@@ -20,8 +20,9 @@ from moviola.retrieval.compiled_models import CompiledStage1
 from moviola.retrieval.feedback import Marks
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
-from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner, load_refiner, refiner_of
+from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
+from moviola.retrieval.trained_refiners import load_refiner, refiner_of
 
 __all__ = [
     "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits",

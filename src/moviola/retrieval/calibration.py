@@ -6,7 +6,7 @@ whose score is a product of probabilities and an exponential, the logarithm. Evi
 1] by a scale; all of them rise, so that the order stays:
 
 - :class:`Calibration`, of a trained refiner: the probability of being right, as measured on val when the
-  model was trained (the fit is in :mod:`moviola.training.calibration`);
+  model was trained (the fit is in :mod:`moviola.training.fit_calibration`);
 - :class:`Calibration`, without training: the probability of a match, from the encoder's own background
   (:mod:`moviola.retrieval.background`);
 - :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is set against that of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moviola.devices import require_torch
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.index import BACKENDS, Index
+from moviola.index import Index, backends_of
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_segments
 from moviola.retrieval.video_scores import VideoScores
 
@@ -149,11 +149,11 @@ def segment_index(
         stage1: makes the vectors.
         features: the videos.
         segment_clips: T, clips of a segment.
-        backend: a name in :data:`moviola.index.BACKENDS`.
+        backend: a name in :data:`moviola.index.BACKENDS`, or of a plug-in.
     """
     vectors = [stage1.segments(features.read(video), segment_clips) for video in range(len(features))]
     ids = [pack_ids(key, len(own)) for key, own in zip(features.keys.tolist(), vectors, strict=True)]
-    index = BACKENDS[backend](vectors[0].shape[1] if vectors else features.visual.dim)
+    index = backends_of(backend)[backend](vectors[0].shape[1] if vectors else features.visual.dim)
     if vectors:
         index.add(np.concatenate(ids), np.concatenate(vectors))
     return index

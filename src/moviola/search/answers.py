@@ -25,7 +25,7 @@ from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
 from moviola.search.fusion import fused, with_odds_times
-from moviola.search.names import KNOWN_BY_NAME, with_names
+from moviola.search.name_evidence import KNOWN_BY_NAME, with_names
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,

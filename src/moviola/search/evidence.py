@@ -2,7 +2,7 @@
 
 - A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said
   and written, by words and by meaning (in what is written by words alone where pictures are looked at too),
-  and in what the videos are called (:mod:`moviola.search.names`).
+  and in what the videos are called (:mod:`moviola.search.name_evidence`).
 - A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
   that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
   takes its place. Pictures are compared by features of their own where the library has them
@@ -38,7 +38,7 @@ from moviola.retrieval.segments import normalised
 from moviola.search.cues import CueSearch
 from moviola.search.filters import Filter
 from moviola.search.found import Found
-from moviola.search.names import NameSearch
+from moviola.search.name_evidence import NameSearch
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,

@@ -104,8 +104,8 @@ class Filter:
             local.
         video_length: of the whole video, seconds.
         moment_length: of the moment, seconds.
-        taken: only videos that were taken between these times, see :mod:`moviola.library.captures`; times
-            without a zone are compared with what clocks showed there.
+        taken: only videos that were taken between these times, see :mod:`moviola.library.disk.captures`;
+            times without a zone are compared with what clocks showed there.
         near: only videos that were taken at most so far from a point.
         camera: only videos of cameras with this in their make and model, letter case aside; with ``*``,
             ``?`` or ``[`` a pattern that all of it must match.

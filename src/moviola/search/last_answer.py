@@ -1,17 +1,17 @@
 """The answer that was printed last, kept so that its moments can be named by rank: `moviola open 2`.
 
-It lies in the library's own ``cache/last-answer.json``, or, where that cannot be written, in the user's cache
-folder under a name made of the library's path. It may be deleted at any time.
+It lies in the library's cache as ``last-answer.json`` (:func:`moviola.files.caches.cache_of`), and may be
+deleted at any time.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
@@ -54,7 +54,7 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
         where it lies.
 
     Raises:
-        InvalidValue: neither the library's cache nor the user's can be written.
+        InvalidValue: it cannot be written.
     """
     content = {
         "format": _FORMAT,
@@ -64,14 +64,9 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
             {**moment_row(moment), "path": answer.paths[moment.video_id]} for moment in answer.moments
         ],
     }
-    own, users = _places(library)
-    try:
-        write_json(own, content)
-    except InvalidValue:
-        write_json(users, content)
-        return users
-    users.unlink(missing_ok=True)  # an older answer must not hide this one
-    return own
+    place = cache_of(library) / _NAME
+    write_json(place, content)
+    return place
 
 
 def kept_answer(library: Path) -> KeptAnswer:
@@ -84,9 +79,8 @@ def kept_answer(library: Path) -> KeptAnswer:
         NotFound: nothing was searched yet.
         DataError: the kept answer is damaged.
     """
-    own, users = _places(library)
-    place = next((path for path in (users, own) if path.is_file()), None)
-    if place is None:
+    place = cache_of(library) / _NAME
+    if not place.is_file():
         raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
     try:
         content = read_json(place)
@@ -120,11 +114,3 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
     if not path.is_file():
         raise NotFound(f"{path}: the video's file is gone; index the folder where it lies now")
     return moment, path
-
-
-def _places(library: Path) -> tuple[Path, Path]:
-    """In the library, and for this user."""
-    from platformdirs import user_cache_path
-
-    name = hashlib.blake2b(str(library.resolve()).encode(), digest_size=8).hexdigest()
-    return library / "cache" / _NAME, user_cache_path("moviola") / f"{name}-{_NAME}"

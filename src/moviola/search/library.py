@@ -44,7 +44,7 @@ from moviola.types import Query, Video
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
-    from moviola.library.kept import Kept
+    from moviola.library.kept.entries import Kept
 
 __all__ = ["Library"]
 
@@ -174,7 +174,7 @@ class Library:
     @cached_property
     def kept(self) -> Kept:
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
-        from moviola.library.kept import Kept
+        from moviola.library.kept.entries import Kept
 
         return Kept(self.folder)
 
@@ -191,7 +191,7 @@ class Library:
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
         settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | None = None,
+        ocr: bool | str | None = None,
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
@@ -325,13 +325,13 @@ class Library:
     def search_saved(
         self, name: str, *, top_k: int = 10, videos: Collection[str] | None = None
     ) -> SearchResult:
-        """:meth:`search` for what was saved under a name (:mod:`moviola.library.kept`).
+        """:meth:`search` for what was saved under a name (:mod:`moviola.library.kept.entries`).
 
         Raises:
             NotFound: nothing is saved under it.
             InvalidValue: its filter cannot be read.
         """
-        from moviola.library.kept import SavedSearch
+        from moviola.library.kept.entries import SavedSearch
 
         saved = self.kept.entry("search", name).value
         assert isinstance(saved, SavedSearch)
@@ -354,7 +354,7 @@ class Library:
         Returns:
             (n,) float64 seconds, the middles of the times between two encoded frames, and (n,) float64 scores
             in [0, 1]. What they mean, and how they compare with scores of moments, stands in
-            :mod:`moviola.search.curve`.
+            :mod:`moviola.search.relevance_curve`.
 
         Raises:
             InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.

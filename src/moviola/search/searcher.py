@@ -14,13 +14,13 @@ from moviola.library import Concept, LibraryStore, View, Viewer, background_of, 
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
-from moviola.search.curve import score_curve
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import ranked
-from moviola.search.names import NameSearch
+from moviola.search.name_evidence import NameSearch
 from moviola.search.options import KINDS, By, SearchOptions
 from moviola.search.queries import Marked, SearchQuery, Text, as_query
+from moviola.search.relevance_curve import score_curve
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
 from moviola.types import CueKind, Query

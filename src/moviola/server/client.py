@@ -12,7 +12,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
-from moviola.library.kept import Entry, Kind
+from moviola.library.kept.entries import Entry, Kind
 from moviola.server.judging_schemas import (
     GivenAnswer,
     JudgingInfo,
@@ -194,7 +194,7 @@ class Client:
         return self._get(KeptList, "/api/kept", {"kind": kind} if kind else {}).entries
 
     def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
-        """Keep something; see :meth:`moviola.library.kept.Kept.put`."""
+        """Keep something; see :meth:`moviola.library.kept.entries.Kept.put`."""
         asked = {"kind": kind, "name": name, "value": dict(value), "version": version}
         return _read(Entry, self._send("PUT", "/api/kept", json=asked))
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from moviola.datasets.building.candidate_pairs import GUIDELINE
 from moviola.datasets.building.consensus import LEVELS
-from moviola.datasets.building.labelstudio import GUIDELINE
 from moviola.judging import EXPORTS
 from moviola.server.schemas import Name
 

@@ -48,7 +48,7 @@ class Options:
         token: what a client has to show; empty for none.
         allow_ingest: folders below which files may be brought into the library; none by default.
         allow_hosts: names by which the server may be addressed, besides ``localhost`` and numeric addresses.
-        watch: folders as which the library is kept, see :mod:`moviola.library.watching`; none by default.
+        watch: folders as which the library is kept (:mod:`moviola.library.ingest.watching`); none by default.
         judge: a judging task about the library's videos, of ``moviola judge new``; None for none.
         threads: that search at once, and that read videos at once; by default one per core.
         limits: see :class:`Limits`.

@@ -14,13 +14,14 @@ from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
 from moviola.errors import InvalidValue, MoviolaError
+from moviola.files.caches import cache_of
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.search import Library
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
-from moviola.server.stills import FileCache, cache_folder
+from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
 from moviola.server.watched import Watched
 
@@ -70,7 +71,7 @@ class Service:
         """Open a library."""
         library = Library(folder, read_only=True)
         task = None if options.judge is None else _task_on(library, options.judge)
-        limits, cache = options.limits, cache_folder(library.folder)
+        limits, cache = options.limits, cache_of(library.folder)
         return cls(
             library,
             options,

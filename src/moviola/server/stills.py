@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +14,12 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from platformdirs import user_cache_path
 
 from moviola.files.writing import atomic_write
 from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
 
-__all__ = ["FileCache", "cache_folder", "write_still", "write_strip"]
+__all__ = ["FileCache", "write_still", "write_strip"]
 
 _QUALITY = 80
 # Files that are used again are marked as new again, but not more often than this, in seconds.
@@ -30,14 +28,6 @@ _TOUCH = 3600
 _KEEP = 0.8
 # Disks keep files in pages, and what a name and an inode take, at least; in bytes.
 _PAGE, _ENTRY = 1 << 12, 1 << 10
-
-
-def cache_folder(library: Path) -> Path:
-    """Where files made of a library's videos lie: in it, or in the user's cache where it is read-only."""
-    if os.access(library, os.W_OK):
-        return library / "cache"
-    name = hashlib.sha256(str(library.resolve()).encode()).hexdigest()[:16]
-    return user_cache_path("moviola") / "libraries" / name
 
 
 class FileCache:

@@ -21,7 +21,7 @@ log = logging.getLogger("moviola.server")
 
 
 class Watched:
-    """Keeps a library as some folders are; see :mod:`moviola.library.watching`.
+    """Keeps a library as some folders are; see :mod:`moviola.library.ingest.watching`.
 
     Args:
         library: its folder.

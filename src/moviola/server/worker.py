@@ -71,7 +71,7 @@ def _indexed(library: Library, order: dict[str, Any], telling: _Telling) -> Inge
 
 def _watch(order: dict[str, Any]) -> None:
     """Keep the library as some folders are, until the server ends."""
-    from moviola.library.watching import Watcher
+    from moviola.library.ingest.watching import Watcher
 
     def told(report: IngestReport) -> None:
         _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})

@@ -214,7 +214,7 @@ def facts(
         source: of the features that it learned from.
         data: its splits by name, each as :func:`described`.
         stage1: the name of the stage 1 whose proposals it learned from; None without.
-        calibration: of a refiner, see :func:`moviola.training.calibration.calibration_of`.
+        calibration: of a refiner, see :func:`moviola.training.fit_calibration.calibration_of`.
     """
     last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]
     best = next((row for row in last.history if row["step"] == last.best_step), {})

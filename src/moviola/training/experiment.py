@@ -24,13 +24,12 @@ from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
-from moviola.training.calibration import calibration_of
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
 from moviola.training.data_sets import settings_of_data_set
 from moviola.training.first_stage import FirstStage, open_first_stage
-from moviola.training.judging import judge, judge_videos, run_of, video_qrels
+from moviola.training.fit_calibration import calibration_of
 from moviola.training.one_video import (
     SEGMENTS_IN_VIDEO,
     qrels_in_one_video,
@@ -40,6 +39,7 @@ from moviola.training.one_video import (
 from moviola.training.recipe import AnswerSettings, Recipe, Trained, train
 from moviola.training.recipes import recipe, recipe_of
 from moviola.training.settings import TrainingSettings, read_settings
+from moviola.training.validation import judge, judge_videos, run_of, video_qrels
 
 __all__ = ["TASKS", "Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
 

@@ -22,9 +22,9 @@ from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.corpus import whole_videos
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
-from moviola.training.judging import run_of
 from moviola.training.loop import Fitted, LoopConfig, Task, fit
 from moviola.training.settings import TrainingSettings
+from moviola.training.validation import run_of
 
 if TYPE_CHECKING:
     from moviola.measures import Run

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS, Rating
-from moviola.datasets.building.labelstudio import Pair
 from moviola.errors import DataError
 from moviola.files.rows import number, read_csv, text
 from moviola.files.writing import write_csv, write_json

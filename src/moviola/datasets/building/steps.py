@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs
 from moviola.datasets.building.chat import ChatEndpoint
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
@@ -22,7 +23,6 @@ from moviola.datasets.building.imprecise import (
     with_captions,
     write_review,
 )
-from moviola.datasets.building.labelstudio import Pair, candidate_pairs
 from moviola.datasets.building.names_left import load_name_finder
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy

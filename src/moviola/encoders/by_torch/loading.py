@@ -13,7 +13,7 @@ from moviola.errors import DataError, MissingDependency
 __all__ = ["PRECISIONS", "load_pretrained"]
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-"""Types of numbers by the names of :class:`moviola.encoders.devices.DeviceChoice`."""
+"""Types of numbers by the names of :class:`moviola.encoders.device_choice.DeviceChoice`."""
 
 
 def load_pretrained(module: str, name: str, folder: Path, device: str, precision: str) -> Any:

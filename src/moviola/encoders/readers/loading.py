@@ -8,6 +8,7 @@ from functools import cache
 
 from moviola.encoders.readers.contract import SpeechReader, TextReader
 from moviola.errors import InvalidValue, MissingDependency
+from moviola.plugins import plugin, plugins
 
 __all__ = [
     "OFFLINE_SPEECH",
@@ -32,10 +33,16 @@ def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
 
     Raises:
         InvalidValue: no such reader.
+        BrokenPlugin: it comes of a plug-in, which fails.
     """
-    if name not in _TEXT:
-        raise InvalidValue(f"text reader {name!r}: there is {', '.join(_TEXT)}")
-    return _TEXT[name]()
+    if name in _TEXT:
+        return _TEXT[name]()
+    added = plugin("moviola.readers", name)
+    if added is None:
+        known = [*_TEXT, *(one.point.name for one in plugins("moviola.readers"))]
+        raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}")
+    reader: TextReader = added.make(None)
+    return reader
 
 
 def load_speech_reader(name: str, *, device: str = "auto", language: str | None = None) -> SpeechReader:
@@ -43,7 +50,8 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
 
     Args:
         name: ``"pocketsphinx"``, which is offline and English alone; or a Whisper model for CTranslate2: a
-            folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``.
+            folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``; or a
+            plug-in's.
         device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
         language: that is spoken, as ISO 639-1 has it; None: the reader finds out, where it knows several.
 
@@ -51,7 +59,11 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
         MissingDependency: the extra ``speech`` is not installed.
         MissingModel: the model is not on this machine; the message says how to get it.
         InvalidValue: the folder holds another kind of model, or the reader does not know the language.
+        BrokenPlugin: the reader comes of a plug-in, which fails.
     """
+    if name not in _SPEECH and (added := plugin("moviola.readers", name)):
+        reader: SpeechReader = added.make(language)
+        return reader
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
         raise MissingDependency("reading speech needs packages of its own; pip install 'moviola[speech]'")
     return _SPEECH[name](language) if name in _SPEECH else _whisper(name, device, language)

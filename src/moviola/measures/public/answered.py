@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.collections import Flags, Floats
+from moviola.measures.qrels_and_run import Flags, Floats
 from moviola.temporal import overlap
 
 __all__ = ["Answered", "CorpusAnswered", "greedy", "percent", "share"]

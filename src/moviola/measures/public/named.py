@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from moviola.measures.collections import Floats
 from moviola.measures.public.answered import Answered, greedy, percent, share
+from moviola.measures.qrels_and_run import Floats
 
 __all__ = ["extreme_when_bench", "moment_seeker", "timelens"]
 

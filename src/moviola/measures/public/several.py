@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from moviola.measures.collections import Flags, Floats
 from moviola.measures.no_answer import OVERLAPS, auroc, rejection_f1
 from moviola.measures.public.answered import Answered, greedy, percent
+from moviola.measures.qrels_and_run import Flags, Floats
 from moviola.measures.qvhighlights import WINDOWS, average_precision
 
 __all__ = ["qv_m2", "soccer_gmr"]

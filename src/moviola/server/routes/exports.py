@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 
 from moviola.errors import InvalidValue
-from moviola.export import FORMATS, Selection, write_moments
+from moviola.export import Selection, named_format, write_moments
 from moviola.server.schemas import ExportMoment, ExportRequest
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Moment, Span
@@ -42,16 +42,14 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    kind = _TYPES[path.suffix]
+    kind = _TYPES.get(path.suffix, "application/octet-stream")
     discard = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return FileResponse(path, media_type=kind, filename=path.name, background=discard)
 
 
 def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
     """Write the file that was asked for; gives its path, below ``folder``."""
-    format = FORMATS.get(request.format)
-    if format is None:
-        raise InvalidValue(f"format {request.format!r}: give one of {', '.join(FORMATS)}")
+    format = named_format(request.format)
     name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
-from moviola.datasets.building.labelstudio import GUIDELINE
+from moviola.datasets.building.candidate_pairs import GUIDELINE
 from moviola.errors import NotFound
 from moviola.judging import EXPORTS, Batch, JudgingTask, export_task, progress_of
 from moviola.server.judging_schemas import (
@@ -118,11 +118,11 @@ def _number(value: float) -> float | None:
 def export(
     task: TaskOf,
     form: Annotated[
-        Literal["tvr_ranking", "qrels", "ratings", "label_studio"],
+        Literal["tvr_ranking", "qrels", "ratings", "pairs"],
         Query(description="See `export_formats`.", examples=["tvr_ranking"]),
     ] = "tvr_ranking",
 ) -> Response:
-    """What raters agreed on, as a file: for ``moviola evaluate``, for Label Studio; or every rating."""
+    """What raters agreed on, as a file: for ``moviola evaluate``; every rating; or what is to be rated."""
     suffix = EXPORTS[form].suffix
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"judged{suffix}"

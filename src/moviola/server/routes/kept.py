@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from moviola.library.kept import Entry, Kind
+from moviola.library.kept.entries import Entry, Kind
 from moviola.server.kept_schemas import KeepRequest, KeptList
 from moviola.server.service import ServiceOf
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from moviola.export import FORMATS
+from moviola.export import all_formats
 from moviola.search import Library
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
 from moviola.server.service import Service, ServiceOf
@@ -65,7 +65,7 @@ def _about(service: Service, library: Library) -> LibraryInfo:
             ExportFormat(
                 name=one.name, title=one.title, suffix=one.suffix or ".zip", options=sorted(one.options)
             )
-            for one in FORMATS.values()
+            for one in all_formats().values()
         ],
         limits=LimitsInfo(
             query_characters=limits.query_characters,

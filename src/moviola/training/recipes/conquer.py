@@ -16,12 +16,12 @@ from moviola.retrieval import Moments
 from moviola.retrieval.corpus import ANSWERS, PooledVideos, best_videos, encoded_corpus, ranked_moments
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Sizes, Split
-from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import AnswerSettings, Phase
 from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
+from moviola.training.validation import judge
 
 __all__ = ["CONQUER"]
 

@@ -15,13 +15,13 @@ from moviola.models.prem import Prem
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Sizes, Split
-from moviola.training.judging import judge, judge_videos
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
 from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.tasks.pairs import PairTask
+from moviola.training.validation import judge, judge_videos
 
 __all__ = ["PREM"]
 

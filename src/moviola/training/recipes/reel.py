@@ -9,13 +9,13 @@ from torch import nn
 
 from moviola.models.reel import Reel
 from moviola.training.data import Sizes, Split
-from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Phase
 from moviola.training.recipes.refining import RefinerRecipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
+from moviola.training.validation import judge
 
 __all__ = ["REEL"]
 

@@ -11,12 +11,12 @@ from torch import nn
 
 from moviola.retrieval import MeanPooling, Moments, Retrieval, refiner_of, segment_index
 from moviola.training.data import Sizes, Split
-from moviola.training.judging import SUM, judge
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Phase, Recipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.windows import Examples, WindowSampling, WindowTask
+from moviola.training.validation import SUM, judge
 
 __all__ = ["RefinerRecipe", "WindowRecipe"]
 

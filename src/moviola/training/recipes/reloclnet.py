@@ -11,12 +11,12 @@ from moviola.features import VideoFeatures
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.retrieval.corpus import PooledVideos
 from moviola.training.data import Sizes, Split
-from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
 from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairSampling, PairTask
+from moviola.training.validation import judge
 
 __all__ = ["RELOCLNET"]
 

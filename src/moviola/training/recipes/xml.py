@@ -17,12 +17,12 @@ from moviola.features import VideoFeatures
 from moviola.models.xml import XML
 from moviola.retrieval.corpus import PooledVideos
 from moviola.training.data import Pairs, Sizes, Split
-from moviola.training.judging import judge
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
 from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits, streams
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairSampling, PairStep, PairTask
+from moviola.training.validation import judge
 
 __all__ = ["XML_RECIPE", "XmlSampling"]
 

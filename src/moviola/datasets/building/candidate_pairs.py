@@ -1,0 +1,85 @@
+"""Candidate moments of each query, in batches, and the guideline of raters (TVR-Ranking, section 3.2, B).
+
+Raters do not see a candidate's caption; its ``pair_id`` ties a rating to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.pseudo import BATCH, Candidates, needs_second_batch
+
+__all__ = ["GUIDELINE", "Pair", "candidate_pairs", "next_pairs"]
+
+GUIDELINE: Mapping[int, str] = {
+    4: "Perfect: exactly what the query says happens, well in view, and the moment is no longer than it.",
+    3: "Good: it happens, but a detail differs or something else is in the moment too.",
+    2: "Partly: only a part of the query happens, or much of it is out of view or cut off.",
+    1: "Little: some things or people of the query are there, but the main action is another.",
+    0: "Unrelated. A person who does nothing of what the query says counts as unrelated.",
+}
+"""What the levels mean, for raters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A query and a moment that may answer it; ``rank`` from 1 by falling similarity; times in seconds."""
+
+    pair_id: str
+    query_id: str
+    query: str
+    video_name: str
+    start: float
+    end: float
+    duration: float
+    caption: str
+    similarity: float
+    rank: int
+
+    @property
+    def batch(self) -> int:
+        """In which batch the pair is annotated, 1 or 2."""
+        return (self.rank - 1) // BATCH + 1
+
+
+def candidate_pairs(queries: Mapping[str, str], moments: Annotations, found: Candidates) -> list[Pair]:
+    """Pairs of each query (id to text) with its candidates, in order; a pair is named ``QUERY:MOMENT``."""
+    pairs = []
+    for (query_id, query), places, values in zip(
+        queries.items(), found.moment, found.similarity, strict=True
+    ):
+        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
+            video = int(moments.video[place])
+            pairs.append(Pair(
+                f"{query_id}:{moments.moment_ids[place]}", query_id, query, moments.videos[video],
+                float(moments.start[place]), float(moments.end[place]), float(moments.durations[video]),
+                moments.captions[place], round(value, 6), rank,
+            ))  # fmt: skip
+    return pairs
+
+
+def next_pairs(
+    pairs: Iterable[Pair], agreed: Mapping[str, int], *, last: int = 5, threshold: float = 2.0
+) -> list[Pair]:
+    """Second batches of the queries whose first batch, as agreed, still ends very relevant.
+
+    Args:
+        pairs: both batches of candidates.
+        agreed: levels by pair id; pairs without agreement are left out of the judgement.
+        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+    """
+    by_query: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_query.setdefault(pair.query_id, []).append(pair)
+    wanted: list[Pair] = []
+    for mine in by_query.values():
+        levels = [
+            agreed[p.pair_id]
+            for p in sorted(mine, key=lambda p: p.rank)
+            if p.batch == 1 and p.pair_id in agreed
+        ]
+        if len(levels) >= last and needs_second_batch(levels, last=last, threshold=threshold):
+            wanted.extend(pair for pair in mine if pair.batch == 2)
+    return wanted

@@ -1,0 +1,96 @@
+"""Named arrays in one file, each on a page of its own, so that all can be used without reading any.
+
+The file begins with eight bytes that name the format, the length of a header (uint64, little-endian) and the
+header, JSON: data type, shape and offset in the file of each array.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError, SegmentIndexError
+from moviola.files.file_rows import Rows
+from moviola.files.sealed import opened_sealed
+
+__all__ = ["MAGIC", "MappedArray", "map_arrays", "map_sealed_arrays", "write_arrays"]
+
+MAGIC = b"moviola\x01"
+_PAGE = 4096
+_ROWS_AT_ONCE = 1 << 14
+# What a header can raise that is no header any more.
+_DAMAGED = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
+)  # fmt: skip
+
+
+def write_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
+    """Write arrays (n, ...), or rows in a file, with the data types in which they are to be stored."""
+    header: dict[str, list[Any]] = {}
+    offset = _PAGE
+    for name, (array, dtype) in arrays.items():
+        header[name] = [dtype, list(array.shape), offset]
+        size = math.prod(array.shape) * np.dtype(dtype).itemsize
+        offset += -(-size // _PAGE) * _PAGE
+    text = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(MAGIC + np.uint64(len(text)).tobytes() + text)
+        for name, (array, dtype) in arrays.items():
+            file.seek(header[name][2])
+            for begin in range(0, len(array), _ROWS_AT_ONCE):
+                file.write(np.ascontiguousarray(array[begin : begin + _ROWS_AT_ONCE], dtype).tobytes())
+        file.truncate(offset)
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """An array as a view of a file's memory map, and where in the file it begins, in bytes."""
+
+    values: NDArray[Any]
+    offset: int
+
+
+def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
+    """As :func:`map_arrays`, of a file that was sealed (:mod:`moviola.files.sealed`) and is compared with its
+    digest.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    try:
+        with opened_sealed(path) as file:
+            return map_arrays(file, names)
+    except SegmentIndexError as error:
+        raise DataError(
+            f"{path}: of another form than this version writes; delete it, it is made anew"
+        ) from error
+
+
+def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, MappedArray]:
+    """Some of the arrays of a file, by its path or open, by name.
+
+    Raises:
+        SegmentIndexError: the file is damaged.
+    """
+    try:
+        # Parts of a plain array take a fifth of the time that those of a memmap do.
+        whole = np.asarray(np.memmap(path, np.uint8, "r"))
+        length = int(whole[8:16].view(np.uint64)[0])
+        header = json.loads(whole[16 : 16 + length].tobytes())
+        return {name: _array(whole, *header[name]) for name in names}
+    except _DAMAGED as error:
+        raise SegmentIndexError(
+            f"{getattr(path, 'name', path)}: damaged index file ({error}); rebuild it"
+        ) from error
+
+
+def _array(whole: NDArray[np.uint8], dtype: str, shape: list[int], offset: int) -> MappedArray:
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return MappedArray(whole[offset : offset + size].view(dtype).reshape(shape), offset)

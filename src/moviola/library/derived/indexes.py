@@ -1,0 +1,249 @@
+"""The indexes of a library: which vectors they hold, whether they are current, and making them so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import IndexServerError, SegmentIndexError
+from moviola.features import Integers
+from moviola.index import (
+    AUTO,
+    DEPTH,
+    Exact,
+    Index,
+    Trial,
+    backend_of,
+    backends_of,
+    home_of,
+    load_index,
+    name_of,
+    rows_in_file,
+    save_index,
+    suited,
+    tune,
+)
+from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.video_table import VideoTable
+from moviola.retrieval.segments import pack_ids, unpack_ids
+from moviola.retrieval.stage1 import MeanPooling, trained_recipe
+
+__all__ = [
+    "INDEXES", "current_index", "index_recipe", "piece_counts", "piece_vectors", "publish_indexes",
+    "published_index", "tune_index",
+]  # fmt: skip
+
+INDEXES = ("segments", "pictures", "cues")
+"""What a library indexes: segments as texts are compared with them, segments as pictures are, and cues by
+their meaning. Those for pictures have both features in one row, so that pictures and words can be summed.
+"""
+
+_PIECES_AT_ONCE = 1 << 13
+_CUES = "mean of normalised frames"  # so called in libraries from the beginning, though nothing is averaged
+
+
+def index_recipe(store: LibraryStore, name: str) -> str:
+    """How the vectors of an index are made; one that is current says the same."""
+    if name == "cues":
+        return _CUES
+    if name == "pictures":
+        return MeanPooling().recipe
+    # Said without loading the model, which may be missing.
+    settings = store.settings
+    return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
+
+
+def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers:
+    """(V,) int64, how many vectors of each video an index holds."""
+    if name == "cues":
+        return videos.cues[:, 2]
+    there = 0 if name == "pictures" and not store.settings.picture_dim else 1
+    counts: Integers = -(-videos.frames[:, 2] // store.settings.frames_per_segment) * there
+    return counts
+
+
+def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np.float32]:
+    """The vectors of a video that an index holds, (n, d) float32, L2-normalised."""
+    if name == "cues":
+        return store.cue_vectors(video)
+    if video.frames is None:
+        return np.empty((0, _dim(store, name)), np.float32)
+    clips = store.features_of(VideoTable.of([video]), pictures=name == "pictures").read(0)
+    stage1 = MeanPooling() if name == "pictures" else store.models.stage1
+    return stage1.segments(clips, store.settings.frames_per_segment)
+
+
+def _dim(store: LibraryStore, name: str) -> int:
+    """Numbers in a vector of an index; 0 where the library has none of its kind."""
+    settings = store.settings
+    if name == "cues":
+        return settings.sentence_dim
+    if name == "pictures":
+        return settings.frame_dim if settings.picture_dim else 0
+    return settings.encoder_dim
+
+
+def current_index(
+    store: LibraryStore, name: str, videos: VideoTable, *, index: Index | None = None
+) -> tuple[Index | None, bool]:
+    """An index of exactly these videos, and whether it differs from ``index``.
+
+    Args:
+        store, name: of :data:`INDEXES`.
+        videos: what it is to hold.
+        index: to go on from; None: from the published one.
+
+    Returns:
+        None where the library has no encoder for it.
+    """
+    dim = _dim(store, name)
+    if not dim:
+        return None, False
+    if index is None:
+        index = published_index(store, name)
+    counts = piece_counts(store, name, videos)
+    kind = _kind(store, int(counts.sum()), index)
+    if index is None or backend_of(index) != kind:
+        return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
+    rows = unpack_ids(index.sorted_ids())[0]
+    present = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    gone = np.setdiff1d(present, videos.rows)
+    if len(gone):
+        index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], gone)])
+    new = np.setdiff1d(videos.rows[counts > 0], present).tolist()
+    for ids, vectors in _pieces(store, name, videos, new):
+        index.add(ids, vectors)
+    return index, len(gone) + len(new) > 0
+
+
+def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
+    """The type that an index of so many vectors is to have."""
+    if store.settings.index != AUTO:
+        return name_of(store.settings.index)
+    return suited(count, backend_of(present) if present is not None else "")
+
+
+def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> Index:
+    with rows_in_file(_pieces(store, name, videos, sorted(videos)), index.dim, np.float32) as (ids, vectors):
+        if len(ids):
+            index.build(ids, vectors)
+    return index
+
+
+def _pieces(
+    store: LibraryStore, name: str, videos: Mapping[int, VideoRow], rows: Sequence[int]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Ids and vectors of what some videos have in an index, some thousand at a time."""
+    ids: list[NDArray[np.int64]] = []
+    pieces: list[NDArray[np.float32]] = []
+    for row in rows:
+        vectors = piece_vectors(store, name, videos[row])
+        if len(vectors):
+            ids.append(pack_ids(row, len(vectors)))
+            pieces.append(vectors)
+        if pieces and (row == rows[-1] or sum(map(len, pieces)) >= _PIECES_AT_ONCE):
+            yield np.concatenate(ids), np.concatenate(pieces)
+            ids, pieces = [], []
+
+
+def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:
+    """The published index; None where it is missing, damaged or made by another recipe.
+
+    Raises:
+        IndexServerError: with ``thorough``, which compares all that is stored; the server does not answer.
+    """
+    try:
+        backends = backends_of(store.settings.index)
+        loaded = load_index(store.folder / "index", name, backends, thorough=thorough)
+    except IndexServerError:
+        raise
+    except SegmentIndexError:
+        return None
+    return loaded[0] if loaded and loaded[1] == index_recipe(store, name) else None
+
+
+def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
+    """Write the indexes that lag behind the catalogue; under the library's write lock.
+
+    Args:
+        store: the library.
+        thorough: compare all that is stored, and make anew what is damaged.
+
+    Raises:
+        IndexServerError: an index is on a server that does not answer.
+    """
+    videos = store.searchable()
+    for name in INDEXES:
+        stored = published_index(store, name, thorough=thorough)
+        if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
+            stored = _begun_on_server(store, name)
+        if stored is None and thorough:
+            # A mapped file with a flipped byte opens all the same, and would be gone on from.
+            (store.folder / "index" / f"{name}.json").unlink(missing_ok=True)
+        moved = stored is not None and (stored.take_over() or thorough)
+        if stored is not None and moved:
+            _leave_out_parts(store, name, videos, stored)
+        index, differs = current_index(store, name, videos, index=stored)
+        if index is not None and (differs or moved):
+            _save(store, name, index)
+
+
+def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
+    """An empty index, to which all vectors are added part by part; None without an encoder for it."""
+    dim = _dim(store, name)
+    if not dim:
+        return None
+    index = backends_of(store.settings.index)["milvus"](dim)
+    index.home = home_of(store.folder / "index", name)
+    return index
+
+
+def _leave_out_parts(store: LibraryStore, name: str, videos: VideoTable, index: Index) -> None:
+    """Remove the vectors of videos that have not all of theirs; those are added again as a whole."""
+    ids = index.ids()
+    rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
+    _, ours, theirs = np.intersect1d(videos.rows, rows, assume_unique=True, return_indices=True)
+    parts = rows[theirs[held[theirs] != piece_counts(store, name, videos)[ours]]]
+    index.remove(ids[np.isin(unpack_ids(ids)[0], parts)])
+
+
+def _save(store: LibraryStore, name: str, index: Index) -> None:
+    recipe = index_recipe(store, name)
+    save_index(index, store.folder / "index", name, backend=backend_of(index), tag=recipe)
+
+
+def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
+    """Measure how far searches for segments must look, and write that down; under the write lock.
+
+    Every vector is made once more, to know the exact answers.
+
+    Args:
+        store: a library with a visual encoder.
+        texts: (q, d) float32, queries by text among the segments.
+
+    Returns:
+        what was tried; nothing where the type of the index has nothing to choose.
+    """
+    videos = store.searchable()
+    index, _ = current_index(store, "segments", videos)
+    if index is None or not index.LADDERS or not len(index):
+        return []
+    chosen = np.random.default_rng(0).permutation(sorted(videos))[: len(texts)]
+    queries = {"text": texts, "picture": _middles(store, [videos[int(row)] for row in chosen])}
+    exact = {kind: Exact(vectors, min(DEPTH, len(index))) for kind, vectors in queries.items()}
+    for row, video in videos.items():
+        vectors = piece_vectors(store, "segments", video)
+        for answers in exact.values():
+            answers.see(pack_ids(row, len(vectors)), vectors)
+    trials = tune(index, {kind: (vectors, exact[kind].ids) for kind, vectors in queries.items()})
+    _save(store, "segments", index)
+    return trials
+
+
+def _middles(store: LibraryStore, videos: Sequence[VideoRow]) -> NDArray[np.float32]:
+    """The segment in the middle of each of some videos, (n, d) float32."""
+    own = [piece_vectors(store, "segments", video) for video in videos]
+    return np.stack([vectors[len(vectors) // 2] for vectors in own if len(vectors)])

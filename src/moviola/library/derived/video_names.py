@@ -1,0 +1,257 @@
+"""The words in the names of videos: which of them tell a video from the others, and what they mean.
+
+``cache/names.table`` holds them as columns that are mapped, so that a query costs the names that it fits,
+with sentence vectors of the telling words; made when a library is written to. It bears the generation of the
+catalogue that it was made of; for another one the names are read from the catalogue. Where a vector is
+missing, a name is found by its words alone until the next run of indexing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError
+from moviola.features import Integers
+from moviola.files.array_file import map_sealed_arrays, write_arrays
+from moviola.files.sealed import sealed_draft_of
+from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.store import LibraryStore
+from moviola.retrieval.segments import normalised
+
+if TYPE_CHECKING:
+    from snowballstemmer.basestemmer import BaseStemmer
+
+__all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
+
+# A word tells something of a video if at most one in so many videos has it in its name, or this one alone.
+_ONE_IN = 8
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """a about above after an and are as at be before behind below beside between by during
+        for from get gets has have he her his in into is it its near no not of off on onto or out
+        over she so some somebody someone something than that the their them then there they this
+        through to under up was were while who with""",
+    )
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+# Where one piece is two words: "BottleDetection".
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class VideoNames:
+    """What the file names of a library's videos say.
+
+    Attributes:
+        holding: row numbers of the videos that have a stem in their name.
+        weight: of each stem, ln(N / n), with n of N videos that have it; 0 of one that all have.
+        count: N.
+        telling: the telling words of each video that has some, by row number.
+    """
+
+    holding: Mapping[str, set[int]]
+    weight: Mapping[str, float]
+    count: int
+    telling: Mapping[int, str]
+
+    @classmethod
+    def of(cls, videos: Mapping[int, VideoRow]) -> VideoNames:
+        """Of the files of some videos by row number; folders and endings do not count."""
+        words = {row: _words(Path(video.path).stem) for row, video in videos.items()}
+        holding: dict[str, set[int]] = defaultdict(set)
+        for row, own in words.items():
+            for word in own:
+                holding[_stem(word)].add(row)
+        most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
+        telling = {
+            row: " ".join(word for word in own if len(holding[_stem(word)]) <= most)
+            for row, own in words.items()
+        }
+        return cls(
+            dict(holding),
+            {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()},
+            len(videos),
+            {row: text for row, text in telling.items() if text},
+        )
+
+
+def stems_of(text: str) -> set[str]:
+    """Stems of the words of a text; function words, numbers and single letters do not count."""
+    return {_stem(word) for word in _words(text)}
+
+
+_COLUMNS = {
+    "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
+    "meanings": "<i8", "texts": "u1", "vectors": "<f4",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class NameTable:
+    """What :class:`VideoNames` say, as columns.
+
+    Attributes:
+        stems: (S,) uint64 rising, a number for each stem (:func:`_number`).
+        weights: (S,) float64, of each stem.
+        ends: (S,) int64, where in ``holding`` the videos of each stem end.
+        holding: row numbers of videos by stem.
+        counts: (2,) int64, number of videos, and of those whose names tell something.
+        rows: (n,) int64 rising, row numbers of the videos whose names have a meaning.
+        meanings: (n,) int64, places of these in ``vectors``.
+        texts: UTF-8, telling words that have a vector, one name a line.
+        vectors: (m, d) float32, unit sentence vectors of these.
+    """
+
+    stems: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    ends: Integers
+    holding: Integers
+    counts: Integers
+    rows: Integers
+    meanings: Integers
+    texts: NDArray[np.uint8]
+    vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, names: VideoNames, vectors: Mapping[str, NDArray[np.float32]]) -> Self:
+        """From names, and unit vectors (d,) of some of their telling words."""
+        by_number = sorted((_number(stem), stem) for stem in names.holding)
+        holding = [sorted(names.holding[stem]) for _, stem in by_number]
+        texts = sorted(vectors.keys() & set(names.telling.values()))
+        place = {text: number for number, text in enumerate(texts)}
+        told = [(row, place[text]) for row, text in sorted(names.telling.items()) if text in place]
+        rows, meanings = np.array(told, np.int64).reshape(-1, 2).T
+        return cls(
+            np.array([number for number, _ in by_number], np.uint64),
+            np.array([names.weight[stem] for _, stem in by_number], np.float64),
+            np.cumsum([len(rows) for rows in holding], dtype=np.int64),
+            np.array([row for rows in holding for row in rows], np.int64),
+            np.array([names.count, len(names.telling)], np.int64),
+            rows,
+            meanings,
+            np.frombuffer("\n".join(texts).encode(), np.uint8),
+            np.array([vectors[text] for text in texts], np.float32).reshape(len(texts), -1 if texts else 0),
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all names that tell something have a meaning."""
+        return len(self.rows) == int(self.counts[1])
+
+    def weight(self, stem: str) -> float:
+        """ln(N / n), with n of N videos that have a stem; ln(N + 1) of one that none has."""
+        place = self._place(stem)
+        return math.log(int(self.counts[0]) + 1) if place is None else float(self.weights[place])
+
+    def videos_with(self, stem: str) -> Integers:
+        """Row numbers (n,) of the videos that have a stem in their names, rising."""
+        place = self._place(stem)
+        if place is None:
+            return self.holding[:0]
+        return self.holding[int(self.ends[place - 1]) if place else 0 : int(self.ends[place])]
+
+    def _place(self, stem: str) -> int | None:
+        number = np.uint64(_number(stem))
+        place = int(np.searchsorted(self.stems, number))
+        return place if place < len(self.stems) and self.stems[place] == number else None
+
+    def vector_of(self) -> dict[str, NDArray[np.float32]]:
+        """The vectors by telling words."""
+        texts = self.texts.tobytes().decode()
+        return dict(zip(texts.split("\n"), self.vectors, strict=True)) if texts else {}
+
+
+def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
+    """The names of a library's videos, mapped where they were published for this state of the library.
+
+    Args:
+        store: the library.
+        generation: of its catalogue.
+        videos: that can be searched then.
+    """
+    published = _read(store)
+    if published is not None and published[1] == generation:
+        return published[0]
+    return NameTable.of(VideoNames.of(videos), published[0].vector_of() if published else {})
+
+
+def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
+    """Bring the file up to date; under the library's write lock.
+
+    Args:
+        store: the library.
+        encode: make vectors where they are missing, which may need to load the sentence encoder.
+    """
+    encode = encode and bool(store.settings.sentence_encoder)
+    generation, published = store.catalogue.generation, _read(store)
+    if published is not None and published[1] == generation and (published[0].whole or not encode):
+        return
+    names, vectors = VideoNames.of(store.searchable()), published[0].vector_of() if published else {}
+    new = sorted(set(names.telling.values()) - vectors.keys())
+    if new and encode:
+        encoder = store.encoders.sentences
+        assert encoder is not None
+        # Through half precision, as all features.
+        rows = normalised(encoder.encode_text(new).astype(np.float16))
+        vectors |= dict(zip(new, rows, strict=True))
+    table = NameTable.of(names, vectors)
+    arrays: dict[str, tuple[NDArray[Any], str]] = {
+        name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()
+    }
+    arrays["generation"] = np.array([generation]), "<i8"
+    arrays["recipe"] = np.frombuffer(_recipe(store).encode(), np.uint8), "u1"
+    with sealed_draft_of(_path(store)) as draft:
+        write_arrays(draft, arrays)
+
+
+def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
+    """What was published with the library's sentence encoder, and the generation that it was made of."""
+    try:
+        arrays = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
+    except DataError:
+        return None
+    columns = {name: array.values for name, array in arrays.items()}
+    generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
+    return (NameTable(**columns), generation) if recipe == _recipe(store) else None
+
+
+@cache
+def _number(stem: str) -> int:
+    return int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=8).digest(), "little")
+
+
+def _words(text: str) -> list[str]:
+    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+    return [word for word in words if word not in _FUNCTION_WORDS]
+
+
+@cache
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> BaseStemmer:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
+
+
+def _path(store: LibraryStore) -> Path:
+    return store.folder / "cache" / "names.table"
+
+
+def _recipe(store: LibraryStore) -> str:
+    return f"2 {store.settings.sentence_revision}"

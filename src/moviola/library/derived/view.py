@@ -1,0 +1,79 @@
+"""One consistent state of a library at a time, for those who search it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import RLock
+
+from moviola.features import VideoFeatures
+from moviola.index import Index
+from moviola.library.derived.indexes import current_index
+from moviola.library.disk.settings import Settings
+from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.video_table import VideoTable
+
+__all__ = ["View", "Viewer"]
+
+
+@dataclass(frozen=True)
+class View:
+    """One consistent state of a library.
+
+    Attributes:
+        generation: rises with every change of the catalogue.
+        settings: of the library then; name the models in use.
+        videos: those that can be searched, by row number.
+        features: of those with frames, by rising row number, which are its ``keys``.
+        picture_features: the same videos with the features of likeness behind the others.
+        segments, pictures, cues: of :data:`moviola.library.derived.indexes.INDEXES`; None without an encoder
+            for them.
+    """
+
+    generation: int
+    settings: Settings
+    videos: VideoTable
+    features: VideoFeatures
+    picture_features: VideoFeatures
+    segments: Index | None
+    pictures: Index | None
+    cues: Index | None
+
+
+class Viewer:
+    """The present view of a library, made anew when the library has changed. Safe for threads."""
+
+    def __init__(self, store: LibraryStore) -> None:
+        self._store = store
+        self._lock = RLock()
+        self._view: View | None = None
+
+    def view(self) -> View:
+        """The library as it is now. Indexes that lag behind the catalogue are completed in memory."""
+        with self._lock:
+            if self._view is None or not self._is_current(self._view):
+                self._view = self._made()
+            return self._view
+
+    def _is_current(self, view: View) -> bool:
+        store = self._store
+        return view.generation == store.catalogue.generation and view.settings == store.settings
+
+    def _made(self) -> View:
+        store = self._store
+        while True:
+            with store.catalogue.snapshot():
+                generation, videos = store.catalogue.generation, store.searchable()
+            held = store.frame_features.hold(videos.frames) and store.cue_features.hold(videos.cues)
+            # A compaction that ended this moment has moved what is not there; else that is damage.
+            if held or store.catalogue.generation == generation:
+                break
+        return View(
+            generation,
+            store.settings,
+            videos,
+            store.features_of(videos),
+            store.features_of(videos, pictures=True),
+            current_index(store, "segments", videos)[0],
+            current_index(store, "pictures", videos)[0],
+            current_index(store, "cues", videos)[0],
+        )

@@ -1,0 +1,455 @@
+"""``catalogue.sqlite``: which videos are in, where their features lie, what is said in them.
+
+A row of ``videos`` appears, changes and disappears in one transaction together with its cues, after its
+features were synced to disk: a video is wholly in or not in. Row numbers are never used twice, so a row
+number stands for one state of one video for ever: indexes compare row numbers to see what they lack.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from moviola.errors import LibraryError, NotFound
+from moviola.features import Extent
+from moviola.library.disk.captures import Captures
+from moviola.library.disk.cue_details import details_of, recognised_cue
+from moviola.library.disk.database import REMEDY, Database, named
+from moviola.library.disk.places import Places
+from moviola.library.disk.removed import RemovedVideos
+from moviola.library.disk.schema import ADDED, COLUMNS, OF_LIBRARY, SCHEMA, VIDEO_TYPES
+from moviola.library.disk.video_row import VideoRow
+from moviola.types import CUE_KINDS, Cue, CueKind
+
+__all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
+
+CATALOGUE_FILE = "catalogue.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class CueRow:
+    """A cue that matched: the video's row number, the cue's number in the video, and BM25 (> 0)."""
+
+    video: int
+    number: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShotRow:
+    """A shot begins: its second, and after what (``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``).
+
+    It lasts until the next one begins, or the video ends.
+    """
+
+    start: float
+    opening: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reader has been through a video.
+
+    Attributes:
+        kind: of the cues that it makes.
+        reader, revision: its name, and what changes with its weights.
+        language: that it heard; empty where it heard none.
+    """
+
+    kind: CueKind
+    reader: str
+    revision: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The newest long piece of work: what, how far, and whether it ended (``running`` may mean killed)."""
+
+    kind: str
+    total: int
+    done: int
+    state: str
+    started: str
+
+
+class Catalogue(Places, Captures, RemovedVideos, Database):
+    """The catalogue of a library that exists, for any number of threads: each has a connection of its own.
+
+    Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
+    the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
+
+    Args:
+        folder: the library.
+        read_only: never write; works on a read-only file system.
+
+    Raises:
+        LibraryError: the file is missing, damaged or holds other tables than a catalogue.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        super().__init__(folder / CATALOGUE_FILE, read_only=read_only)
+        self._require_schema()
+
+    @classmethod
+    def create(cls, folder: Path) -> None:
+        """Make an empty catalogue; one that is there already, whole or unfinished, keeps its content."""
+        path = folder / CATALOGUE_FILE
+        with named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(SCHEMA)
+
+    def _require_schema(self) -> None:
+        """Refuse a file that lacks a table, a column or a counter, or that would do more than it is asked."""
+        foreign = self._rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+        if foreign:
+            kind, name = foreign[0]
+            raise LibraryError(
+                f"{self.path}: holds a {kind} {name!r:.100}, which moviola never makes; {REMEDY}"
+            )
+        for table, columns in COLUMNS.items():
+            self._rows(f"SELECT {columns} FROM {table} LIMIT 0")
+        counters = {key for (key,) in self._rows("SELECT key FROM meta")}
+        kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
+        if "generation" not in counters or not kinds >= {"frames", "cues"}:
+            raise LibraryError(f"{self.path}: damaged catalogue (a counter is missing); {REMEDY}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All changes inside happen, or none; ends by moving the generation on."""
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            for table in (*ADDED.values(), *OF_LIBRARY.values()):
+                self._rows(table)
+            yield
+            self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            self._rows("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:  # SQLite has rolled back by itself where the disk is full
+                self._rows("ROLLBACK")
+            raise
+
+    @property
+    def generation(self) -> int:
+        """Moves on with every change; a reader that sees another number than before looks again."""
+        found = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        if len(found) != 1 or type(found[0][0]) is not int:
+            raise LibraryError(f"{self.path}: damaged catalogue (its generation is no number); {REMEDY}")
+        return int(found[0][0])
+
+    def videos(self) -> list[VideoRow]:
+        """All videos, refused ones too, by video id."""
+        return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
+
+    def video(self, video_id: str) -> VideoRow:
+        """One video by id.
+
+        Raises:
+            NotFound: no such video; the message offers near names.
+        """
+        found = self._rows(_SELECT + " WHERE video_id = ?", (video_id,))
+        if not found:
+            from difflib import get_close_matches
+
+            near = get_close_matches(video_id[:200], [video.video_id for video in self.videos()], n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
+            raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
+        return self._video(found[0])
+
+    def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
+        """Those of some videos, by id, that are there."""
+        found = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
+        return {video.video_id: video for video in map(self._video, found)}
+
+    def put(
+        self,
+        video: VideoRow,
+        cues: Sequence[Cue],
+        shots: Sequence[ShotRow] = (),
+        readings: Iterable[Reading] = (),
+        repeats: int = 0,
+    ) -> VideoRow:
+        """Store a video with all that is known of it in place of what stood under its id or path.
+
+        Returns:
+            the new row.
+        """
+        same = "SELECT row, hash FROM videos WHERE video_id = ? OR path = ?"
+        kept: list[tuple[str, tuple[Any, ...]]] = []
+        for old, content in self._rows(same, (video.video_id, video.path)):
+            if content == video.hash:
+                kept += self._of_content(old)
+            self.drop(old)
+        columns = _columns(video)
+        marks = ", ".join("?" * len(columns))
+        row = self._insert(
+            f"INSERT INTO videos ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
+        )
+        self._put_cues(row, cues)
+        self.set_readings(row, readings)
+        self.set_shots(row, shots)
+        for statement, values in kept:
+            self._rows(statement, (row, *values))
+        if repeats:
+            self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
+        for kind, extent in (("frames", video.frames), ("cues", video.cues)):
+            # Never back: a video whose subtitles are read again keeps rows that others lie behind.
+            if extent is not None:
+                self.set_feature_end(
+                    kind, *max(self.feature_end(kind), (extent.shard, extent.offset + extent.count))
+                )
+        return self._video(self._rows(_SELECT + " WHERE row = ?", (row,))[0])
+
+    def _of_content(self, row: int) -> list[tuple[str, tuple[Any, ...]]]:
+        """What is known of a video's bytes, whatever is read of them anew, as statements that store it."""
+        return [
+            (f"INSERT INTO {table} VALUES ({', '.join('?' * (1 + len(values)))})", tuple(values))
+            for table in ("copies", "captures")
+            for _, *values in self._rows(f"SELECT * FROM {table} WHERE video = ?", (row,))
+        ]
+
+    def feature_end(self, kind: str) -> tuple[int, int]:
+        """Shard and row behind the last feature of a kind that was ever committed."""
+        ((shard, rows),) = self._rows("SELECT shard, rows FROM feature_ends WHERE kind = ?", (kind,))
+        return int(shard), int(rows)
+
+    def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
+        """Move that end on."""
+        self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
+
+    def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
+        """The same content lies elsewhere now, or was only touched."""
+        self._rows(
+            "UPDATE videos SET path = ?, size = ?, mtime_ns = ?, sidecars = ? WHERE row = ?",
+            (path, size, mtime_ns, sidecars, row),
+        )
+
+    def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:
+        """The features of a video were copied to other places (compaction)."""
+        columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
+
+    def take_out(self, video: VideoRow) -> None:
+        """Drop a video so that it can be brought back; a refused one, of which nothing is known, for good."""
+        if video.state != "refused":
+            self.keep_removed(video.row)
+        self.drop(video.row)
+
+    def drop(self, row: int) -> None:
+        """Forget a video and all that is known of it."""
+        for table in ("cues", *ADDED):
+            self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
+        self._rows("DELETE FROM videos WHERE row = ?", (row,))
+
+    def cues(self, row: int) -> list[Cue]:
+        """The cues of a video, in the order in which their text features lie."""
+        rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
+        details: dict[int, tuple[Any, Any]] = {}
+        if self._has("recognised"):
+            stored = self._rows("SELECT number, kind, details FROM recognised WHERE video = ?", (row,))
+            details = {number: (kind, text) for number, kind, text in stored}
+        return [self._cue(*cue, *details.get(number, ())) for number, cue in enumerate(rows)]
+
+    def _put_cues(self, row: int, cues: Sequence[Cue]) -> None:
+        self._insert_all(
+            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
+            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
+        )
+        self._insert_all(
+            "INSERT INTO recognised (video, number, kind, details) VALUES (?, ?, ?, ?)",
+            [
+                (row, number, cue.kind, details_of(cue))
+                for number, cue in enumerate(cues)
+                if cue.kind != "subtitle"
+            ],
+        )
+
+    def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
+        """Store which readers have been through a video; others that have stay."""
+        self._insert_all(
+            "INSERT OR REPLACE INTO readings (video, kind, reader, revision, language) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(row, *astuple(reading)) for reading in readings],
+        )
+
+    def readings(self, row: int) -> dict[CueKind, Reading]:
+        """Which readers have been through a video, by the kind of their cues."""
+        if not self._has("readings"):
+            return {}
+        found = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
+        return {kind: Reading(kind, *rest) for kind, *rest in found}
+
+    def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
+        """Store the shots of a video in place of those it had."""
+        self._rows("DELETE FROM shots WHERE video = ?", (row,))
+        self._insert_all(
+            "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
+            [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)],
+        )
+
+    def shots(self, row: int) -> list[ShotRow]:
+        """The shots of a video in order; none where nobody has looked for them."""
+        return self.shots_of([row]).get(row, [])
+
+    def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
+        """The shots of those of some videos, by row number, in which somebody has looked for them."""
+        if not self._has("shots"):
+            return {}
+        found = self._rows(
+            f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number",
+            (json.dumps([*videos]),),
+        )
+        shots: dict[int, list[ShotRow]] = {}
+        for row, start, opening in found:
+            if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
+                raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
+            shots.setdefault(row, []).append(ShotRow(start, opening))
+        return shots
+
+    def videos_with_shots(self) -> set[int]:
+        """Row numbers of the videos in which shots were looked for."""
+        if not self._has("shots"):
+            return set()
+        return {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")}
+
+    def repeats(self, row: int | None = None) -> int:
+        """How many frames of a video, or of all, have the features of an earlier one; see
+        :mod:`moviola.library.ingest.repeats`."""
+        if not self._has("repeats"):
+            return 0
+        where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
+        return int(self._rows(f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)[0][0])
+
+    def cue_counts(self) -> dict[CueKind, int]:
+        """Number of cues in the library by kind."""
+        counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
+        if self._has("recognised"):
+            counts |= dict(self._rows("SELECT kind, count(*) FROM recognised GROUP BY kind"))
+        total = int(self._rows("SELECT count(*) FROM cues")[0][0])
+        return counts | {"subtitle": total - sum(counts.values())}
+
+    def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
+        """Row numbers of videos and numbers of cues therein, of all cues of some kinds but subtitles."""
+        if not self._has("recognised"):
+            return []
+        return self._rows(
+            f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})", (json.dumps([*kinds]),)
+        )
+
+    def match_cues(
+        self,
+        words: Sequence[str],
+        limit: int,
+        videos: Collection[int] | None = None,
+        kinds: Collection[CueKind] = CUE_KINDS,
+    ) -> list[CueRow]:
+        """Cues that hold any of the words (stemmed), best BM25 first.
+
+        Args:
+            words: of the query.
+            limit: at most so many cues.
+            videos: row numbers of the videos to look into; None for all.
+            kinds: which cues to look at.
+        """
+        recognised = self._has("recognised")
+        if not words or not (recognised or "subtitle" in kinds):
+            return []
+        conditions, values = ["cues MATCH ?"], [_expression(words)]
+        if videos is not None:
+            conditions.append(f"video IN ({_MEMBERS})")
+            values.append(json.dumps(sorted(videos)))
+        if recognised and set(kinds) < set(CUE_KINDS):
+            conditions.append(f"{_KIND} IN ({_MEMBERS})")
+            values.append(json.dumps([*kinds]))
+        rows = self._rows(
+            f"SELECT video, number, -bm25(cues) FROM cues WHERE {' AND '.join(conditions)} "
+            "ORDER BY bm25(cues), video, number LIMIT ?",
+            (*values, limit),
+        )
+        return [CueRow(*row) for row in rows]
+
+    def cues_with(self, word: str) -> int:
+        """In how many cues a word (stemmed) stands."""
+        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression([word]),))[0][0])
+
+    def begin_job(self, kind: str, total: int) -> int:
+        """Note that long work begins; it stays ``running`` if the process is killed."""
+        return self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
+
+    def advance_job(self, job: int) -> None:
+        """One more piece is done."""
+        self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
+
+    def end_job(self, job: int, state: Literal["done", "interrupted"]) -> None:
+        """The work ended by itself or was interrupted."""
+        self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
+
+    def last_job(self) -> Job | None:
+        """The newest job."""
+        rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
+        return Job(*rows[0]) if rows else None
+
+    def _cue(self, start: Any, stop: Any, text: Any, kind: Any = "subtitle", details: Any = None) -> Cue:
+        try:
+            if not (
+                isinstance(start, float | int) and isinstance(stop, float | int) and isinstance(text, str)
+            ):
+                raise TypeError(start)
+            if details is None:
+                return Cue(start, stop, text)
+            return recognised_cue(start, stop, text, kind, details)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
+
+    def _video(self, row: Sequence[Any]) -> VideoRow:
+        """A row of ``videos`` as a value; SQLite itself does not mind what type a damaged column has."""
+        extents = [row[13:17], row[17:21]]
+        sound = all(type(value) is kind for value, kind in zip(row, VIDEO_TYPES, strict=False)) and all(
+            set(map(type, extent)) == {type(None)} or all(type(n) is int and n >= 0 for n in extent)
+            for extent in extents
+        )
+        if not (sound and 0 <= row[9] < math.inf):
+            raise LibraryError(f"{self.path}: damaged catalogue (video {row[0]!r}); {REMEDY}")
+        return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
+
+
+_SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
+
+
+# Members of a JSON list that is a parameter, and the kind of a row of ``cues``.
+_MEMBERS = "SELECT value FROM json_each(?)"
+_KIND = (
+    "coalesce((SELECT kind FROM recognised AS r WHERE r.video = cues.video AND r.number = cues.number), "
+    "'subtitle')"
+)
+
+
+def _expression(words: Sequence[str]) -> str:
+    """A full-text query for any of the words."""
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def _extent_columns(kind: str, extent: Extent | None) -> dict[str, int | None]:
+    names = [f"{kind}_{part}" for part in ("shard", "offset", "count", "crc")]
+    if extent is None:
+        return dict.fromkeys(names)
+    return dict(zip(names, (extent.shard, extent.offset, extent.count, extent.crc), strict=True))
+
+
+def _columns(video: VideoRow) -> dict[str, object]:
+    plain = (
+        "video_id", "path", "size", "mtime_ns", "hash", "sidecars",
+        "state", "error", "duration", "width", "height", "codec",
+    )  # fmt: skip
+    return {
+        **{name: getattr(video, name) for name in plain},
+        **_extent_columns("frame", video.frames),
+        **_extent_columns("cue", video.cues),
+    }

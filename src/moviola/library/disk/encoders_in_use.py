@@ -1,0 +1,200 @@
+"""The encoders of a library, loaded when first needed and compared with what it was built with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import LibraryError
+from moviola.library.disk.settings import Settings
+from moviola.types import Cue
+
+if TYPE_CHECKING:
+    from moviola.encoders import FrameTextEncoder, SentenceEncoder
+
+__all__ = ["LibraryEncoders", "settings_of_new_library"]
+
+NONE = "none"
+
+
+class LibraryEncoders:
+    """Safe for threads.
+
+    Args:
+        folder: of the library, for messages.
+        settings: of the library; name the encoders.
+        device, precision, resident: handed to the encoders.
+
+    Attributes:
+        device: as given.
+    """
+
+    def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
+        self._folder, self._settings = folder, settings
+        self.device, self._precision, self._resident = device, precision, resident
+        self._lock = RLock()
+        self._visual: FrameTextEncoder | None = None
+        self._sentences: SentenceEncoder | None = None
+
+    def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
+        """What another process gets are the names; it loads the encoders itself."""
+        return LibraryEncoders, (
+            self._folder, self._settings, self.device, self._precision, self._resident,
+        )  # fmt: skip
+
+    @property
+    def visual(self) -> FrameTextEncoder | None:
+        """The visual encoder; None if the library has none.
+
+        Raises:
+            EncoderMismatch: it has another revision than when the library was built.
+            MissingModel: it is not on this machine.
+        """
+        with self._lock:
+            if self._visual is None and self._settings.encoder:
+                self._visual = self._load_visual(self._settings.encoder)
+            return self._visual
+
+    def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """What the library stores of frames, (n, frame_dim) float32; errors as of :attr:`visual`.
+
+        Args:
+            images: (n, height, width, 3) uint8 RGB of the visual encoder's ``frame_size``.
+        """
+        from moviola.encoders import PictureEncoder
+
+        encoder = self.visual
+        assert encoder is not None
+        if self._settings.picture_dim and isinstance(encoder, PictureEncoder):
+            return np.concatenate(encoder.encode_pictures(images), axis=1)
+        return encoder.encode_frames(images)
+
+    def picture(self, path: Path) -> NDArray[np.float32]:
+        """What would be stored (1, frame_dim) of a picture in a file; errors as of :attr:`visual`.
+
+        Raises:
+            LibraryError: the library has no visual encoder.
+            MediaError: the file holds no picture that decodes.
+        """
+        from moviola.media import read_picture
+
+        if self.visual is None:
+            raise LibraryError(f"{self._folder}: built without a visual encoder; search it by subtitles")
+        return self.rows(read_picture(path, self.visual.frame_size)[None])
+
+    @property
+    def sentences(self) -> SentenceEncoder | None:
+        """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
+        with self._lock:
+            if self._sentences is None and self._settings.sentence_encoder:
+                self._sentences = self._visual_sentences or self._load_sentences(
+                    self._settings.sentence_encoder
+                )
+            return self._sentences
+
+    @property
+    def _visual_sentences(self) -> SentenceEncoder | None:
+        """The one that encodes texts for the visual encoder, if that is the library's: texts pass it once."""
+        from moviola.encoders import ConseEncoder
+
+        if not isinstance(self._visual, ConseEncoder):
+            return None
+        own, settings = self._visual.sentences, self._settings
+        same = (own.id, own.revision) == (settings.sentence_encoder, settings.sentence_revision)
+        return own if same else None
+
+    def sentence_rows(
+        self, cues: Sequence[Cue], known: Mapping[str, NDArray[np.float32]] | None = None
+    ) -> NDArray[np.float32] | None:
+        """Sentence vectors of cues, (cues, d) float32; None without a sentence encoder or cues.
+
+        Args:
+            cues: of one video.
+            known: vectors by text that need not be made again.
+        """
+        if self.sentences is None or not cues:
+            return None
+        rows = dict(known or {})
+        new = list(dict.fromkeys(cue.text for cue in cues if cue.text not in rows))
+        rows |= dict(zip(new, self.sentences.encode_text(new), strict=True))
+        return np.stack([rows[cue.text] for cue in cues])
+
+    def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
+        """Refuse encoders, named as when opening, that the library was not built with; None: not named.
+
+        Raises:
+            EncoderMismatch: naming both values.
+        """
+        wanted: dict[str, object] = {}
+        if encoder is not None:
+            wanted["encoder"] = "" if encoder == NONE else self._load_visual(encoder).id
+        if sentence_encoder is not None:
+            none = sentence_encoder == NONE
+            wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
+        self._settings.require_same(self._folder, wanted)
+
+    def _load_visual(self, name: str) -> FrameTextEncoder:
+        from moviola.encoders import load_encoder, picture_dim
+
+        encoder = load_encoder(name, device=self.device, precision=self._precision, resident=self._resident)
+        self._settings.require_same(self._folder, _visual_facts(encoder))
+        if self._settings.picture_dim:  # 0 in what was built before; it stays so
+            self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
+        return encoder
+
+    def _load_sentences(self, name: str) -> SentenceEncoder:
+        from moviola.encoders import load_sentence_encoder
+
+        encoder = load_sentence_encoder(name, device=self.device, resident=self._resident)
+        self._settings.require_same(self._folder, _sentence_facts(encoder))
+        return encoder
+
+
+def settings_of_new_library(
+    encoder: str,
+    sentence_encoder: str | None,
+    sampling: dict[str, float],
+    *,
+    device: str,
+    precision: str,
+) -> Settings:
+    """What a library that is made with these encoders records.
+
+    Args:
+        encoder: name of the visual encoder, or ``"none"``.
+        sentence_encoder: likewise; None: MiniLM.
+        sampling: ``segment_seconds`` and ``frame_rate`` where they are given.
+        device, precision: handed to the encoders.
+
+    Raises:
+        MissingModel: an encoder is not on this machine.
+        InvalidValue: a number outside its range.
+    """
+    from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
+
+    values: dict[str, object] = {**sampling}
+    if encoder != NONE:
+        visual = load_encoder(encoder, device=device, precision=precision)
+        values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
+        values["encoder_precision"] = visual.precision
+    name = sentence_encoder or MINILM
+    if name != NONE:
+        values |= _sentence_facts(load_sentence_encoder(name, device=device))
+    return Settings.of(values)
+
+
+def _visual_facts(encoder: FrameTextEncoder) -> dict[str, object]:
+    return {"encoder": encoder.id, "encoder_revision": encoder.revision, "encoder_dim": encoder.dim}
+
+
+def _sentence_facts(encoder: SentenceEncoder) -> dict[str, object]:
+    return {
+        "sentence_encoder": encoder.id,
+        "sentence_revision": encoder.revision,
+        "sentence_dim": encoder.dim,
+    }

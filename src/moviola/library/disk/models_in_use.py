@@ -1,0 +1,326 @@
+"""Trained models in a library: which fit, where they lie, and the ones in use.
+
+The folder of a model is copied into the library, so that the library stays safe to copy: to
+``models/stage1/NAME`` or ``models/refiner/NAME``, under a name that says which weights they are.
+``moviola.toml`` names the one in use and comes last, so that whenever the process is stopped the library has
+the old models or the new ones. No torch is needed for a model whose folder has graphs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from moviola.compiled import cache_folder
+from moviola.devices import require_torch
+from moviola.encoders.checkpoints import DEMO
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.files.writing import draft_folder_of
+from moviola.library.disk.encoders_in_use import LibraryEncoders
+from moviola.library.disk.settings import Settings
+from moviola.models.description import Description, read_description, require_finite, revision_of
+from moviola.models.graphs import GRAPHS, has_graphs
+from moviola.retrieval import (
+    Calibration,
+    CompiledStage1,
+    CurveRefiner,
+    MeanPooling,
+    Refiner,
+    ShotRefiner,
+    Stage1,
+    load_refiner,
+    load_stage1,
+)
+from moviola.retrieval.compiled_models import CompiledModel, Graphs
+from moviola.retrieval.trained_refiners import REFINERS, is_refiner, load_compiled_refiner
+
+__all__ = [
+    "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
+    "model_folder", "require_intact", "source_of",
+]  # fmt: skip
+
+NONE = "none"
+"""What is said for a role in place of a folder, to go on without a trained model."""
+
+ROLES: dict[str, frozenset[str]] = {
+    "stage1": frozenset({"spr-stage1"}),
+    "refiner": frozenset(REFINERS),
+}
+"""What a model can be in use as, and the architectures that can, besides refiners of plug-ins."""
+
+_MODELS = Path(__file__).parents[2] / "models"
+DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _MODELS / "demo_reel"}
+"""The trained models that the package carries: they fit libraries of the encoder ``demo``, under whose name
+they are known."""
+
+_FILES = ("config.json", "model.safetensors", "README.md")
+_FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
+
+
+def source_of(role: str, source: str | PathLike[str]) -> Path | None:
+    """Where a model is to be taken from: None for :data:`NONE`, the package for the text ``"demo"``.
+
+    A folder of that name is given as ``./demo`` or as a path.
+    """
+    if str(source) == NONE:
+        return None
+    return DEMO_MODELS[role] if source == DEMO else Path(source)
+
+
+# ---- which models fit ------------------------------------------------------------------------------------
+
+
+def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
+    """Look at a model, and compare what it was trained on with what the library holds.
+
+    Args:
+        role: a key of :data:`ROLES`.
+        source: a folder that ``moviola train`` or ``moviola models convert`` wrote.
+        settings: of the library.
+        force: take a model that does not say what it was trained on. What it does say must agree all the
+            same, and so must its sizes.
+
+    Raises:
+        NotFound: no such folder, or a file is missing in it.
+        MissingDependency: the folder has no graphs of its weights, and torch, which makes them, is missing.
+        DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
+        InvalidValue: a model of another kind, or one that does not say what it was trained on.
+        EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
+        BrokenPlugin: the plug-in that runs it fails.
+    """
+    about = read_description(source)
+    of_plugin = role == "refiner" and about.architecture not in REFINERS and is_refiner(about.architecture)
+    if about.architecture not in ROLES[role] and not of_plugin:
+        raise InvalidValue(
+            f"{source}: holds a model of architecture {about.architecture!r}; as {role} a library uses "
+            f"{' or '.join(sorted(ROLES[role]))}"
+        )
+    missing = [fact for fact in _FACTS if fact not in about.extra]
+    if missing and not force:
+        raise InvalidValue(
+            f"{source}: its config.json does not say what it was trained on ({', '.join(missing)} missing in "
+            "'extra'); if you know that it is this library's encoder and frame rate, use it with --force"
+        )
+    for what, theirs, ours, remedy in _compared(role, about, settings):
+        if theirs is not None and not _same(theirs, ours):
+            raise EncoderMismatch(
+                f"{source}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
+            )
+    Calibration.of(about.extra, source)
+    require_finite(source)
+    if of_plugin:
+        load_refiner(source, "checked")
+    elif not has_graphs(source):
+        require_torch(f"{source}: has no graphs of these weights; making them")
+        from moviola.models.pretrained import from_pretrained
+
+        from_pretrained(source)
+
+
+def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
+    """What must agree: its name, the model's value (None: not known), the library's, and the remedy."""
+    anew = "train one on this library's features (`moviola features from-library`)"
+    reindex = f"{anew}, or index the videos into a library that fits"
+    config, extra = about.config, about.extra
+    rows = [
+        ("encoder", extra.get("encoder"), settings.encoder, reindex),
+        ("encoder revision", extra.get("encoder_revision"), settings.encoder_revision, reindex),
+        (
+            "clip seconds",
+            extra.get("clip_seconds", config.get("clip_seconds")),
+            1 / settings.frame_rate,
+            f"{anew}, or index the videos with another --frame-rate",
+        ),
+        (
+            "frame features of size",
+            config.get("visual_size", config.get("hidden_size")),
+            settings.encoder_dim,
+            anew,
+        ),
+        ("query features of size", config.get("query_size"), settings.encoder_dim, anew),
+    ]
+    if config.get("subtitle_size"):
+        rows.append(("subtitle features of size", config["subtitle_size"], settings.sentence_dim, anew))
+    if role == "stage1":
+        rows.append((
+            "segment clips",
+            _trained_with(about, "segment_clips", extra.get("segment_clips")),
+            settings.frames_per_segment,
+            f"{anew}, or index the videos with another --segment-seconds",
+        ))  # fmt: skip
+        most = int(config.get("max_clips", settings.frames_per_segment))
+        if most < settings.frames_per_segment:
+            rows.append(("segments of at most so many clips", most, settings.frames_per_segment, anew))
+    return rows
+
+
+def _trained_with(about: Description, name: str, otherwise: Any) -> Any:
+    """A setting of the sampling that ``moviola train`` keeps beside the model."""
+    settings = about.extra.get("settings")
+    sampling = settings.get("sampling") if isinstance(settings, Mapping) else None
+    return sampling.get(name, otherwise) if isinstance(sampling, Mapping) else otherwise
+
+
+def _same(theirs: Any, ours: Any) -> bool:
+    if isinstance(theirs, int | float) and isinstance(ours, int | float):
+        return math.isclose(theirs, ours, rel_tol=1e-9)
+    return bool(theirs == ours)
+
+
+# ---- where they lie --------------------------------------------------------------------------------------
+
+
+def model_folder(library: Path, role: str, settings: Settings) -> Path:
+    """Where the model in use lies."""
+    return library / "models" / role / str(getattr(settings, role))
+
+
+def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
+    """Copy a model's folder into a library; gives the settings that put it in use.
+
+    Raises:
+        LibraryError: the copy is not what was to be copied.
+    """
+    revision = revision_of(source)
+    short = revision[:8]
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", source.resolve().name).strip(".-").removesuffix(f"-{short}")
+    name = f"{name or 'model'}-{short}"
+    folder = library / "models" / role / name
+    if not folder.is_dir() or revision_of(folder) != revision:
+        with draft_folder_of(folder) as draft:
+            for file in (*_FILES, *_graph_files(source, revision)):
+                if (source / file).is_file():
+                    (draft / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source / file, draft / file)
+            if revision_of(draft) != revision:
+                raise LibraryError(f"{source}: changed while it was copied; try again")
+            shutil.rmtree(folder, ignore_errors=True)
+    return {role: name, f"{role}_revision": revision}
+
+
+def _graph_files(source: Path, revision: str) -> list[str]:
+    found = (source / GRAPHS / revision).glob("*")
+    return sorted(path.relative_to(source).as_posix() for path in found)
+
+
+def discard_others(library: Path, settings: Settings) -> None:
+    """Delete the copies of models that are no longer in use, and what is left of interrupted copying."""
+    for role in ROLES:
+        for folder in (library / "models" / role).glob("*"):
+            if folder.name != getattr(settings, role):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def require_intact(library: Path, role: str, settings: Settings) -> Path:
+    """The folder of the model in use.
+
+    Raises:
+        LibraryError: it is missing, or not what ``moviola.toml`` names.
+    """
+    folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
+    remedy = (
+        "open the library again if another process has just changed its models, else "
+        f"`moviola library use {library} --{role} FOLDER` puts one in use (or none)"
+    )
+    if not all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
+        raise LibraryError(f"{folder}: the model in use is missing; {remedy}")
+    found = revision_of(folder)
+    if found != wanted:
+        raise LibraryError(f"{folder}: the model in use has revision {wanted}, but this is {found}; {remedy}")
+    return folder
+
+
+# ---- opened ------------------------------------------------------------------------------------------------
+
+
+class ModelsInUse:
+    """The trained models that a library searches with, loaded when first needed. Safe for threads.
+
+    Args:
+        library: its folder.
+        settings: of the library; name the models.
+        encoders: of the library; without a visual one no model is in use.
+        read_only: make graphs that are lacking in the user's cache, not in the library's.
+    """
+
+    def __init__(
+        self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool
+    ) -> None:
+        self._library, self._settings, self._encoders = library, settings, encoders
+        self._graphs = Graphs(library / "cache" / "compiled", cache_folder() if read_only else None)
+        self._lock = RLock()
+        self._stage1: Stage1 | None = None
+        self._refiner: Refiner | None = None
+
+    @property
+    def stage1(self) -> Stage1:
+        """The trained stage 1 in use, else the mean of the clips.
+
+        Raises:
+            LibraryError: its copy in the library is missing, or is not the one that was put in use.
+        """
+        with self._lock:
+            if self._stage1 is None:
+                self._stage1 = self._load_stage1()
+            return self._stage1
+
+    @property
+    def refiner(self) -> Refiner:
+        """The trained refiner in use, else the one without training, tuned to the encoder where it says how.
+
+        Raises:
+            LibraryError: as of :attr:`stage1`.
+        """
+        with self._lock:
+            if self._refiner is None:
+                self._refiner = self._load_refiner()
+            return self._refiner
+
+    @property
+    def untrained_refiner(self) -> Refiner:
+        """The refiner without training, tuned to the encoder where it says how."""
+        encoder = self._encoders.visual
+        return ShotRefiner(CurveRefiner(**encoder.curve) if encoder else CurveRefiner())
+
+    def _load_stage1(self) -> Stage1:
+        encoder = self._encoders.visual
+        if encoder is None or not self._settings.stage1:
+            return MeanPooling()
+        folder, revision = self._intact("stage1")
+        if self._compiles:
+            return CompiledStage1(folder, revision, self._graphs)
+        return load_stage1(folder, revision, encoder.device)
+
+    def _load_refiner(self) -> Refiner:
+        encoder = self._encoders.visual
+        if encoder is None or not self._settings.refiner:
+            return self.untrained_refiner
+        folder, revision = self._intact("refiner")
+        compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
+        return compiled or load_refiner(folder, revision, encoder.device)
+
+    @property
+    def _compiles(self) -> bool:
+        """Whether to run what can be compiled so: on the CPU, where no other device was named.
+
+        These nets are small, and to look for a GPU means to import torch.
+        """
+        return self._encoders.device in ("auto", "cpu")
+
+    def _intact(self, role: str) -> tuple[Path, str]:
+        """Folder and revision of the model in use."""
+        folder = require_intact(self._library, role, self._settings)
+        return folder, str(getattr(self._settings, f"{role}_revision"))
+
+    def make_graphs(self) -> None:
+        """Have the graphs of the models in use on disk, so that no search needs torch, and no others."""
+        self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
+        for model in (self.stage1, getattr(self.refiner, "model", None)):
+            if isinstance(model, CompiledModel):
+                model.make()

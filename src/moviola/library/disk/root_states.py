@@ -1,0 +1,38 @@
+"""How the folders of a library stand now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from moviola.library.disk.catalogue import Catalogue
+from moviola.library.disk.places import held_by, why_away
+
+__all__ = ["RootState", "roots_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """A root as it is now: how many videos it holds, and why it is away, if it is."""
+
+    path: str
+    patterns: tuple[str, ...]
+    defaults: bool
+    videos: int
+    away: str
+
+
+def roots_in(catalogue: Catalogue) -> list[RootState]:
+    """The roots of a library, by path, as they are now."""
+    roots = catalogue.roots()
+    held = held_by(catalogue.videos(), roots)
+    return [
+        RootState(
+            root.path,
+            root.patterns,
+            root.defaults,
+            len(held[root.path]),
+            why_away(Path(root.path), root.volume, held[root.path]),
+        )
+        for root in roots
+    ]

@@ -1,0 +1,113 @@
+"""The tables of ``catalogue.sqlite``."""
+
+from __future__ import annotations
+
+__all__ = ["ADDED", "COLUMNS", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES"]
+
+ADDED = {
+    "shots": """
+CREATE TABLE IF NOT EXISTS shots (
+    video INTEGER NOT NULL, number INTEGER NOT NULL, start REAL NOT NULL, opening TEXT NOT NULL,
+    PRIMARY KEY (video, number)
+) WITHOUT ROWID
+""",
+    "readings": """
+CREATE TABLE IF NOT EXISTS readings (
+    video INTEGER NOT NULL, kind TEXT NOT NULL, reader TEXT NOT NULL, revision TEXT NOT NULL,
+    language TEXT NOT NULL,
+    PRIMARY KEY (video, kind)
+) WITHOUT ROWID
+""",
+    # Frames whose features are copies of an earlier frame's (library.ingest.repeats); no row: none.
+    "repeats": "CREATE TABLE IF NOT EXISTS repeats (video INTEGER PRIMARY KEY, frames INTEGER NOT NULL)",
+    # Of cues that were recognised; a cue without a row here is a subtitle.
+    "recognised": """
+CREATE TABLE IF NOT EXISTS recognised (
+    video INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, details TEXT NOT NULL,
+    PRIMARY KEY (video, number)
+) WITHOUT ROWID
+""",
+    # Further paths at which the bytes of a video lie.
+    "copies": """
+CREATE TABLE IF NOT EXISTS copies (
+    video INTEGER NOT NULL, path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL
+) WITHOUT ROWID
+""",
+    # When, where and with what a video was taken, as far as its file says; empty or null where it does not.
+    "captures": """
+CREATE TABLE IF NOT EXISTS captures (
+    video INTEGER PRIMARY KEY, taken TEXT NOT NULL, source TEXT NOT NULL, latitude REAL, longitude REAL,
+    make TEXT NOT NULL, model TEXT NOT NULL
+)
+""",
+}
+"""Tables on single videos that came later: a library that was built before has them from its next change on.
+"""
+
+OF_LIBRARY = {
+    # Folders that were indexed, and what lies mounted below them.
+    "roots": """
+CREATE TABLE IF NOT EXISTS roots (
+    path TEXT PRIMARY KEY, volume TEXT NOT NULL, patterns TEXT NOT NULL, defaults INTEGER NOT NULL
+) WITHOUT ROWID
+""",
+    # Videos that were taken out, with all that is known of them, until the next compaction.
+    "removed": """
+CREATE TABLE IF NOT EXISTS removed (
+    row INTEGER PRIMARY KEY, video_id TEXT NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
+    since TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, content TEXT NOT NULL
+)
+""",
+}
+"""The same on the library as a whole."""
+
+SCHEMA = f"""
+{";".join([*ADDED.values(), *OF_LIBRARY.values()])};
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
+INSERT OR IGNORE INTO meta VALUES ('generation', 0);
+CREATE TABLE IF NOT EXISTS feature_ends (
+    kind TEXT PRIMARY KEY, shard INTEGER NOT NULL, rows INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO feature_ends VALUES ('frames', 0, 0), ('cues', 0, 0);
+CREATE TABLE IF NOT EXISTS videos (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    video_id TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    sidecars TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('ready', 'partial', 'refused')),
+    error TEXT NOT NULL DEFAULT '',
+    duration REAL NOT NULL DEFAULT 0,
+    width INTEGER NOT NULL DEFAULT 0,
+    height INTEGER NOT NULL DEFAULT 0,
+    codec TEXT NOT NULL DEFAULT '',
+    frame_shard INTEGER, frame_offset INTEGER, frame_count INTEGER, frame_crc INTEGER,
+    cue_shard INTEGER, cue_offset INTEGER, cue_count INTEGER, cue_crc INTEGER
+);
+CREATE INDEX IF NOT EXISTS videos_by_hash ON videos (hash);
+CREATE VIRTUAL TABLE IF NOT EXISTS cues USING fts5 (
+    text, video UNINDEXED, number UNINDEXED, start UNINDEXED, stop UNINDEXED,
+    tokenize = "porter unicode61 remove_diacritics 2"
+);
+CREATE TABLE IF NOT EXISTS jobs (
+    job INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL, total INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT 'running', started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, ended TEXT
+);
+"""
+"""All tables, made where they are missing."""
+
+COLUMNS = {
+    "meta": "key, value",
+    "feature_ends": "kind, shard, rows",
+    "videos": "row, video_id, path, size, mtime_ns, hash, sidecars, state, error, duration, width, height,"
+    " codec, frame_shard, frame_offset, frame_count, frame_crc, cue_shard, cue_offset, cue_count, cue_crc",
+    "cues": "text, video, number, start, stop",
+    "jobs": "job, kind, total, done, state, started, ended",
+}
+"""What is read of each table."""
+
+VIDEO_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
+"""What the columns of a video before the extents hold."""

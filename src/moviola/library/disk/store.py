@@ -1,0 +1,309 @@
+"""The library on disk, opened: its settings, catalogue, features, encoders and models."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import InvalidValue, LibraryError, NotFound, printable
+from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
+from moviola.features.shards import halves
+from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
+from moviola.library.disk.disk_cache import DiskCache
+from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
+from moviola.library.disk.lock import sweep_drafts, writing
+from moviola.library.disk.models_in_use import ModelsInUse
+from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
+from moviola.library.disk.still_store import StillStore
+from moviola.library.disk.upgrade import upgraded
+from moviola.library.disk.video_table import Extents, VideoTable, read_video_table, write_video_table
+from moviola.retrieval.segments import normalised
+from moviola.types import Video
+
+__all__ = ["LibraryStore"]
+
+
+class LibraryStore:
+    """A library folder. Opening is cheap: encoders and models are loaded when first needed.
+
+    Reading is safe for threads.
+
+    Args:
+        folder: the library; created by the first writer when an encoder is given and nothing is there.
+        encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for a library that
+            lives on subtitles alone, or None for the one that the library was built with.
+        sentence_encoder: the same for subtitle sentences; for a new library None means MiniLM.
+        segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
+            number of frames. For one that exists, what it must have been built with.
+        frame_rate: frames a second that are encoded, 1 by default; likewise.
+        read_only: never write, not even an index; works on a read-only file system.
+        device, precision: handed to the encoders.
+        resident: for a process that searches again and again: the first search takes half a second longer,
+            and where the encoder's text tower was never compiled on this machine some ten; all others take
+            less.
+
+    Attributes:
+        settings: what the library was built with, and the models in use.
+        encoders, models: loaded when first needed.
+        catalogue: which videos are in.
+        stills: small ones, for where files are not there.
+        frame_features, cue_features: rows of features on disk.
+        cache: what models made of whole videos.
+
+    Raises:
+        NotFound: no library there, and no encoder to create one with.
+        EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
+        InvalidValue: a segment is no whole number of frames, or the folder's name no UTF-8.
+        LibraryError: damaged settings or catalogue.
+    """
+
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        *,
+        encoder: str | None = None,
+        sentence_encoder: str | None = None,
+        segment_seconds: float | None = None,
+        frame_rate: float | None = None,
+        read_only: bool = False,
+        device: str = "auto",
+        precision: str = "auto",
+        resident: bool = False,
+    ) -> None:
+        self.folder, self.read_only = Path(folder), read_only
+        _require_unicode(self.folder)
+        sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
+        chosen = {name: float(value) for name, value in sampling.items() if value is not None}
+        exists = (self.folder / SETTINGS_FILE).is_file()
+        if not exists:
+            _refuse_to_create(self.folder, encoder, read_only)
+            _create(
+                self.folder,
+                settings_of_new_library(
+                    str(encoder), sentence_encoder, chosen, device=device, precision=precision
+                ),
+            )
+        self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
+        self.settings = Settings.read(self.folder)
+        self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
+        if exists:
+            self.settings.require_same(self.folder, chosen)
+            self.encoders.require_same(encoder, sentence_encoder)
+        self.models = ModelsInUse(self.folder, self.settings, self.encoders, read_only=read_only)
+        self.catalogue = Catalogue(self.folder, read_only=read_only)
+        self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
+        self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
+        self.stills = StillStore(self.folder, read_only=read_only)
+        self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
+        self._lock = RLock()
+
+    def close(self) -> None:
+        """Close the catalogue."""
+        self.catalogue.close()
+        self.stills.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the write lock, with the models that are in use now: another process may have changed them.
+
+        A library of an earlier format becomes one of today's first; see :mod:`moviola.library.disk.upgrade`.
+
+        Raises:
+            InvalidValue: the library was opened read-only.
+            LibraryLocked: another process is writing.
+            LibraryError: the disk is full, or does not take what is written; or a file is missing that is
+                read on the way.
+        """
+        if self.read_only:
+            raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
+        with writing(self.folder):
+            sweep_drafts(self.folder)
+            self.adopt(Settings.read(self.folder))
+            try:
+                if self.settings.format_version < FORMAT_VERSION:
+                    self.adopt(upgraded(self.folder, self.catalogue, self.settings))
+                yield
+                self._publish_videos()
+            except FileNotFoundError as error:
+                # Read on the way, of the package for instance: nothing is wrong with the library's place.
+                raise LibraryError(
+                    f"{error.filename or error}: missing, so nothing more was written to {self.folder}; "
+                    "videos that are finished are in, so put that right (install moviola again if it is a "
+                    "file of the package) and run the same command again"
+                ) from error
+            except (OSError, sqlite3.OperationalError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise LibraryError(
+                    f"{self.folder}: cannot be written ({reason}); videos that are finished are in, so put "
+                    "that right and run the same command again"
+                ) from error
+
+    def adopt(self, settings: Settings) -> None:
+        """Go on with other models in use; what was loaded of the models before is forgotten."""
+        with self._lock:
+            if settings != self.settings:
+                self.settings = settings
+                self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
+
+    def refresh(self) -> None:
+        """Go on with the models that another process has put in use since; videos need no such call.
+
+        Raises:
+            LibraryError: the folder is gone, or its settings are damaged.
+        """
+        try:
+            changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
+        except OSError as error:
+            raise LibraryError(
+                f"{self.folder}: the library is gone ({error.strerror}); put it back, or open it where it is"
+            ) from error
+        if changed != self._settings_changed:
+            self.adopt(Settings.read(self.folder))
+            self._settings_changed = changed
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def videos(self) -> list[Video]:
+        """The videos that can be searched, by id."""
+        return [Video(v.video_id, v.duration) for v in self.catalogue.videos() if v.state != "refused"]
+
+    def searchable(self) -> VideoTable:
+        """The same as the catalogue has them, by row number."""
+        table = read_video_table(self._table, self.catalogue.generation)
+        if table is not None:
+            return table
+        return VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
+
+    def _publish_videos(self) -> None:
+        with self.catalogue.snapshot():
+            generation = self.catalogue.generation
+            if read_video_table(self._table, generation) is None:
+                write_video_table(self._table, generation, self.searchable())
+
+    @property
+    def _table(self) -> Path:
+        return self.folder / "cache" / "videos.table"
+
+    def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
+        """Features of those of some videos that have frames; by rising row number.
+
+        Args:
+            videos: the videos.
+            pictures: have those of likeness behind those that are compared with texts, in one row.
+        """
+        seen = videos.with_frames
+        rows, extents = videos.rows[seen], videos.frames[seen]
+        subtitles = ComputedRows(
+            self.settings.sentence_dim, rows, lambda row: self._subtitle_rows(videos[row])
+        )
+        return VideoFeatures(
+            video_ids=videos.ids(seen),
+            durations=videos.durations[seen],
+            clip_seconds=1 / self.settings.frame_rate,
+            counts=extents[:, 2],
+            visual=StoredRows(
+                self.frame_features,
+                Extents(extents),
+                slice(None if pictures else self.settings.encoder_dim),
+            ),
+            subtitles=subtitles if self.settings.sentence_dim else None,
+            keys=rows,
+            cache=self.cache,
+            shots=_ShotStarts(self.catalogue),
+        )
+
+    def has_said(self) -> bool:
+        """Whether there are cues of what is said: subtitles or recognised speech."""
+        counts = self.catalogue.cue_counts()
+        return counts["subtitle"] + counts["speech"] > 0
+
+    def cue_vectors(self, video: VideoRow) -> NDArray[np.float32]:
+        """Sentence embeddings of a video's cues, (n, d) float32, L2-normalised."""
+        if video.cues is None:
+            return np.empty((0, self.settings.sentence_dim), np.float32)
+        return normalised(self.cue_features.checked(video.cues))
+
+    def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
+        """What is said during each frame of a video, (n, d) float16, one row per frame.
+
+        The mean of the normalised sentence vectors of the subtitles, or recognised speech, that touch the
+        frame's time; zeros where nobody speaks.
+        """
+        assert video.frames is not None
+        rate = self.settings.frame_rate
+        total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)
+        spoken = np.zeros((len(total), 1), np.float32)
+        cues = self.catalogue.cues(video.row) if video.cues is not None else []
+        # Of a video that was removed this moment there are none any more, and nobody asks again.
+        for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
+            if cue.kind == "text":
+                continue
+            first = int(cue.start * rate)
+            during = slice(first, max(int(np.ceil(cue.end * rate)), first + 1))
+            total[during] += vector
+            spoken[during] += 1
+        return halves(total / np.maximum(spoken, 1), f"{video.video_id}: subtitles")
+
+
+class _ShotStarts:
+    """Seconds at which the shots of videos begin, read of each once; safe for threads."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._known: dict[int, NDArray[np.float64]] = {}
+
+    def __call__(self, rows: Sequence[int]) -> list[NDArray[np.float64]]:
+        if missing := {row for row in rows if row not in self._known}:
+            found = self._catalogue.shots_of(missing)
+            self._known |= {
+                row: np.array([shot.start for shot in found.get(row, ())], np.float64) for row in missing
+            }
+        return [self._known[row] for row in rows]
+
+
+def _require_unicode(folder: Path) -> None:
+    """Refuse a path that some of the libraries which read the files could not be given."""
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"{printable(folder.absolute())}: its name is no UTF-8; rename the folder, or name another one"
+        ) from error
+
+
+def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:
+    if folder.exists() and not (folder.is_dir() and _is_blank(folder)):
+        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name an empty folder")
+    if read_only or encoder is None:
+        raise NotFound(
+            f"{folder}: no library there; `moviola index FOLDER --library {folder} --encoder NAME` makes one "
+            "(`moviola models list` shows the encoders on this machine)"
+        )
+
+
+def _is_blank(folder: Path) -> bool:
+    """Empty, or left by a process that was killed while it created a library."""
+    return all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
+
+
+def _create(folder: Path, settings: Settings) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    # The settings come last: a folder without them is not yet a library.
+    Catalogue.create(folder)
+    settings.write(folder)

@@ -1,0 +1,183 @@
+"""What the catalogue says of the videos that can be searched, as columns of one file that is mapped.
+
+``cache/videos.table`` is written whenever a writer has finished, and bears the generation of the catalogue
+that it was made of, and a digest: where another generation is the present one, since a writer was killed or
+is at work, or the file is damaged, the catalogue itself is read. A query then costs the rows that it comes
+upon, however many videos there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError
+from moviola.features import Extent, Integers
+from moviola.files.array_file import map_sealed_arrays, write_arrays
+from moviola.files.sealed import sealed_draft_of
+from moviola.library.disk.catalogue import VideoRow
+
+__all__ = ["Extents", "VideoTable", "read_video_table", "write_video_table"]
+
+# Of the arrays in the file, and how they are stored there.
+_COLUMNS = {
+    "rows": "<i8", "durations": "<f8", "numbers": "<i8", "frames": "<i8", "cues": "<i8", "texts": "u1",
+    "ends": "<i8",
+}  # fmt: skip
+_ABSENT = (-1, 0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class VideoTable(Mapping[int, VideoRow]):
+    """Videos by row number; a row becomes a value when it is asked for.
+
+    Attributes:
+        rows: (V,) int64 rising, row numbers.
+        durations: (V,) float64 seconds.
+        numbers: (V, 4) int64, size, mtime_ns, width and height.
+        frames, cues: (V, 4) int64, shard, offset, count and CRC of features; the shard is -1 without any.
+        texts: UTF-8, the other fields of each video as a JSON list, one after another.
+        ends: (V,) int64, where the text of each video ends.
+    """
+
+    rows: Integers
+    durations: NDArray[np.float64]
+    numbers: Integers
+    frames: Integers
+    cues: Integers
+    texts: NDArray[np.uint8]
+    ends: Integers
+
+    @classmethod
+    def of(cls, videos: Iterable[VideoRow]) -> Self:
+        """Of some videos in any order."""
+        ordered = sorted(videos, key=lambda video: video.row)
+        texts = [
+            json.dumps([v.video_id, v.path, v.hash, v.sidecars, v.state, v.error, v.codec]).encode()
+            for v in ordered
+        ]
+        return cls(
+            np.array([v.row for v in ordered], np.int64),
+            np.array([v.duration for v in ordered], np.float64),
+            np.array([(v.size, v.mtime_ns, v.width, v.height) for v in ordered], np.int64).reshape(-1, 4),
+            _places([v.frames for v in ordered]),
+            _places([v.cues for v in ordered]),
+            np.frombuffer(b"".join(texts), np.uint8),
+            np.cumsum([len(text) for text in texts], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rows.tolist())
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, int) and self._place(row) is not None
+
+    def __getitem__(self, row: int) -> VideoRow:
+        place = self._place(row)
+        if place is None:
+            raise KeyError(row)
+        return self._at(place)
+
+    def _place(self, row: int) -> int | None:
+        place = int(np.searchsorted(self.rows, row))
+        return place if place < len(self.rows) and self.rows[place] == row else None
+
+    def _at(self, place: int) -> VideoRow:
+        begin = int(self.ends[place - 1]) if place else 0
+        video_id, path, hash_, sidecars, state, error, codec = json.loads(
+            self.texts[begin : int(self.ends[place])].tobytes()
+        )
+        size, mtime_ns, width, height = self.numbers[place].tolist()
+        return VideoRow(
+            row=int(self.rows[place]), video_id=video_id, path=path, size=size, mtime_ns=mtime_ns, hash=hash_,
+            sidecars=sidecars, state=state, error=error, duration=float(self.durations[place]), width=width,
+            height=height, codec=codec, frames=_extent(self.frames[place]), cues=_extent(self.cues[place]),
+        )  # fmt: skip
+
+    @cached_property
+    def with_frames(self) -> Integers:
+        """Places (n,) of the videos that have frames."""
+        return np.flatnonzero(self.frames[:, 0] >= 0)
+
+    def ids(self, places: Integers) -> Sequence[str]:
+        """Ids of the videos at some places (n,)."""
+        return _Ids(self, places)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ids(Sequence[str]):
+    """Ids of videos, each read when it is asked for."""
+
+    table: VideoTable
+    places: Integers
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return _Ids(self.table, self.places[place])
+        return self.table._at(int(self.places[place])).video_id
+
+
+@dataclass(frozen=True, eq=False)
+class Extents(Sequence[Extent]):
+    """Rows (V, 4) of :attr:`VideoTable.frames` or ``cues``, all there, as extents."""
+
+    places: Integers
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> Extent: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Extent]: ...
+    def __getitem__(self, place: int | slice) -> Extent | Sequence[Extent]:
+        return (
+            Extents(self.places[place]) if isinstance(place, slice) else Extent(*self.places[place].tolist())
+        )
+
+
+def read_video_table(path: Path, generation: int) -> VideoTable | None:
+    """What lies in a file, mapped; None where none is whole and of this generation of the catalogue."""
+    try:
+        arrays = map_sealed_arrays(path, ["generation", *_COLUMNS])
+    except DataError:
+        return None
+    columns = {name: array.values for name, array in arrays.items()}
+    return VideoTable(**columns) if columns.pop("generation").tolist() == [generation] else None
+
+
+def write_video_table(path: Path, generation: int, table: VideoTable) -> None:
+    """Write the file in one step.
+
+    Raises:
+        InvalidValue: it cannot be written.
+    """
+    arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
+    with sealed_draft_of(path) as draft:
+        write_arrays(draft, {"generation": (np.array([generation]), "<i8"), **arrays})
+
+
+def _places(extents: Sequence[Extent | None]) -> Integers:
+    rows = [(e.shard, e.offset, e.count, e.crc) if e else _ABSENT for e in extents]
+    return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def _extent(place: Integers) -> Extent | None:
+    return None if place[0] < 0 else Extent(*place.tolist())

@@ -1,0 +1,1 @@
+"""What comes in: scanning, following and watching folders; decoding, encoding, reading; the indexer."""

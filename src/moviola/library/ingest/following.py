@@ -1,0 +1,151 @@
+"""Following files: what moved, was copied, came back, or lies in another folder now. Nothing is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.features import Extent
+from moviola.library.disk.places import Copy, Root, held_by, is_below, volume_of
+
+if TYPE_CHECKING:
+    from moviola.library.disk.removed import RemovedVideo
+    from moviola.library.disk.store import LibraryStore
+    from moviola.library.ingest.report import IngestReport
+    from moviola.library.ingest.scan import FoundFile, Plan
+
+__all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
+
+
+def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
+    """Take over where known content lies now: in one transaction, since files may have changed places.
+
+    What was removed and comes back with damaged features is planned as new.
+    """
+    catalogue = store.catalogue
+    changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
+    roots = [root for root in plan.roots if root not in set(catalogue.roots())]
+    if not (roots or any(changed)):
+        return
+    with catalogue.transaction():
+        for root in roots:
+            catalogue.put_root(root)
+        for video in plan.overwritten:
+            catalogue.take_out(video)
+            report.removed.append(video.video_id)
+        for path in plan.lost_copies:
+            catalogue.drop_copy(path)
+        # First all paths are given up, then taken.
+        for video, _ in plan.moved:
+            catalogue.moved(video.row, f"\0{video.row}", video.size, video.mtime_ns, video.sidecars)
+        for video, found in plan.moved:
+            catalogue.drop_copy(str(found.path))
+            catalogue.moved(video.row, str(found.path), found.size, found.mtime_ns, video.sidecars)
+        for copy in plan.kept_paths:
+            catalogue.put_copy(copy)
+        for removed, found in plan.restored:
+            if not _intact(store, removed):
+                plan.new.append(found)
+                continue
+            catalogue.bring_back(
+                removed.row,
+                video_id=found.video_id,
+                path=str(found.path),
+                size=found.size,
+                mtime_ns=found.mtime_ns,
+            )
+            report.restored.append(found.video_id)
+
+
+def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
+    """Store the further paths of videos, of those too that have just come in."""
+    if not plan.copies:
+        return
+    catalogue = store.catalogue
+    with catalogue.transaction():
+        rows = {video.video_id: video.row for video in catalogue.videos() if video.state != "refused"}
+        for video_id, found in plan.copies:
+            if video_id in rows:
+                catalogue.put_copy(_copy(rows[video_id], found))
+                report.copies.setdefault(video_id, []).append(str(found.path))
+
+
+def _copy(row: int, found: FoundFile) -> Copy:
+    return Copy(row, str(found.path), found.size, found.mtime_ns)
+
+
+def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
+    """Bring removed videos back, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
+    catalogue = store.catalogue
+    newest = {removed.video_id: removed for removed in reversed(catalogue.removed())}
+    wanted = list(dict.fromkeys(video_ids))
+    for video_id in wanted:
+        if video_id not in newest:
+            raise NotFound(f"{video_id}: not among the removed videos; `moviola library removed` shows them")
+        if not _intact(store, newest[video_id]):
+            raise LibraryError(f"{video_id}: its features are damaged; index its file again")
+    with catalogue.transaction():
+        for video_id in wanted:
+            catalogue.bring_back(newest[video_id].row)
+    return wanted
+
+
+def _intact(store: LibraryStore, removed: RemovedVideo) -> bool:
+    """Whether the features of a removed video are what they were."""
+    (video,) = store.catalogue.removed_content(removed.row)["videos"]
+    extents = ((store.frame_features, _extent(video, "frame")), (store.cue_features, _extent(video, "cue")))
+    return all(extent is None or features.intact(extent) for features, extent in extents)
+
+
+def _extent(video: dict[str, Any], kind: str) -> Extent | None:
+    values = [video[f"{kind}_{part}"] for part in ("shard", "offset", "count", "crc")]
+    return None if None in values else Extent(*values)
+
+
+def forget_root(store: LibraryStore, folder: Path) -> list[str]:
+    """Take out a root with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
+    catalogue, path = store.catalogue, str(_absolute(folder))
+    roots = catalogue.roots()
+    if path not in {root.path for root in roots}:
+        raise NotFound(f"{folder}: no folder of this library; `moviola library roots` shows them")
+    videos = held_by(catalogue.videos(), roots)[path]
+    with catalogue.transaction():
+        for video in videos:
+            catalogue.take_out(video)
+        catalogue.drop_root(path)
+    return [video.video_id for video in videos]
+
+
+def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) -> int:
+    """Put a folder in place of another; see :meth:`moviola.library.Indexer.move`."""
+    catalogue = store.catalogue
+    before, after = str(_absolute(old)), str(_absolute(new))
+    paths = {video.path for video in catalogue.videos()} | {copy.path for copy in catalogue.copies()}
+    held = {path for path in paths if is_below(path, before)}
+    if not held:
+        raise NotFound(f"{old}: the library has no video there; `moviola library roots` shows its folders")
+    there = {str(Path(after, Path(path).relative_to(before))) for path in held}
+    if check and not any(Path(path).is_file() for path in there):
+        raise NotFound(
+            f"{new}: none of the {len(held)} videos of {old} is there; name the folder that stands for it, "
+            "or --force where it cannot be seen from here"
+        )
+    if clash := sorted((paths - held) & there):
+        raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
+    with catalogue.transaction():
+        moved = catalogue.move_paths(before, after)
+        for root in catalogue.roots():
+            if is_below(root.path, after) and Path(root.path).is_dir():
+                volume = volume_of(Path(root.path))
+                catalogue.put_root(Root(root.path, volume, root.patterns, root.defaults))
+    return moved
+
+
+def _absolute(folder: Path) -> Path:
+    """Without links as far as it is there."""
+    try:
+        return folder.expanduser().resolve()
+    except (OSError, RuntimeError) as error:
+        raise InvalidValue(f"{folder}: cannot be followed ({error}); name a folder") from error

@@ -1,0 +1,322 @@
+"""Videos into features: threads decode ahead while the encoder works; a video is committed whole.
+
+A thread decodes the frames of a video, and finds its shots on the way; where the pictures leave open whether
+one begins, seconds are decoded again, now and then, by whichever thread is free. As many threads decode as
+there are cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is
+work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import MediaError, printable
+from moviola.library.disk.catalogue import ShotRow
+from moviola.library.ingest.ahead import Branch, side_by_side
+from moviola.library.ingest.repeats import encode_changes
+from moviola.library.ingest.scan import FoundFile
+from moviola.media import (
+    ShotFinder,
+    SmallStills,
+    embedded_subtitles,
+    find_transitions,
+    joined,
+    look_through,
+    probe,
+    read_subtitles,
+    sample_frames,
+    shrunk,
+    sidecars,
+)
+from moviola.threads import compute_threads
+from moviola.types import Cue, FrameSize
+
+if TYPE_CHECKING:
+    from moviola.media import FrameStream, Marks, MediaInfo, Transition
+
+__all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "find_shots", "read_cues"]
+
+_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A video that was read: features (n, d) float32, None without a visual encoder, and then no shots.
+
+    ``repeats`` of the features are copies of others, see
+    :mod:`moviola.library.ingest.repeats`. ``stills`` are small ones, seconds and WebP bytes.
+    """
+
+    file: FoundFile
+    info: MediaInfo
+    duration: float
+    broken_at: float | None
+    frames: NDArray[np.float32] | None
+    shots: Sequence[ShotRow] = ()
+    repeats: int = 0
+    stills: Sequence[tuple[float, bytes]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A file that cannot be used, and why."""
+
+    file: FoundFile
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    file: FoundFile
+    info: MediaInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    images: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What the pictures of some stretches told."""
+
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    duration: float
+    broken_at: float | None
+    stills: Sequence[tuple[float, bytes]]
+
+
+_Step = _Opened | _Pictures | _Looked | _Closed | Refused
+_AnyStep = TypeVar("_AnyStep")
+
+
+@dataclass(slots=True)
+class _Underway:
+    """What there is of a video so far."""
+
+    opened: _Opened | None = None
+    rows: list[NDArray[np.float32]] = field(default_factory=list)
+    repeats: int = 0
+    marks: Marks = field(default_factory=list)
+    closed: _Closed | None = None
+    refused: Refused | None = None
+
+    def add(self, rows: NDArray[np.float32], repeats: int) -> None:
+        self.rows.append(rows)
+        self.repeats += repeats
+
+    def done(self) -> Encoded | Refused:
+        if self.refused:
+            return self.refused
+        assert self.opened and self.closed
+        duration = self.closed.duration
+        shots = _shots(joined(self.marks), duration)
+        return Encoded(
+            self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
+            shots, self.repeats, self.closed.stills,
+        )  # fmt: skip
+
+
+def encode_videos(
+    files: Sequence[FoundFile],
+    size: FrameSize | None,
+    encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
+    rate: float,
+    on_frames: Callable[[FoundFile, float], None],
+    *,
+    every_frame: bool = False,
+    stills_every: int | None = None,
+) -> Iterator[Encoded | Refused]:
+    """Decode and encode files, several at once; they come in their order, whichever is done first.
+
+    Args:
+        files: what to read.
+        size: of the frames; None without a visual encoder: files are probed for their duration only.
+        encode: makes rows of features (n, d) of frames (n, height, width, 3).
+        rate: frames a second.
+        on_frames: called with a file and the seconds of it that are encoded, as work goes on.
+        every_frame: encode those too that repeat one before.
+        stills_every: keep a small still of one of so many frames; None: of none.
+    """
+    if size is None:
+        for file in files:
+            yield _probed(file)
+        return
+    underway: dict[int, _Underway] = {}
+    done: dict[int, Encoded | Refused] = {}
+    following = 0  # the file that comes next
+    each = (_steps(file, size, rate, stills_every) for file in files)
+    with closing(side_by_side(each, compute_threads())) as steps:
+        for number, step in steps:
+            video = underway.setdefault(number, _Underway())
+            match step:
+                case _Opened():
+                    video.opened = step
+                case _Pictures(images):
+                    video.add(*((encode(images), 0) if every_frame else encode_changes(images, encode)))
+                    on_frames(files[number], sum(map(len, video.rows)) / rate)
+                case _Looked(marks):
+                    video.marks += marks
+                case _Closed():
+                    video.closed = step
+                case Refused():
+                    video.refused = step
+                case None:
+                    done[number] = underway.pop(number).done()
+            while following in done:
+                yield done.pop(following)
+                following += 1
+
+
+def encode_video(
+    file: FoundFile,
+    size: FrameSize | None,
+    encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
+    rate: float,
+    on_frames: Callable[[FoundFile, float], None] = lambda *_: None,
+    *,
+    every_frame: bool = False,
+    stills_every: int | None = None,
+) -> Encoded | Refused:
+    """Decode and encode one file; arguments as of :func:`encode_videos`.
+
+    It needs no library, so that a process that has none can do it, on another machine too.
+    """
+    (outcome,) = encode_videos(
+        [file], size, encode, rate, on_frames, every_frame=every_frame, stills_every=stills_every
+    )
+    return outcome
+
+
+def _probed(file: FoundFile) -> Encoded | Refused:
+    """Without a visual encoder a file still needs to be a video, and its duration known."""
+    try:
+        info = probe(file.path)
+        if info.duration:
+            return Encoded(file, info, info.duration, None, None)
+        tiny = FrameSize(16, 16, fit="stretch")
+        with sample_frames(file.path, rate=1.0, size=tiny) as stream:
+            for _ in stream:
+                pass
+        return Encoded(file, info, stream.duration, stream.broken_at, None)
+    except MediaError as error:
+        return Refused(file, error.reason)
+    except OSError as error:
+        return Refused(file, f"cannot be read ({error.strerror})")
+
+
+def _steps(
+    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
+) -> Iterator[_Step | Branch[_Step]]:
+    return _refused_if_unreadable(file, _decode(file, size, rate, stills_every))
+
+
+def _decode(
+    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
+) -> Iterator[_Step | Branch[_Step]]:
+    yield _Opened(file, probe(file.path))
+    finder, small = ShotFinder(rate), None if stills_every is None else SmallStills(stills_every)
+
+    def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
+        return Branch(_refused_if_unreadable(file, _look(file, stretches)))
+
+    with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
+        for images in _batches(stream, small):
+            yield _Pictures(images)
+            if stretches := finder.add(shrunk(images)):
+                yield look(stretches)
+    yield look(finder.rest())
+    yield _Looked(finder.marks)
+    yield _Closed(stream.duration, stream.broken_at, small.stills if small else ())
+
+
+def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
+    yield _Looked(look_through(file.path, stretches))
+
+
+def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
+    """Steps, and in place of an error that the file causes, that it is refused."""
+    try:
+        yield from steps
+    except MediaError as error:
+        yield Refused(file, error.reason)
+    except OSError as error:
+        yield Refused(file, f"cannot be read ({error.strerror})")
+
+
+def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray[np.uint8]]:
+    """All frames, some at a time, (n, height, width, 3); small stills are kept as they come."""
+    batch = []
+    for frame in stream:
+        if small is not None:
+            small.note(frame.time)
+        batch.append(frame.image)
+        if len(batch) == _BATCH:
+            yield np.stack(batch)
+            batch = []
+    if batch:
+        yield np.stack(batch)
+
+
+def _shots(found: Sequence[Transition], duration: float) -> list[ShotRow]:
+    """The shots of a video, of which the first begins with it."""
+    inside = [shot for shot in found if 0 < shot.time < duration]
+    return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
+
+
+def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> list[ShotRow]:
+    """The shots of a video that was encoded before, as :func:`encode_videos` would find them.
+
+    Args:
+        path: the file.
+        size: of the frames that were encoded.
+        rate: of them, a second.
+        duration: of the video, in seconds.
+
+    Raises:
+        MediaError: the file cannot be read any more.
+    """
+    return _shots(find_transitions(path, rate=rate, size=size), duration)
+
+
+def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
+    """Subtitles of a video: files beside it, else text streams inside it. Damage is told, not fatal.
+
+    Files beside a video are what somebody put there on purpose, so they stand in for the embedded ones.
+
+    Returns:
+        cues in order of time, and what could not be read.
+    """
+    cues: list[Cue] = []
+    problems: list[str] = []
+    try:
+        paths = sidecars(file.path)
+    except OSError as error:
+        paths = ()
+        problems.append(f"{file.path.parent}: cannot be read ({error.strerror})")
+    for path in paths:
+        try:
+            found = read_subtitles(path)
+        except MediaError as error:
+            problems.append(str(error))
+            continue
+        cues.extend(found.cues)
+        if found.skipped:
+            problems.append(f"{printable(path.name)}: {found.skipped} damaged cues skipped")
+    if not cues:
+        try:
+            cues.extend(embedded_subtitles(file.path).cues)
+        except MediaError as error:
+            problems.append(str(error))
+    return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems

@@ -1,0 +1,317 @@
+"""Readers go through the videos of a library: each a step of its own, video by video, after the pictures.
+
+What a reader found is committed video by video, together with the fact that it has been there: interrupted
+work goes on with the next call, and a reader that is switched on later reads only what it has not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from moviola.encoders.readers import SpeechReader, TextReader, load_speech_reader, load_text_reader
+from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
+from moviola.features import Extent
+from moviola.library.disk.catalogue import Reading, VideoRow
+from moviola.library.ingest.report import IngestReport
+from moviola.library.ingest.sound_tracks import AS_PLAYED, Listening
+from moviola.library.ingest.workers import Lost, Workers, require_seen
+from moviola.types import Cue, CueKind, Span
+
+if TYPE_CHECKING:
+    from moviola.library.disk.store import LibraryStore
+
+__all__ = ["LEGIBLE", "Readers", "ReadingRun", "append_cues", "replace_subtitles"]
+
+NONE = "none"
+
+LEGIBLE = 240
+"""Pixels of the shorter side from which on pictures are read unasked.
+
+In smaller ones words are rarely legible, and much that is drawn small looks like letters.
+"""
+
+Reader = TextReader | SpeechReader
+
+OnVideo = Callable[[CueKind, int, int, str, float], None]
+"""Called with the kind of cues, how many videos are done of how many, a video's id and its seconds done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Who reads in this run.
+
+    Attributes:
+        text, speech: the readers; None: nobody reads.
+        named: kinds that were asked for: what another one read is read again, and small pictures are read.
+        listening: how videos are listened to.
+    """
+
+    text: TextReader | None
+    speech: SpeechReader | None
+    named: Collection[CueKind] = ()
+    listening: Listening = AS_PLAYED
+
+    @classmethod
+    def chosen(
+        cls, ocr: bool | str | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
+    ) -> Readers:
+        """Readers by option.
+
+        Args:
+            ocr: whether text in pictures is read, or by which reader; None: in all but small ones.
+            speech: name of the reader of speech; None or ``"none"``: nobody.
+            device: handed to it.
+            listening: how.
+
+        Raises:
+            MissingDependency: packages of a reader that was asked for are not installed.
+            MissingModel: its model is not on this machine.
+        """
+        text = None if ocr is False else load_text_reader(ocr) if isinstance(ocr, str) else load_text_reader()
+        hears = None
+        if speech not in (None, NONE):
+            hears = load_speech_reader(str(speech), device=device, language=listening.language)
+        asked: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
+        return cls(text, hears, [kind for kind, is_asked in asked.items() if is_asked], listening)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRun:
+    """One run of the readers through a library; under its write lock.
+
+    Attributes:
+        store: the library.
+        report: gets what was read, and what could not be.
+        on_video: called as work goes on; with workers, when a video is done.
+        workers: who reads; None: this process.
+    """
+
+    store: LibraryStore
+    report: IngestReport
+    on_video: OnVideo
+    workers: Workers | None = None
+
+    def read(self, videos: Collection[str], readers: Readers) -> None:
+        """Let the readers go through those of some videos, by id, that they have not read."""
+        chosen: dict[CueKind, Reader | None] = {"text": readers.text, "speech": readers.speech}
+        for kind, reader in chosen.items():
+            if reader is not None:
+                named = kind in readers.named
+                waiting = [
+                    video
+                    for video in self.store.searchable().values()
+                    if video.video_id in videos
+                    and self._lacks(video, kind, reader.id, readers.listening, again=named)
+                ]
+                if kind == "text" and not named:
+                    waiting = self._legible(waiting)
+                if waiting:
+                    self._read_all(kind, reader, readers.listening, waiting)
+
+    def _lacks(
+        self, video: VideoRow, kind: CueKind, reader: str, listening: Listening, *, again: bool
+    ) -> bool:
+        if kind == "speech" and any(cue.kind == "subtitle" for cue in self.store.catalogue.cues(video.row)):
+            return False
+        reading = self.store.catalogue.readings(video.row).get(kind)
+        if reading is None:
+            return True
+        otherwise = kind == "speech" and not listening.same(reading.revision)
+        return again and (reading.reader != reader or otherwise)
+
+    def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
+        """Videos without those of small pictures, which are told of."""
+        large = [video for video in videos if min(video.width, video.height) >= LEGIBLE]
+        if small := len(videos) - len(large):
+            self.report.not_read["text"] = (
+                f"{small} videos have pictures below {LEGIBLE} pixels, where words are rarely legible; "
+                "--ocr reads them all the same"
+            )
+        return large
+
+    def _read_all(
+        self, kind: CueKind, reader: Reader, listening: Listening, videos: Sequence[VideoRow]
+    ) -> None:
+        catalogue = self.store.catalogue
+        goes_through = VideoReader(kind, reader, self.store.encoders.device, listening)
+        revision = listening.noted(reader.revision) if kind == "speech" else reader.revision
+        job, state = catalogue.begin_job(f"read {kind}", len(videos)), "interrupted"
+        read = self._here if self.workers is None else self._elsewhere
+        try:
+            for video, found in zip(videos, read(goes_through, videos), strict=True):
+                if isinstance(found, MediaError):
+                    self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
+                else:
+                    cues, language = found
+                    reading = Reading(kind, reader.id, revision, language)
+                    _commit(self.store, video, cues, reading)
+                    self.report.read[kind].append(video.video_id)
+                catalogue.advance_job(job)
+            state = "done"
+        finally:
+            catalogue.end_job(job, state)  # type: ignore[arg-type]
+
+    def _here(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
+        for done, video in enumerate(videos):
+            on_seconds = partial(self.on_video, reader.kind, done, len(videos), video.video_id)
+            on_seconds(0.0)
+            yield reader.read(self._to_read(video), on_seconds)
+
+    def _elsewhere(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
+        assert self.workers is not None
+        self.workers.require(reader.require_able, [(Path(video.path), video.size) for video in videos])
+        results = self.workers.map(reader.read, map(self._to_read, videos), gpu=reader.on_gpu)
+        for done, (video, found) in enumerate(zip(videos, results, strict=True)):
+            self.on_video(reader.kind, done, len(videos), video.video_id, video.duration)
+            yield UnreadableMedia(video.path, found.reason) if isinstance(found, Lost) else found
+
+    def _to_read(self, video: VideoRow) -> _ToRead:
+        return _ToRead(Path(video.path), video.duration, _shots(self.store, video))
+
+
+Found = tuple[list[Cue], str]
+"""Cues of a video, and the language that is heard in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ToRead:
+    """What a reader needs to know of a video."""
+
+    path: Path
+    duration: float
+    shots: Sequence[Span]
+
+
+class VideoReader:
+    """Goes through videos with a reader. What another process gets of it opens a reader of its own.
+
+    Args:
+        kind: of the cues.
+        reader: who reads.
+        device: on which, where it can choose.
+        listening: how videos are listened to.
+    """
+
+    def __init__(self, kind: CueKind, reader: Reader, device: str, listening: Listening = AS_PLAYED) -> None:
+        self.kind, self._reader, self._device, self._listening = kind, reader, device, listening
+
+    def __reduce__(self) -> tuple[Callable[..., VideoReader], tuple[CueKind, str, str, str, Listening]]:
+        return _reopened, (
+            self.kind, self._reader.id, self._reader.revision, self._device, self._listening,
+        )  # fmt: skip
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the reader uses a GPU where there is one."""
+        return self.kind == "speech" and self._device != "cpu"
+
+    def require_able(self, files: Iterable[tuple[Path, int]]) -> None:
+        """Fail where this machine does not see the files, as :func:`.workers.require_seen` does.
+
+        What another machine gets of this has opened its reader before.
+        """
+        require_seen(files)
+
+    def read(
+        self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
+    ) -> Found | MediaError:
+        """What the reader finds in a video; the error where the file cannot be read any more.
+
+        Args:
+            video: what to read.
+            on_seconds: called with the second up to which it is read, as work goes on.
+        """
+        from moviola.library.ingest.screen_text import read_text
+        from moviola.library.ingest.speech import read_speech
+
+        try:
+            if self.kind == "speech":
+                reader = cast(SpeechReader, self._reader)
+                return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
+            return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
+        except MediaError as error:
+            return error
+
+
+def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listening: Listening) -> VideoReader:
+    reader: Reader
+    if kind == "speech":
+        reader = load_speech_reader(reader_id, device=device, language=listening.language)
+    else:
+        reader = load_text_reader(reader_id)
+    if reader.revision != revision:
+        raise EncoderMismatch(
+            f"reader {reader_id}: revision {reader.revision} here, {revision} on the library's machine; "
+            "install the same"
+        )
+    return VideoReader(kind, reader, device, listening)
+
+
+def _shots(store: LibraryStore, video: VideoRow) -> list[Span]:
+    """The shots of a video; all of it where they are not known."""
+    starts = [shot.start for shot in store.catalogue.shots(video.row)] or [0.0]
+    return [Span(start, end) for start, end in pairwise([*starts, video.duration]) if end > start]
+
+
+def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
+    """Cues of a kind in place of those that the video had of it."""
+    catalogue = store.catalogue
+    before = catalogue.cues(video.row)
+    others = [cue for cue in before if cue.kind != reading.kind]
+    if not cues and len(others) == len(before):
+        with catalogue.transaction():
+            catalogue.set_readings(video.row, [reading])  # nothing to search for has changed
+        return
+    readings = {**catalogue.readings(video.row), reading.kind: reading}
+    _put(store, video, [*others, *cues], video, readings.values())
+
+
+def replace_subtitles(
+    store: LibraryStore, video: VideoRow, fresh: VideoRow, subtitles: Sequence[Cue]
+) -> None:
+    """Store other subtitles of a video; recognised speech gives way to them, text in pictures stays.
+
+    Args:
+        store: the library.
+        video: as the catalogue has it.
+        fresh: what to store in its place.
+        subtitles: in order of time.
+    """
+    gone: CueKind = "speech" if subtitles else "subtitle"
+    others = [cue for cue in store.catalogue.cues(video.row) if cue.kind not in ("subtitle", gone)]
+    readings = store.catalogue.readings(video.row)
+    kept = [reading for kind, reading in readings.items() if kind != gone]
+    _put(store, video, [*subtitles, *others], fresh, kept)
+
+
+def _put(
+    store: LibraryStore, video: VideoRow, cues: Sequence[Cue], fresh: VideoRow, readings: Iterable[Reading]
+) -> None:
+    extent = append_cues(store, cues, video)
+    shots, repeats = store.catalogue.shots(video.row), store.catalogue.repeats(video.row)
+    with store.catalogue.transaction():
+        store.catalogue.put(replace(fresh, cues=extent), cues, shots, readings, repeats)
+
+
+def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | None = None) -> Extent | None:
+    """Store the sentence vectors of cues; None without a sentence encoder or cues.
+
+    Args:
+        store: the library.
+        cues: of one video.
+        before: the video as it was; texts that it had are not encoded again.
+    """
+    known = {}
+    if before is not None and before.cues is not None:
+        had = store.catalogue.cues(before.row)
+        vectors = np.asarray(store.cue_features.read(before.cues), np.float32)
+        known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
+    rows = store.encoders.sentence_rows(cues, known)
+    return None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))

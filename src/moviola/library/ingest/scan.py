@@ -1,0 +1,453 @@
+"""What is there and what has changed: files on disk against the catalogue, before any decoding."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import os
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, count
+from pathlib import Path
+
+from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
+from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.places import Copy, Root, held_by, is_below, root_of, volume_of, why_away
+from moviola.library.ingest.ignore_patterns import LeavingOut
+from moviola.library.ingest.plan import FoundFile, Held, Plan
+from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
+
+__all__ = ["FoundFile", "Held", "Plan", "make_plan"]
+
+_CHUNK = 256 * 1024
+_CHUNKS = 4
+
+
+def make_plan(
+    sources: Sequence[Path],
+    known: Iterable[VideoRow],
+    held: Held | None = None,
+    *,
+    exclude: Sequence[str] | None = None,
+    default_excludes: bool | None = None,
+    settled: Callable[[Path, os.stat_result], bool] | None = None,
+) -> Plan:
+    """Compare files and folders (searched recursively) with the catalogue.
+
+    A file counts as unchanged while its path, size, modification time and sidecars are; otherwise its content
+    decides: known content at a new path whose old path is gone was moved, and is a copy where it is not. The
+    hash reads only pieces of a file, so copies are compared whole, and a file that was incomplete
+    (``partial``) counts as changed whatever the hash says. Refused files are tried again. Nothing is taken
+    out here. Files of a folder that are no videos by their suffix are ``ignored``; one that is named itself
+    is always tried.
+
+    Args:
+        sources: files and folders.
+        known: the library's videos.
+        held: what else it holds.
+        exclude: patterns for the folders, in place of those that they had; None: those that they had.
+        default_excludes: whether the usual ones count, likewise.
+        settled: whether a new or changed file is whole by its path and status; None: all are.
+
+    Raises:
+        NotFound: a source does not exist, and the library holds nothing of it.
+        InvalidValue: a pattern that cannot be read.
+    """
+    planner = _Planner(known, held or Held(), settled)
+    folders = []
+    for source in sources:
+        root = _resolved(source)
+        if root.is_dir():
+            if planner.enter(root, exclude, default_excludes):
+                folders.append(root)
+        elif os.path.lexists(root):
+            planner.look_at(root, Path(root.name))
+        elif planner.lacks(gone := os.path.realpath(source)):
+            folders.append(Path(gone))
+        else:
+            raise NotFound(f"{printable(source)}: no such file or folder")
+    planner.decide()
+    planner.find_missing(folders)
+    return planner.plan
+
+
+def _resolved(path: Path) -> Path:
+    """The path without links; as it is where they lead nowhere, which opening the file will tell."""
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return path.absolute()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A file that was looked at.
+
+    Attributes:
+        path: without links.
+        name: its path below the source.
+        status: of the file.
+        sidecars: signature of the subtitle files beside it.
+        hash: of its content.
+        known: the video that the catalogue has under its path.
+        copy: what the catalogue has under its path as a further one of a video.
+    """
+
+    path: Path
+    name: Path
+    status: os.stat_result
+    sidecars: str
+    hash: str
+    known: VideoRow | None
+    copy: Copy | None
+
+    def found(self, video_id: str) -> FoundFile:
+        return FoundFile(
+            self.path, video_id, self.status.st_size, self.status.st_mtime_ns, self.hash, self.sidecars
+        )
+
+
+class _Planner:
+    """Looks at one file after another, then sorts them into a plan."""
+
+    def __init__(
+        self, known: Iterable[VideoRow], held: Held, settled: Callable[[Path, os.stat_result], bool] | None
+    ) -> None:
+        self.plan = Plan()
+        self._by_path = {video.path: video for video in known}
+        videos = self._by_path.values()
+        self._by_row = {video.row: video for video in videos}
+        self._by_hash = {video.hash: video for video in videos if video.state != "refused"}
+        self._taken = {video.video_id for video in videos}
+        self._copies = {copy.path: copy for copy in held.copies if copy.video in self._by_row}
+        self._removed = {video.hash: video for video in reversed(held.removed)}
+        self._roots = {root.path: root for root in held.roots}
+        self._settled = settled
+        self._seen: dict[str, _Seen | None] = {}
+        self._away = cache(self._why_away)
+        self._has_subtitles = cache(_has_subtitles)
+        self._leaving_out: list[LeavingOut] = []
+
+    # -- roots -----------------------------------------------------------------------------------------
+
+    def lacks(self, folder: str) -> bool:
+        """Whether the library holds anything of a folder that is not there; it is away, or was deleted."""
+        if not any(is_below(path, folder) for path in (*self._by_path, *self._copies, *self._roots)):
+            return False
+        above = root_of(folder, self._roots.values())
+        if above is None or above.path == folder or self._away(above.path):
+            self.plan.offline[folder] = "it is not there"
+        return True
+
+    def enter(self, folder: Path, exclude: Sequence[str] | None, default_excludes: bool | None) -> bool:
+        """Look at every file below a folder, if it is there; what is in it is not, otherwise."""
+        path = str(folder)
+        above = root_of(path, self._roots.values())
+        if reason := self._why_away(path) if above is None else self._away(above.path):
+            self.plan.offline[path] = reason
+            return False
+        before = self._roots.get(path)
+        template = before or above or Root(path, "")
+        root = Root(
+            path,
+            volume_of(folder),
+            template.patterns if exclude is None else tuple(exclude),
+            template.defaults if default_excludes is None else default_excludes,
+        )
+        if before is not None or above is None or (root.patterns, root.defaults) != (
+            above.patterns, above.defaults,
+        ):  # fmt: skip
+            self._roots[path] = root
+            self.plan.roots.append(root)
+        self._look_into(folder, root)
+        return True
+
+    def _why_away(self, path: str) -> str:
+        """Why what a folder held cannot be there, by the videos of its own, not those of roots below it."""
+        root = self._roots.get(path)
+        if root is None:
+            own = [video for video in self._by_path.values() if is_below(video.path, path)]
+            return why_away(Path(path), "", own)
+        own = held_by(self._by_path.values(), list(self._roots.values()))[path]
+        return why_away(Path(path), root.volume, own)
+
+    def _look_into(self, folder: Path, root: Root) -> None:
+        walker = LeavingOut(folder, root.patterns, defaults=root.defaults)
+        device = folder.stat().st_dev
+        mounted: dict[int, Path] = {}
+        for path in sorted(walker.walk(self._note_unreadable)):
+            suffix = path.suffix.lower()
+            if suffix in VIDEO_SUFFIXES:
+                resolved = _resolved(path)
+                self.look_at(resolved, path.relative_to(folder))
+                seen = self._seen.get(str(resolved))
+                if seen is not None and seen.status.st_dev != device and resolved.is_relative_to(folder):
+                    mounted.setdefault(seen.status.st_dev, resolved)
+            elif suffix not in SUBTITLE_SUFFIXES:
+                self.plan.ignored.append(path)
+        videos = [path for path in walker.files if Path(path).suffix.lower() in VIDEO_SUFFIXES]
+        self.plan.excluded += [*map(printable, (*walker.folders, *videos))]
+        self._leaving_out.append(walker)
+        for path in mounted.values():
+            place = _mount_of(path)
+            if str(place) not in self._roots:
+                below = Root(str(place), volume_of(place), root.patterns, root.defaults)
+                self._roots[below.path] = below
+                self.plan.roots.append(below)
+
+    def _note_unreadable(self, error: OSError) -> None:
+        """A folder that cannot be listed."""
+        folder = printable(error.filename)
+        self.plan.refused[folder] = f"{folder}: cannot be read ({error.strerror}); skipped"
+
+    # -- files -----------------------------------------------------------------------------------------
+
+    def look_at(self, path: Path, name: Path) -> None:
+        """Look at one file; ``name`` is its path below the source."""
+        text = str(path)
+        if text in self._seen:
+            return
+        self._seen[text] = None
+        known, copy = self._by_path.get(text), self._copies.get(text)
+        try:
+            _require_unicode(path, name)
+            status = regular_file(path)
+            beside = _signature(sidecars(path)) if self._has_subtitles(path.parent) else ""
+            now = (status.st_size, status.st_mtime_ns)
+            if known and known.state != "refused" and (*now, beside) == (*_state(known), known.sidecars):
+                self.plan.unchanged.append(known)
+                self._seen[text] = _Seen(path, name, status, beside, known.hash, known, None)
+                return
+            if copy and now == (copy.size, copy.mtime_ns):
+                digest = self._by_row[copy.video].hash
+            else:
+                copy = None
+                if self._settled is not None and not self._settled(path, status):
+                    self.plan.waiting.append(path)
+                    return
+                digest = content_hash(path, status.st_size)
+        except (MediaError, OSError) as error:
+            self._refuse(path, name, known, error)
+            return
+        self._seen[text] = _Seen(path, name, status, beside, digest, known, copy)
+
+    def decide(self) -> None:
+        """Sort what was seen into the plan, when everything was."""
+        seen = [one for one in self._seen.values() if one]
+        at_home = {one.known.row: one for one in seen if one.known and _is_same(one.known, one)}
+        unchanged = {video.row for video in self.plan.unchanged}
+        for row, one in at_home.items():
+            if row not in unchanged:
+                self._go_on(self._by_row[row], one)
+        arrived = [one for one in seen if not one.copy and not (one.known and one.known.row in at_home)]
+        moving = self._moving([*arrived, *(one for one in seen if one.copy)], at_home.keys())
+        for row, one in moving.items():
+            video = self._by_row[row]
+            self._go_on(video, one)
+            self._overwrites(one, moving)
+            root = root_of(video.path, self._roots.values())
+            if root is not None and self._away(root.path):
+                self.plan.kept_paths.append(Copy(row, video.path, video.size, video.mtime_ns))
+        places = {row: one.path for row, one in moving.items()}
+        settled = {id(one) for one in moving.values()}
+        pending: dict[str, FoundFile] = {}
+        for one in arrived:
+            if id(one) not in settled:
+                self._take_in(one, moving, places, pending)
+
+    def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
+        """Where videos lie now whose content is not at their path any more, by row number."""
+        moving: dict[int, _Seen] = {}
+        for one in places:
+            video = self._by_hash.get(one.hash)
+            if video is None or video.row in at_home or video.row in moving:
+                continue
+            if self._seen.get(video.path) is not None or _is_gone(Path(video.path)):
+                moving[video.row] = one
+        return moving
+
+    def _overwrites(self, one: _Seen, moving: Container[int]) -> None:
+        """A known content lies where another one was, which is nowhere now unless it moved itself."""
+        if one.known is not None and one.known.row not in moving:
+            self.plan.overwritten.append(one.known)
+
+    def _go_on(self, video: VideoRow, one: _Seen) -> None:
+        """The content of a known video, where it was or elsewhere."""
+        found = one.found(video.video_id)
+        if _may_be_complete(video, found):
+            self.plan.changed.append(found)
+        elif video.path == str(one.path) and video.sidecars != one.sidecars:
+            self.plan.subtitles.append((video, found))
+        else:
+            self.plan.moved.append((video, found))  # or only touched
+
+    def _take_in(
+        self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
+    ) -> None:
+        """Content that no video has at this path: a copy, one that was removed before, changed, or new."""
+        origin = self._by_hash.get(one.hash)
+        first = pending.get(one.hash)
+        if origin is not None and _same_bytes(places.get(origin.row, Path(origin.path)), one.path):
+            self._overwrites(one, moving)
+            self.plan.copies.append((origin.video_id, one.found(origin.video_id)))
+            return
+        if first is not None and _same_bytes(first.path, one.path):
+            self._overwrites(one, moving)
+            self.plan.copies.append((first.video_id, one.found(first.video_id)))
+            return
+        if one.known is not None and one.known.row not in moving:
+            self.plan.changed.append(found := one.found(one.known.video_id))
+        elif removed := self._removed.pop(one.hash, None):
+            wanted = removed.video_id
+            video_id = self._new_id(one.path, one.name) if wanted in self._taken else wanted
+            self._taken.add(video_id)
+            self.plan.restored.append((removed, found := one.found(video_id)))
+        else:
+            self.plan.new.append(found := one.found(self._new_id(one.path, one.name)))
+        pending.setdefault(one.hash, found)
+
+    def find_missing(self, folders: Sequence[Path]) -> None:
+        """Known videos of these folders, and of those that are away, that were not seen."""
+        moved = {video.row for video, _ in self.plan.moved}
+        roots = list(self._roots.values())
+
+        def away(path: str) -> bool:
+            root = root_of(path, roots)
+            return root is not None and bool(self._away(root.path))
+
+        for path, video in self._by_path.items():
+            if path in self._seen or video.row in moved:
+                continue
+            if any(is_below(path, folder) for folder in self.plan.offline):
+                self.plan.away.append(video)
+            elif not any(is_below(path, str(folder)) for folder in folders):
+                continue
+            elif away(path):
+                self.plan.away.append(video)
+                root = root_of(path, roots)
+                assert root is not None
+                self.plan.offline.setdefault(root.path, self._away(root.path))
+            elif _is_gone(Path(path)):
+                self._find_copy(video, away)
+            elif any(walker.holds(Path(path)) for walker in self._leaving_out):
+                self.plan.left_out.append(video)
+        self.plan.lost_copies = [
+            path
+            for path in self._copies
+            if any(is_below(path, str(folder)) for folder in folders)
+            and not away(path)
+            and ((seen := self._seen.get(path)) is None or seen.copy is None)
+            and (seen is not None or _is_gone(Path(path)))
+        ]
+
+    def _find_copy(self, video: VideoRow, away: Callable[[str], bool]) -> None:
+        """A video whose file is gone lies at one of its further paths, or may, or is missing."""
+        copies = [copy for copy in self._copies.values() if copy.video == video.row]
+        for copy in copies:
+            path = Path(copy.path)
+            if path.is_file() and path.stat().st_size == copy.size:
+                beside = _signature(sidecars(path))
+                found = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
+                self.plan.moved.append((video, found))
+                return
+        kept = any(away(copy.path) for copy in copies)
+        (self.plan.away if kept else self.plan.missing).append(video)
+
+    def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
+        if isinstance(error, MediaError):
+            reason = error.reason
+        else:
+            reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
+        video_id = known.video_id if known else printable(self._new_id(path, name))
+        self.plan.refused[video_id] = f"{printable(path.name)}: {reason}; skipped"
+
+    def _new_id(self, path: Path, name: Path) -> str:
+        """The path below the source, without suffix; longer forms only where that is taken."""
+        short, full = name.with_suffix("").as_posix(), name.as_posix()
+        numbered = (f"{full}~{number}" for number in count(2))
+        candidates = chain((short, full, f"{path.parent.name}/{full}"), numbered)
+        video_id = next(candidate for candidate in candidates if candidate not in self._taken)
+        self._taken.add(video_id)
+        return video_id
+
+
+def _state(video: VideoRow) -> tuple[int, int]:
+    return video.size, video.mtime_ns
+
+
+def _is_same(video: VideoRow, one: _Seen) -> bool:
+    """Whether a file still has the content that the catalogue knows."""
+    return video.hash == one.hash and video.state != "refused"
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    """Whether two files hold the same; True where one cannot be looked at now, whose hash is the same."""
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return True
+
+
+def _has_subtitles(folder: Path) -> bool:
+    """Whether there are subtitle files in a folder; True where only looking closer would tell why not."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(Path(entry.name).suffix.lower() in SUBTITLE_SUFFIXES for entry in entries)
+    except OSError:
+        return True
+
+
+def _mount_of(path: Path) -> Path:
+    """The folder on which the volume of a file is mounted."""
+    device = path.stat().st_dev
+    return next(
+        folder for folder in path.parents if folder.parent == folder or folder.parent.stat().st_dev != device
+    )
+
+
+def _require_unicode(*paths: Path) -> None:
+    """Ids and paths are stored and printed as text, which a name of arbitrary bytes is not."""
+    for path in paths:
+        if printable(path) != str(path):
+            raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
+
+
+def _may_be_complete(origin: VideoRow, found: FoundFile) -> bool:
+    """Whether a file that was damaged or still being written was written to since."""
+    before = (origin.size, origin.mtime_ns)
+    return origin.state == "partial" and before != (found.size, found.mtime_ns)
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether a file is sure not to be there any more; one that cannot be looked at may be."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _signature(paths: Iterable[Path]) -> str:
+    """Names, sizes and times of the subtitle files beside a video: another signature, another reading."""
+    parts = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            parts.append(f"{printable(path.name)}:unreadable")
+        else:
+            parts.append(f"{printable(path.name)}:{status.st_size}:{status.st_mtime_ns}")
+    return "|".join(parts)
+
+
+def content_hash(path: Path, size: int) -> str:
+    """BLAKE2 over the size and four pieces of 256 KiB spread evenly: a whole film need not be read."""
+    digest = hashlib.blake2b(str(size).encode(), digest_size=20)
+    with path.open("rb") as file:
+        for piece in range(_CHUNKS):
+            file.seek(max(0, (size - _CHUNK) * piece // (_CHUNKS - 1)))
+            digest.update(file.read(_CHUNK))
+    return digest.hexdigest()

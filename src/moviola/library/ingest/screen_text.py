@@ -1,0 +1,178 @@
+"""What is written in the pictures of a video: stills are read, and what stays the same becomes one cue."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.readers import TextLine, TextReader
+from moviola.library.ingest.ahead import ahead
+from moviola.media import sample_stills
+from moviola.types import Box, Cue, Span
+
+__all__ = ["EVERY", "Look", "looks", "read_text", "written_cues"]
+
+EVERY = 2.5
+"""Seconds of a shot for which one still stands at most; title cards are rarely shorter."""
+
+# Blocks of so many pixels whose means, of 255, differ by less everywhere: nothing was written or wiped out.
+_BLOCK, _SAME = 8, 12.0
+# Texts that agree so far are one text that was read twice, unless both were read as surely as this.
+_ALIKE, _SURE = 0.8, 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A still: the second it is taken at, and the stretch of time that it stands for."""
+
+    time: float
+    span: Span
+
+
+def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
+    """One still in the middle of each shot; of a long one, one in the middle of each of its equal parts.
+
+    Args:
+        shots: stretches of a video in order, which do not overlap.
+        every: longest part in seconds.
+    """
+    found: list[Look] = []
+    for shot in shots:
+        parts = math.ceil(shot.duration / every)
+        edges = np.linspace(shot.start, shot.end, parts + 1).tolist()
+        for start, end in pairwise(edges):
+            time = (start + end) / 2
+            if not found or time > found[-1].time + 0.002:  # stills are told apart by the millisecond
+                found.append(Look(time, Span(start, end)))
+    return found
+
+
+def read_text(
+    path: Path, shots: Sequence[Span], reader: TextReader, on_seconds: Callable[[float], None]
+) -> list[Cue]:
+    """Cues of what is written in the pictures of a video.
+
+    Args:
+        path: a video file.
+        shots: its stretches, see :func:`looks`.
+        reader: who reads the stills.
+        on_seconds: called with the second up to which the video is read, as work goes on.
+
+    Raises:
+        MediaError: the file cannot be read any more.
+    """
+    stills = looks(shots)
+    if not stills:
+        return []
+    times = [look.time for look in stills]
+    with (
+        sample_stills(path, times, longest_side=reader.longest_side) as stream,
+        closing(ahead(frame.image for frame in stream)) as images,
+    ):
+        lines = _read_changes(images, reader)
+        return written_cues(_told(zip(stills, lines, strict=True), on_seconds))
+
+
+def _read_changes(images: Iterable[NDArray[np.uint8]], reader: TextReader) -> Iterator[Sequence[TextLine]]:
+    """Lines of each picture; one that looks as the last one that was read says the same."""
+    seen: NDArray[np.float32] | None = None
+    lines: Sequence[TextLine] = ()
+    for image in images:
+        blocks = _blocks(image)
+        if seen is None or seen.shape != blocks.shape or np.abs(blocks - seen).max() >= _SAME:
+            lines, seen = reader.read(image), blocks
+        yield lines
+
+
+def _blocks(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Mean brightness of blocks of a picture (height, width, 3); a rest at its edges is cut off."""
+    height, width = (max(1, side // _BLOCK) for side in image.shape[:2])
+    tall, wide = min(_BLOCK, image.shape[0]), min(_BLOCK, image.shape[1])
+    whole = image[: height * tall, : width * wide].reshape(height, tall, width, wide, 3)
+    return np.asarray(whole.mean((1, 3, 4), dtype=np.float32))
+
+
+def _told(
+    read: Iterable[tuple[Look, Sequence[TextLine]]], on_seconds: Callable[[float], None]
+) -> Iterator[tuple[Look, Sequence[TextLine]]]:
+    for look, lines in read:
+        yield look, lines
+        on_seconds(look.span.end)
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A line as long as it is on screen; its surest reading counts."""
+
+    start: float
+    end: float
+    surest: TextLine
+    near: TextLine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.near = self.surest
+
+    def goes_on(self, line: TextLine, end: float) -> None:
+        self.near, self.end = line, end
+        self.surest = max(self.surest, line, key=lambda read: read.confidence)
+
+
+def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
+    """Lines of successive stills as cues: a line that stays is one, lines that come and go together too.
+
+    Args:
+        read: stills in order of time with what is written in them.
+
+    Returns:
+        cues of the kind ``"text"`` in order of time, their lines from top to bottom.
+    """
+    done: list[_Shown] = []
+    shown: list[_Shown] = []
+    for look, lines in read:
+        before = [line for line in shown if line.end == look.span.start]
+        done += [line for line in shown if line.end != look.span.start]
+        shown = []
+        for line in lines:
+            same = max(before, key=lambda old: _likeness(old.near, line), default=None)
+            if same is not None and _likeness(same.near, line) >= _ALIKE:
+                before.remove(same)
+                same.goes_on(line, look.span.end)
+                shown.append(same)
+            else:
+                shown.append(_Shown(look.span.start, look.span.end, line))
+        done += before
+    done += shown
+    done.sort(key=lambda line: (line.start, line.end))
+    groups = groupby(done, key=lambda line: (line.start, line.end))
+    return [_cue(start, end, [line.surest for line in group]) for (start, end), group in groups]
+
+
+def _likeness(one: TextLine, other: TextLine) -> float:
+    """How far two lines agree, in [0, 1]; not at all where both are sure, or a digit differs: clocks run."""
+    texts = one.text.casefold(), other.text.casefold()
+    sure = min(one.confidence, other.confidence) >= _SURE
+    if texts[0] != texts[1] and (sure or re.findall(r"\d", texts[0]) != re.findall(r"\d", texts[1])):
+        return 0.0
+    return SequenceMatcher(None, *texts, autojunk=False).ratio()
+
+
+def _cue(start: float, end: float, lines: list[TextLine]) -> Cue:
+    lines.sort(key=lambda line: (line.box.top, line.box.left))
+    boxes = [line.box for line in lines]
+    around = Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+    confidence = sum(line.confidence for line in lines) / len(lines)
+    return Cue(start, end, "\n".join(line.text for line in lines), "text", round(confidence, 4), around)

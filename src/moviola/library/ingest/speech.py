@@ -1,0 +1,64 @@
+"""What is said in a video, where no subtitles tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.encoders.readers import RATE, SpeechReader, voiced
+from moviola.library.ingest.ahead import ahead
+from moviola.media import probe, read_sound
+from moviola.types import Cue
+
+__all__ = ["read_speech"]
+
+
+def read_speech(
+    path: Path,
+    duration: float,
+    reader: SpeechReader,
+    on_seconds: Callable[[float], None],
+    track: str = "default",
+) -> tuple[list[Cue], str]:
+    """Cues of what is said in a video, and the language that is spoken most, empty if nobody speaks.
+
+    Args:
+        path: a video file.
+        duration: seconds of its pictures; what is heard after them is left out.
+        reader: who writes down what is said.
+        on_seconds: called with the second up to which the sound is read, as work goes on.
+        track: see :class:`~moviola.library.ingest.sound_tracks.Listening`.
+
+    Raises:
+        MediaError: the file cannot be read any more, or it has no such track.
+    """
+    cues: list[Cue] = []
+    languages: Counter[str] = Counter()
+    tracks: list[int | str | None] = [None if track == "default" else track]
+    if track == "all":
+        tracks = [one.number for one in probe(path).sound_tracks]
+    for one in tracks:
+        with closing(ahead(read_sound(path, rate=RATE, track=one))) as sound:
+            for said in reader.read(voiced(_told(sound, on_seconds))):
+                if said.start < duration:
+                    end = min(said.end, duration)
+                    sure = round(said.confidence, 4)
+                    cues.append(Cue(said.start, end, said.text, "speech", sure, words=said.words))
+                    languages[said.language] += 1
+    cues.sort(key=lambda cue: (cue.start, cue.end))
+    return cues, max(languages, key=lambda name: languages[name], default="")
+
+
+def _told(
+    sound: Iterable[NDArray[np.float32]], on_seconds: Callable[[float], None]
+) -> Iterator[NDArray[np.float32]]:
+    heard = 0
+    for piece in sound:
+        yield piece
+        heard += len(piece)
+        on_seconds(heard / RATE)

@@ -1,0 +1,143 @@
+"""All of a video that goes into a library, made without the library: here, or on another machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import UnreadableMedia, WorkersError
+from moviola.library.disk.encoders_in_use import LibraryEncoders
+from moviola.library.ingest.frame_features import Encoded, Refused, encode_video, encode_videos, read_cues
+from moviola.library.ingest.scan import FoundFile
+from moviola.library.ingest.workers import Lost, Workers, require_seen
+from moviola.types import Cue, FrameSize
+
+__all__ = ["EncodedVideo", "VideoEncoder"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedVideo:
+    """A video as a library takes it in.
+
+    Attributes:
+        pictures: the file, its frames' features and shots.
+        cues: its subtitles, in order of time.
+        sentences: (cues, d) float32, their sentence vectors; None without a sentence encoder or cues.
+        problems: what could not be read of its subtitles.
+    """
+
+    pictures: Encoded
+    cues: Sequence[Cue]
+    sentences: NDArray[np.float32] | None
+    problems: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class VideoEncoder:
+    """Makes of video files what a library takes in. What another process gets of it loads its own encoders.
+
+    Attributes:
+        encoders: of the library.
+        rate: frames a second.
+        every_frame: encode those too that repeat one before.
+        stills_every: keep a small still of one of so many frames; None: of none.
+    """
+
+    encoders: LibraryEncoders
+    rate: float
+    every_frame: bool = False
+    stills_every: int | None = None
+
+    def many(
+        self,
+        files: Sequence[FoundFile],
+        on_frames: Callable[[FoundFile, float], None],
+        workers: Workers | None = None,
+    ) -> Iterator[EncodedVideo | Refused]:
+        """Encode files; they come in their order, whoever is done first.
+
+        Args:
+            files: what to read.
+            on_frames: called with the file and the seconds of it that are encoded, as work goes on.
+            workers: who does it; None: this process.
+
+        Raises:
+            WorkersError: a node of the workers cannot do it, which is looked at first; or they are gone.
+        """
+        if workers is not None:
+            yield from self._elsewhere(files, on_frames, workers)
+            return
+        outcomes = encode_videos(
+            files,
+            self._size(),
+            self.encoders.rows,
+            self.rate,
+            on_frames,
+            every_frame=self.every_frame,
+            stills_every=self.stills_every,
+        )
+        for outcome in outcomes:
+            yield outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
+
+    def _elsewhere(
+        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], workers: Workers
+    ) -> Iterator[EncodedVideo | Refused]:
+        gpu = self.encoders.device != "cpu"
+        workers.require(partial(self.require_able, wanted=version("moviola")), files)
+        for file, outcome in zip(files, workers.map(self.one, files, gpu=gpu), strict=True):
+            if isinstance(outcome, Lost):
+                yield Refused(file, outcome.reason)
+                continue
+            if isinstance(outcome, EncodedVideo):
+                on_frames(file, outcome.pictures.duration)
+            yield outcome
+
+    def one(self, file: FoundFile) -> EncodedVideo | Refused:
+        """Encode one file, which may have been found on another machine.
+
+        A machine that sees another file at that path, or none, refuses it.
+        """
+        try:
+            require_seen([(file.path, file.size)])
+        except UnreadableMedia as error:
+            return Refused(file, f"node {platform.node()}: {error.reason}")
+        outcome = encode_video(
+            file,
+            self._size(),
+            self.encoders.rows,
+            self.rate,
+            every_frame=self.every_frame,
+            stills_every=self.stills_every,
+        )
+        return outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
+
+    def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:
+        """Fail where this machine cannot do the work.
+
+        Args:
+            files: what is to be encoded.
+            wanted: version of moviola on the machine that holds the library.
+
+        Raises:
+            WorkersError: moviola has another version here.
+            UnreadableMedia: another file lies at one of the paths, or none.
+            MissingModel, EncoderMismatch: an encoder is not on this machine, or has another revision.
+        """
+        here = version("moviola")
+        if here != wanted:
+            raise WorkersError(f"has moviola {here}, the library's machine {wanted}; install the same")
+        require_seen((file.path, file.size) for file in files)
+        _ = self.encoders.visual, self.encoders.sentences  # loads them
+
+    def _size(self) -> FrameSize | None:
+        return self.encoders.visual.frame_size if self.encoders.visual else None
+
+    def _with_subtitles(self, pictures: Encoded) -> EncodedVideo:
+        cues, problems = read_cues(pictures.file)
+        return EncodedVideo(pictures, cues, self.encoders.sentence_rows(cues), problems)

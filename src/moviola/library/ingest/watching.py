@@ -1,0 +1,289 @@
+"""Watching folders: what is new, changed, moved or deleted in them comes into the library by itself.
+
+The system says that something happened (``watchfiles``); what, is decided by indexing the folders again,
+which compares all files with the catalogue and costs about a tenth of a millisecond for each. So nothing is
+lost when the system drops events, and a watcher that was killed goes on as if it had not been. Network file
+systems tell nothing of what other machines do: these are polled.
+
+A file counts as whole when its size and time of change are the same twice, :attr:`WatchOptions.settle`
+seconds apart. Deleted videos are taken out, and can be restored; not those of a root that is away, and not
+many at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time as clock
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, time
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency
+from moviola.library.disk.places import is_below
+from moviola.library.ingest.report import IngestProgress, IngestReport
+
+__all__ = ["Hours", "Indexes", "WatchOptions", "Watcher", "is_remote"]
+
+# As mountinfo names them.
+_REMOTE = re.compile(r"nfs|cifs|smb|9p$|afs|ceph|glusterfs|davfs|fuse\.(sshfs|rclone|davfs|s3fs|gvfsd)")
+# Videos that may be deleted at once however small the library is.
+_FEW = 10
+# Milliseconds after which a watcher looks whether it should end, and how many a burst of events may take.
+_TICK, _DEBOUNCE = 500, 1600
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Hours of the day at which work may be done; over midnight where the first is later than the second."""
+
+    since: time
+    until: time
+
+    @classmethod
+    def parse(cls, text: str) -> Hours:
+        """``22:00-06:00``.
+
+        Raises:
+            InvalidValue: it is written otherwise, or is no time at all.
+        """
+        try:
+            since, until = map(time.fromisoformat, text.strip().split("-"))
+        except ValueError as error:
+            raise InvalidValue(f"hours {text!r}: write them as 22:00-06:00") from error
+        if since == until:
+            raise InvalidValue(f"hours {text!r}: begin and end at the same time; leave them out for always")
+        return cls(since, until)
+
+    def hold(self, now: time) -> bool:
+        """Whether a time of day is among them."""
+        if self.since < self.until:
+            return self.since <= now < self.until
+        return now >= self.since or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How folders are watched.
+
+    Attributes:
+        poll: seconds between two looks at folders that tell nothing, or at all where ``force_polling`` is.
+        force_polling: poll whatever file system it is.
+        settle: seconds that a file must have stayed the same.
+        rescan: seconds after which everything is looked at again, whatever was heard.
+        hours: at which work may be done; None: always. Videos that are begun are finished.
+
+    Raises:
+        InvalidValue: seconds of 0 or less.
+    """
+
+    poll: float = 10.0
+    force_polling: bool = False
+    settle: float = 2.0
+    rescan: float = 3600.0
+    hours: Hours | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("poll", "settle", "rescan"):
+            if not getattr(self, name) > 0:
+                raise InvalidValue(f"{name} {getattr(self, name)}: give seconds, above 0")
+
+
+class Indexes(Protocol):
+    """What brings folders into a library: :meth:`moviola.library.Indexer.index`, with some options."""
+
+    def __call__(
+        self,
+        *sources: Path,
+        prune: bool,
+        confirm: Callable[[Sequence[str], int], bool],
+        settled: Callable[[Path, os.stat_result], bool],
+        progress: Callable[[IngestProgress], None],
+    ) -> IngestReport:
+        """Index folders."""
+
+
+class _Paused(Exception):
+    """The hours at which work may be done are over, or the watcher is to stop."""
+
+
+@dataclass
+class Watcher:
+    """Keeps a library as some folders are, until it is stopped.
+
+    Attributes:
+        index: brings folders in.
+        library: its folder; what happens in it is not heard.
+        folders: to watch; one that is away is looked for every :attr:`WatchOptions.poll` seconds.
+        options: how.
+        told: called with the report of each run that did something.
+        warned: called with what stands in the way for now.
+        stop: ends :meth:`run` when it is set; indexing that is under way is finished video by video.
+    """
+
+    index: Indexes
+    library: Path
+    folders: Sequence[Path]
+    options: WatchOptions = field(default_factory=WatchOptions)
+    told: Callable[[IngestReport], None] = lambda _: None
+    warned: Callable[[str], None] = lambda _: None
+    stop: Event = field(default_factory=Event)
+    _sizes: dict[Path, tuple[tuple[int, int], float]] = field(default_factory=dict, init=False)
+    _warned: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self.folders = [folder.expanduser().absolute() for folder in self.folders]
+        self._own = str(self.library.absolute())
+
+    def run(self) -> None:
+        """Bring everything up to date, then what happens, until :attr:`stop` is set.
+
+        Raises:
+            MissingDependency: ``watchfiles`` is not installed.
+            MoviolaError: what :attr:`index` raises, but for a library that another process is writing to,
+                which is waited for.
+        """
+        while not self.stop.is_set():
+            again = 0.0  # what happened before there was somebody to hear it is looked for at once
+            for happened in self._happenings():
+                if self.stop.is_set():
+                    return
+                if happened or clock.monotonic() >= again:
+                    before = self._there()
+                    again = self._look()
+                    if self._there() != before:
+                        break
+
+    def _there(self) -> list[Path]:
+        """The folders that are there now."""
+        return [folder for folder in self.folders if folder.is_dir()]
+
+    def _happenings(self) -> Iterator[bool]:
+        """Whether something happened, again and again; ends where others are to be watched."""
+        there = self._there()
+        if not there:
+            while not self.stop.wait(_TICK / 1000):
+                yield False
+                if self._there():
+                    return
+            return
+        polling = self.options.force_polling or any(is_remote(folder) for folder in there)
+        try:
+            yield from self._heard(there, polling=polling)
+        except OSError as error:  # as a rule there are more folders than the system watches
+            if polling:
+                raise
+            self._warn(f"{error}; polling every {self.options.poll:g} s instead")
+            yield from self._heard(there, polling=True)
+
+    def _heard(self, folders: Sequence[Path], *, polling: bool) -> Iterator[bool]:
+        try:
+            from watchfiles import watch
+        except ModuleNotFoundError:
+            raise MissingDependency(
+                "watchfiles is not installed; run: pip install 'moviola[watch]'"
+            ) from None
+        for changes in watch(
+            *folders, watch_filter=self._concerns, debounce=_DEBOUNCE, step=100, stop_event=self.stop,
+            rust_timeout=_TICK, yield_on_timeout=True, raise_interrupt=True, force_polling=polling,
+            poll_delay_ms=round(1000 * self.options.poll), ignore_permission_denied=True,
+        ):  # fmt: skip
+            yield bool(changes)
+            if self._there() != folders:
+                return
+
+    def _concerns(self, _: object, path: str) -> bool:
+        return not is_below(path, self._own)
+
+    # -- what is done -----------------------------------------------------------------------------------
+
+    def _look(self) -> float:
+        """Index the folders if that may be done now; gives the time at which to look again, unasked."""
+        now = clock.monotonic()
+        if not self._may_work():
+            return now + self.options.poll
+        waiting = False
+        try:
+            report = self._indexed(prune=False)
+            waiting = bool(report.waiting)
+            if (report.missing or report.left_out) and not waiting:
+                report = self._indexed(prune=True)
+        except LibraryLocked as error:
+            self._warn(str(error))
+            return now + self.options.poll
+        except _Paused:
+            return now + self.options.poll
+        except LibraryError as error:
+            if self._there() == list(self.folders):
+                raise
+            self._warn(str(error))  # a drive was unplugged, and may be the library's own
+            return now + self.options.poll
+        away = "; ".join(f"{path} is away: {reason}" for path, reason in report.offline.items())
+        self._warn(away or report.not_pruned)
+        return now + (self.options.settle if waiting else self.options.poll if away else self.options.rescan)
+
+    def _indexed(self, *, prune: bool) -> IngestReport:
+        there = self._there()
+        if not there:
+            return IngestReport(offline={str(folder): "it is not there" for folder in self.folders})
+        report = self.index(
+            *there, prune=prune, confirm=self._confirm, settled=self._settled, progress=self._on_progress
+        )
+        for folder in self.folders:
+            if folder not in there:
+                report.offline.setdefault(str(folder), "it is not there")
+        if any((
+            report.added, report.updated, report.moved, report.removed, report.restored, report.copies,
+            report.refused, *report.read.values(),
+        )):  # fmt: skip
+            self.told(report)
+        return report
+
+    def _may_work(self) -> bool:
+        return self.options.hours is None or self.options.hours.hold(datetime.now().time())
+
+    def _on_progress(self, progress: IngestProgress) -> None:
+        """Between two videos there is time to end; what is finished is in."""
+        if progress.seconds == 0 and progress.done and (self.stop.is_set() or not self._may_work()):
+            raise _Paused
+
+    def _confirm(self, videos: Sequence[str], total: int) -> bool:
+        """Few deleted videos are meant; that more are, a person has to say."""
+        return len(videos) <= max(_FEW, total / 10)
+
+    def _settled(self, path: Path, status: os.stat_result) -> bool:
+        """Whether a file has stayed the same long enough."""
+        now, state = clock.monotonic(), (status.st_size, status.st_mtime_ns)
+        known = self._sizes.get(path)
+        if known is None or known[0] != state:
+            self._sizes[path] = state, now
+            return False
+        if now - known[1] < self.options.settle:
+            return False
+        del self._sizes[path]
+        return True
+
+    def _warn(self, message: str) -> None:
+        """Say what stands in the way, once."""
+        if message and message != self._warned:
+            self.warned(message)
+        self._warned = message
+
+
+def is_remote(folder: Path) -> bool:
+    """Whether a folder lies on a file system of another machine; False where the system does not say."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        path = os.path.realpath(folder)
+    except OSError:
+        return False
+    kind, longest = "", -1
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        place = before.split(" ")[4].encode().decode("unicode_escape")
+        if (path == place or path.startswith(place.rstrip("/") + "/")) and len(place) > longest:
+            kind, longest = after.split(" ")[0], len(place)
+    return bool(_REMOTE.match(kind))

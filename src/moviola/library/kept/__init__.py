@@ -1,0 +1,1 @@
+"""What people keep: saved searches, collections, tags, ratings and concepts."""

@@ -1,0 +1,135 @@
+"""What marks have taught, kept in a library under a name: ``concepts/NAME.safetensors``.
+
+A file holds the features of the marked moments, so that a concept outlives the videos that taught it, and
+which moments they were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from moviola.errors import DataError, EncoderMismatch, InvalidValue, NotFound
+from moviola.files.writing import draft_of
+from moviola.library.disk.settings import Settings
+
+__all__ = ["Concept", "concept_name", "concepts_of", "forget_concept", "keep_concept", "read_concept"]
+
+FORMAT = 1
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Concept:
+    """What marks have taught.
+
+    Attributes:
+        name: as queries have it after ``@``.
+        title: as it was given.
+        right, wrong: (n, d) float32, features of likeness of the marked moments.
+        moments: the marked moments, ``VIDEO@START-END``, right ones first.
+    """
+
+    name: str
+    title: str
+    right: Floats
+    wrong: Floats
+    moments: tuple[str, ...]
+
+
+def concept_name(title: str) -> str:
+    """The name of a concept: lower case, ``-`` for everything but letters and digits.
+
+    Raises:
+        InvalidValue: no letter or digit, or more than 60.
+    """
+    name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
+    if not 0 < len(name) <= 60:
+        raise InvalidValue(f"{title!r:.80}: name a concept in one to sixty letters and digits")
+    return name
+
+
+def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
+    """Write a concept, in place of one of the same name; under the library's write lock.
+
+    Raises:
+        InvalidValue: it cannot be written.
+    """
+    facts = {
+        "format": str(FORMAT),
+        "encoder": settings.encoder,
+        "encoder_revision": settings.encoder_revision,
+        "title": concept.title,
+        "moments": json.dumps(concept.moments),
+    }
+    with draft_of(_path(folder, concept.name)) as draft:
+        save_file({"right": concept.right, "wrong": concept.wrong}, draft, facts)
+
+
+def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
+    """A concept of a library.
+
+    Args:
+        folder: of the library.
+        settings: of the library.
+        name: of the concept.
+
+    Raises:
+        NotFound: no such concept; those that there are are named.
+        DataError: damaged, or of a newer format.
+        EncoderMismatch: taught with another encoder.
+    """
+    path = _path(folder, name)
+    if not path.is_file():
+        known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
+        raise NotFound(
+            f"@{name}: nothing of that name was taught to this library; taught was {known}. Words that begin "
+            "with @ stand for what was taught"
+        )
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts = file.metadata() or {}
+            if facts.get("format") != str(FORMAT):
+                raise DataError(
+                    f"{path}: of format {facts.get('format')}; this moviola reads format {FORMAT}. Update it"
+                )
+            right, wrong = file.get_tensor("right"), file.get_tensor("wrong")
+            title, moments = facts["title"], tuple(json.loads(facts["moments"]))
+            theirs = facts["encoder"], facts["encoder_revision"]
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: damaged ({error}); teach it again, or delete it") from error
+    if theirs != (settings.encoder, settings.encoder_revision):
+        raise EncoderMismatch(
+            f"@{name}: taught with encoder {theirs[0]} ({theirs[1]}), but the library has {settings.encoder} "
+            f"({settings.encoder_revision}); teach it again"
+        )
+    return Concept(name, title, right, wrong, moments)
+
+
+def concepts_of(folder: Path) -> Sequence[str]:
+    """Names of all concepts of a library, sorted."""
+    return sorted(path.stem for path in (folder / "concepts").glob("*.safetensors"))
+
+
+def forget_concept(folder: Path, name: str) -> None:
+    """Delete a concept; under the library's write lock.
+
+    Raises:
+        NotFound: no such concept.
+    """
+    if name not in concepts_of(folder):
+        known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
+        raise NotFound(f"@{name}: nothing of that name was taught to this library; taught was {known}")
+    _path(folder, name).unlink()
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / "concepts" / f"{concept_name(name)}.safetensors"

@@ -1,0 +1,413 @@
+"""What people keep of a library: saved searches, collections of moments, tags and ratings.
+
+It lies in ``kept.sqlite`` of the library, apart from the catalogue, since nothing can make it anew. Every
+entry has a version, which rises with each change: who changes one names the version that they saw, and is
+refused where somebody else was faster. Readers and writers need no lock of the library. Entries name videos
+by id, and stay when a video is removed.
+
+As JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an entry is ``{"kind", "name",
+"version", "changed", "value"}``.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
+from moviola.library.disk.database import Database, named
+
+__all__ = [
+    "KEPT_FILE", "KINDS", "Collection", "Entry", "Kept", "KeptMoment", "Kind", "Mark", "SavedSearch",
+]  # fmt: skip
+
+KEPT_FILE = "kept.sqlite"
+KEPT_FORMAT = 1
+
+Kind = Literal["search", "collection", "mark"]
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS entries (
+    kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, changed TEXT NOT NULL,
+    value TEXT NOT NULL, PRIMARY KEY (kind, name)
+) WITHOUT ROWID
+"""
+_LONGEST = 500
+
+Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
+Words = Annotated[str, Field(max_length=2_000, examples=["a dog runs"])]
+Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
+Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SavedSearch(_Value):
+    """A query to be asked again.
+
+    Attributes:
+        text: what to look for.
+        then, gap: what comes later, as of :func:`moviola.search.compose`.
+        without: what must not be seen or said.
+        filter: by name and text as :meth:`moviola.search.Filter.parse` takes them.
+        by: which evidence to use.
+    """
+
+    text: Annotated[str, Field(min_length=1, max_length=2_000, examples=["a dog runs"])]
+    then: list[Words] = Field(default_factory=list, max_length=8)
+    gap: Seconds = 60.0
+    without: list[Words] = Field(default_factory=list, max_length=16)
+    filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
+    by: Literal["both", "visual", "subtitles", "speech", "said", "text"] = "both"
+
+
+class KeptMoment(_Value):
+    """A moment that somebody chose, with what they say of it."""
+
+    video_id: Name
+    start: Seconds
+    end: Seconds
+    title: str = Field(default="", max_length=_LONGEST, examples=["the dog"])
+    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
+
+    @model_validator(mode="after")
+    def _is_a_span(self) -> KeptMoment:
+        if self.end <= self.start:
+            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+        return self
+
+
+class Collection(_Value):
+    """Moments in an order."""
+
+    moments: list[KeptMoment] = Field(default_factory=list, max_length=100_000)
+
+
+class Mark(_Value):
+    """Tags and a rating of a video, or of a moment of it.
+
+    Attributes:
+        video_id: of the video.
+        start, end: of the moment; None for the whole video.
+        tags: as they were given.
+        rating: 1 to 5; 0 for none.
+    """
+
+    video_id: Name
+    start: Seconds | None = None
+    end: Seconds | None = None
+    tags: list[Tag] = Field(default_factory=list, max_length=1_000)
+    rating: int = Field(default=0, ge=0, le=5, examples=[4])
+
+    @model_validator(mode="after")
+    def _is_a_span(self) -> Mark:
+        if (self.start is None) != (self.end is None):
+            raise ValueError("give both start and end of a moment, or neither for the whole video")
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What an entry with it is called: the video's id, and a moment's times behind ``@``."""
+        return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
+
+
+KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
+"""What an entry of each kind holds."""
+
+
+class Entry(_Value):
+    """Something that is kept.
+
+    Attributes:
+        kind, name: which; a name is of one entry of its kind.
+        version: from 1.
+        changed: when, UTC, ISO 8601.
+        value: one of :data:`KINDS`.
+    """
+
+    kind: Kind
+    name: Name
+    version: int = Field(default=1, ge=1, examples=[1])
+    changed: str = Field(default="", examples=["2024-05-01T18:30:00+00:00"])
+    value: SavedSearch | Collection | Mark
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_kind(cls, values: Any) -> Any:
+        """Read the value as what its kind says, so that complaints are about that."""
+        if isinstance(values, Mapping) and values.get("kind") in KINDS:
+            value = values.get("value")
+            if not isinstance(value, BaseModel):
+                try:
+                    values = {**values, "value": KINDS[values["kind"]].model_validate(value)}
+                except ValidationError as error:
+                    raise ValueError(_complaint(error)) from error
+        return values
+
+    @model_validator(mode="after")
+    def _bears_its_name(self) -> Entry:
+        if not isinstance(self.value, KINDS[self.kind]):
+            raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
+        if isinstance(self.value, Mark) and self.name != self.value.name:
+            raise ValueError(f"name {self.name!r}: that of this mark is {self.value.name!r}")
+        return self
+
+
+class Kept(Database):
+    """What people keep of a library; for any number of threads and processes.
+
+    Args:
+        folder: the library.
+
+    Raises:
+        LibraryError: the file is damaged, or of a later format.
+    """
+
+    holds, remedy = "collection of what people keep", "restore a copy, or delete it to begin anew"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._there = folder, False
+        path = folder / KEPT_FILE
+        if path.is_file():
+            self._open_file()
+        else:  # nothing is kept yet: the file is made by the first entry
+            self.path = path
+
+    def _open_file(self) -> None:
+        super().__init__(self._folder / KEPT_FILE)
+        ((version,),) = self._rows("PRAGMA user_version")
+        if version > KEPT_FORMAT:
+            raise LibraryError(
+                f"{self.path}: format {version}, but this moviola reads {KEPT_FORMAT}; install a later one"
+            )
+        self._there = self._has("entries")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if not self._there:
+            with (
+                named(self.path, self.holds, self.remedy),
+                closing(sqlite3.connect(self.path, isolation_level=None)) as db,
+            ):
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute(_TABLE)
+                db.execute(f"PRAGMA user_version = {KEPT_FORMAT}")
+            self._open_file()
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._rows("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._rows("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._there:
+            super().close()
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def entries(self, kind: Kind | None = None) -> list[Entry]:
+        """All entries, or those of a kind, by kind and name."""
+        if not self._current():
+            return []
+        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (_checked(kind),))
+        rows = self._rows(
+            f"SELECT kind, name, version, changed, value FROM entries{where} ORDER BY kind, name", values
+        )
+        return [self._entry(*row) for row in rows]
+
+    def entry(self, kind: Kind, name: str) -> Entry:
+        """One entry.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        found = []
+        if self._current():
+            found = self._rows(
+                "SELECT kind, name, version, changed, value FROM entries WHERE kind = ? AND name = ?",
+                (_checked(kind), name),
+            )
+        if not found:
+            raise NotFound(f"{kind} {name!r}: not kept; `moviola kept list` shows what is")
+        return self._entry(*found[0])
+
+    def _current(self) -> bool:
+        """Whether there is anything; another process may have made the file since."""
+        if not self._there and (self._folder / KEPT_FILE).is_file():
+            self._open_file()
+        return self._there
+
+    def _entry(self, kind: Any, name: Any, version: Any, changed: Any, value: Any) -> Entry:
+        try:
+            return Entry(kind=kind, name=name, version=version, changed=changed, value=json.loads(value))
+        except (ValueError, TypeError) as error:
+            raise LibraryError(f"{self.path}: damaged {self.holds} ({name!r}); {self.remedy}") from error
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def put(
+        self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
+    ) -> Entry:
+        """Keep something, in place of what was kept under that name.
+
+        Args:
+            kind, name: of the entry.
+            value: one of :data:`KINDS`, or the same as JSON has it.
+            version: that the change is made to; 0: there must be none; None: whatever is there.
+
+        Raises:
+            InvalidValue: no such kind, or a value outside its range.
+            OutOfDate: another version is kept.
+            LibraryError: the file cannot be written.
+        """
+        made = _made(kind, name, value)
+        with self._writing():
+            before = self._version(kind, name)
+            _require_version(kind, name, before, version)
+            return self._store(made, before + 1)
+
+    def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
+        """Keep something no longer.
+
+        Raises:
+            NotFound: it is not kept.
+            OutOfDate: another version than the one that is named is kept.
+        """
+        self.entry(kind, name)
+        with self._writing():
+            _require_version(kind, name, self._version(kind, name), version)
+            self._rows("DELETE FROM entries WHERE kind = ? AND name = ?", (kind, name))
+
+    def mark(
+        self,
+        mark: Mark,
+        *,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        rating: int | None = None,
+    ) -> Entry | None:
+        """Change tags and rating of a video or moment; what says nothing any more is not kept.
+
+        Args:
+            mark: says which; its own tags and rating do not count.
+            add, remove: tags.
+            rating: 1 to 5, 0 for none; None: as it was.
+
+        Returns:
+            what is kept now; None for nothing.
+        """
+        with self._writing():
+            version = self._version("mark", mark.name)
+            before = (
+                self.entry("mark", mark.name).value
+                if version
+                else mark.model_copy(update={"tags": [], "rating": 0})
+            )
+            assert isinstance(before, Mark)
+            gone = set(remove)
+            tags = [tag for tag in dict.fromkeys([*before.tags, *add]) if tag not in gone]
+            value = {
+                **before.model_dump(), "tags": tags, "rating": before.rating if rating is None else rating,
+            }  # fmt: skip
+            made = _made("mark", mark.name, value)
+            if tags or value["rating"]:
+                return self._store(made, version + 1)
+            self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
+            return None
+
+    def _version(self, kind: Kind, name: str) -> int:
+        found = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))
+        return int(found[0][0]) if found else 0
+
+    def _store(self, entry: Entry, version: int) -> Entry:
+        changed = datetime.now(UTC).isoformat(timespec="seconds")
+        self._rows(
+            "INSERT OR REPLACE INTO entries (kind, name, version, changed, value) VALUES (?, ?, ?, ?, ?)",
+            (entry.kind, entry.name, version, changed, entry.value.model_dump_json()),
+        )
+        return entry.model_copy(update={"version": version, "changed": changed})
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def export(self) -> Iterator[str]:
+        """All entries as lines of JSON, without line ends."""
+        return (entry.model_dump_json() for entry in self.entries())
+
+    def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
+        """Keep what lines of JSON hold, all or nothing; of entries that are kept already the later one stays.
+
+        Args:
+            lines: as of :meth:`export`.
+            where: names the lines in messages.
+
+        Returns:
+            what is kept now of it.
+
+        Raises:
+            DataError: a line is damaged; it is named.
+        """
+        read = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                read.append(Entry.model_validate_json(line))
+            except ValidationError as error:
+                raise DataError(f"{where} {number}: {_complaint(error)}") from error
+        taken = []
+        with self._writing():
+            known = {(entry.kind, entry.name): entry for entry in self.entries()}
+            for entry in read:
+                before = known.get((entry.kind, entry.name))
+                if before is None or entry.changed > before.changed:
+                    version = max(entry.version, before.version + 1 if before else 1)
+                    self._rows(
+                        "INSERT OR REPLACE INTO entries (kind, name, version, changed, value) "
+                        "VALUES (?, ?, ?, ?, ?)",
+                        (entry.kind, entry.name, version, entry.changed, entry.value.model_dump_json()),
+                    )
+                    taken.append(entry.model_copy(update={"version": version}))
+        return taken
+
+
+def _made(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Entry:
+    _checked(kind)
+    plain = value.model_dump() if isinstance(value, BaseModel) else value
+    try:
+        return Entry.model_validate({"kind": kind, "name": name, "value": plain})
+    except ValidationError as error:
+        raise InvalidValue(f"{kind} {name!r}: {_complaint(error)}") from error
+
+
+def _checked(kind: Kind) -> Kind:
+    if kind not in KINDS:
+        raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
+    return kind
+
+
+def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:
+    if wanted is not None and wanted != kept:
+        raise OutOfDate(
+            f"{kind} {name!r}: version {kept} is kept, version {wanted} was changed; read it again first"
+        )
+
+
+def _complaint(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"

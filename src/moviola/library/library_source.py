@@ -1,0 +1,140 @@
+"""A library as a source of features, to train on and to answer from; and its export to a folder of
+features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from moviola.errors import LibraryError
+from moviola.features import (
+    Computed,
+    FeatureFolder,
+    FeatureSource,
+    QueryFeatures,
+    SourceFacts,
+    VideoFeatures,
+    convert,
+    describe_folder,
+    require_new_folder,
+)
+from moviola.library.disk.settings import SETTINGS_FILE
+from moviola.library.disk.store import LibraryStore
+
+__all__ = ["LibrarySource", "export_features", "open_features"]
+
+
+class LibrarySource:
+    """Features of a library, a :class:`moviola.features.FeatureSource`: nothing is copied.
+
+    Queries are encoded by the library's own encoder.
+
+    Args:
+        store: a library with a visual encoder.
+
+    Raises:
+        LibraryError: it has none.
+    """
+
+    def __init__(self, store: LibraryStore) -> None:
+        if not store.settings.encoder:
+            raise LibraryError(
+                f"{store.folder}: built without a visual encoder; there are no frames to train on"
+            )
+        self._store = store
+
+    @cached_property
+    def _all(self) -> VideoFeatures:
+        # Models come and go during training; what they make of videos is not for the library to keep.
+        features = self._store.features_of(self._store.searchable()).with_fresh_cache()
+        return features if self._store.has_said() else features.without_subtitles()
+
+    @property
+    def facts(self) -> SourceFacts:
+        """What a model that learns from this library is bound to."""
+        settings = self._store.settings
+        return SourceFacts(
+            encoder=settings.encoder,
+            encoder_revision=settings.encoder_revision,
+            clip_seconds=1 / settings.frame_rate,
+            segment_clips=settings.frames_per_segment,
+            unit=True,
+            visual_dim=settings.encoder_dim,
+            subtitle_dim=self._all.subtitles.dim if self._all.subtitles else 0,
+            query_dim=settings.encoder_dim,
+        )
+
+    def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
+        """Features of some videos, of all by default.
+
+        Raises:
+            NotFound: a video is not in the library.
+        """
+        return self._all if video_ids is None else self._all.named(video_ids)
+
+    def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
+        """Features of queries, one row per token.
+
+        Raises:
+            MissingModel: the library's encoder is not on this machine.
+        """
+        encoder = self._store.encoders.visual
+        assert encoder is not None
+        different = list(dict.fromkeys(texts))
+        rows = dict(zip(different, encoder.encode_tokens(different), strict=True))
+        return QueryFeatures.of(query_ids, texts, [rows[text] for text in texts])
+
+
+def open_features(path: str | PathLike[str]) -> FeatureSource:
+    """A library or a folder of features, whichever lies there.
+
+    Raises:
+        NotFound: neither does.
+        LibraryError, DataError: it is damaged.
+    """
+    folder = Path(path)
+    if (folder / SETTINGS_FILE).is_file():
+        return LibrarySource(LibraryStore(folder, read_only=True))
+    return FeatureFolder.open(folder)
+
+
+def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
+    """Write a library's features, and those of some queries, to a folder that needs the library no more.
+
+    Args:
+        store: a library with a visual encoder.
+        texts: of the queries.
+        out: a new folder, see :class:`moviola.features.FeatureFolder`.
+
+    Raises:
+        InvalidValue: ``out`` holds something.
+        LibraryError: the library has no visual encoder.
+    """
+    require_new_folder(out)
+    source = LibrarySource(store)
+    features, different = source.videos(), list(dict.fromkeys(texts))
+    queries = source.queries(different, different)
+    place, text_row = features.row_of, {text: row for row, text in enumerate(different)}
+    convert(
+        Computed(
+            tuple(features.video_ids),
+            lambda key: features.visual.read(place[key]).astype(np.float32),
+        ),
+        out / "visual",
+    )
+    convert(
+        Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
+        out / "queries",
+    )
+    if (subtitles := features.subtitles) is not None:
+        convert(
+            Computed(tuple(features.video_ids), lambda key: subtitles.read(place[key]).astype(np.float32)),
+            out / "subtitles",
+        )
+    durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
+    return describe_folder(out, source.facts, durations)

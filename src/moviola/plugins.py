@@ -1,0 +1,110 @@
+"""Plug-ins: what other installed packages add to moviola, found by their entry points.
+
+=====================  =====================================================================================
+``moviola.encoders``   a function of a name and a :class:`moviola.encoders.DeviceChoice`; gives a
+                       :class:`moviola.encoders.FrameTextEncoder`
+``moviola.readers``    a function of a language, or None; gives a :class:`moviola.encoders.readers.TextReader`
+                       or a :class:`moviola.encoders.readers.SpeechReader`
+``moviola.exporters``  a :class:`moviola.export.MomentFormat` of the entry point's name
+``moviola.refiners``   a function of a model's folder, its revision, a device, ``context`` and
+                       ``calibration``; gives a :class:`moviola.retrieval.Refiner`. The entry point's name is
+                       the ``architecture`` of the folder's ``config.json``
+``moviola.indexes``    a subclass of :class:`moviola.index.Index`
+=====================  =====================================================================================
+
+A plug-in is imported when its name is asked for, never before. Names of moviola's own come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar
+
+from moviola.errors import BrokenPlugin, MoviolaError
+
+__all__ = ["GROUPS", "Plugin", "plugin", "plugins"]
+
+GROUPS = {
+    "moviola.encoders": "encoder",
+    "moviola.readers": "reader",
+    "moviola.exporters": "exporter",
+    "moviola.refiners": "refiner",
+    "moviola.indexes": "index",
+}
+"""Groups of entry points, and what each entry point in them is."""
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An entry point in one of :data:`GROUPS`.
+
+    Attributes:
+        point: name, group and object.
+        distribution: name and version of the package that has it.
+    """
+
+    point: EntryPoint
+    distribution: str
+
+    def __str__(self) -> str:
+        return f"{GROUPS[self.point.group]} {self.point.name!r} of {self.distribution}"
+
+    def load(self, kind: type[Kind]) -> Kind:
+        """The object.
+
+        Args:
+            kind: the class that it is an instance of.
+
+        Raises:
+            BrokenPlugin: it cannot be imported, or is something else.
+        """
+        try:
+            found = self.point.load()
+        except Exception as error:  # code of others may raise anything
+            raise self.broken(error) from error
+        if not isinstance(found, kind):
+            raise self.broken(TypeError(f"{self.point.value} is no {kind.__name__}"))
+        return found
+
+    def make(self, *args: Any, **options: Any) -> Any:
+        """What the object gives when it is called.
+
+        Raises:
+            BrokenPlugin: it cannot be imported, or fails otherwise than by an error of moviola's.
+        """
+        called: Any = self.load(object)
+        try:
+            return called(*args, **options)
+        except MoviolaError:
+            raise
+        except Exception as error:
+            raise self.broken(error) from error
+
+    def broken(self, error: Exception) -> BrokenPlugin:
+        """The error that names the plug-in and what failed."""
+        return BrokenPlugin(f"{self}: {type(error).__name__}: {error}; update the package, or uninstall it")
+
+
+def plugins(group: str | None = None) -> list[Plugin]:
+    """The installed plug-ins, of one group or of all; none is imported."""
+    groups = (group,) if group else tuple(GROUPS)
+    return [
+        Plugin(point, f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package")
+        for one in groups
+        for point in sorted(entry_points(group=one))
+    ]
+
+
+def plugin(group: str, name: str) -> Plugin | None:
+    """The plug-in of a name; None without.
+
+    Raises:
+        BrokenPlugin: two packages have one of that name.
+    """
+    found = [one for one in plugins(group) if one.point.name == name]
+    if len(found) > 1:
+        raise BrokenPlugin(f"{' and '.join(map(str, found))} have one name; uninstall one of the packages")
+    return found[0] if found else None

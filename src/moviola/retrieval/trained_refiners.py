@@ -1,0 +1,107 @@
+"""Trained refiners by the architecture of their model: found, opened, run by torch or from graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from moviola.devices import require_torch
+from moviola.errors import InvalidValue
+from moviola.models.description import Description, read_description
+from moviola.plugins import plugin
+from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.compiled_models import Graphs, compiled_reel, compiled_windows
+from moviola.retrieval.refiners.contract import CONTEXT, Refiner
+
+__all__ = ["COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "refiner_of"]
+
+REFINERS: dict[str, tuple[str, str]] = {
+    "reel": ("moviola.retrieval.refiners.reel_model", "reel_refiner"),
+    "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
+    "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
+}
+"""Module and function of what runs a trained refiner by torch, which is imported with it."""
+
+COMPILED: dict[str, Callable[..., Refiner]] = {
+    "reel": compiled_reel,
+    "spr-clip": compiled_windows,
+    "reloclnet": compiled_windows,
+}
+"""What runs one on the CPU from compiled graphs, without torch."""
+
+
+def is_refiner(architecture: str) -> bool:
+    """Whether models of an architecture are refiners: moviola's own, or a plug-in's."""
+    return architecture in REFINERS or plugin("moviola.refiners", architecture) is not None
+
+
+def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
+    """The refiner that runs a model.
+
+    Args:
+        architecture: a key of :data:`REFINERS`.
+        model: of that architecture, in evaluation mode.
+        revision: changes with its weights.
+        options: ``context``, ``calibration``, ``suppress_above``; see
+            :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
+
+    Raises:
+        InvalidValue: no refiner has this architecture.
+    """
+    if architecture not in REFINERS:
+        raise InvalidValue(f"architecture {architecture!r} is no refiner; there are {', '.join(REFINERS)}")
+    module, name = REFINERS[architecture]
+    made: Callable[..., Refiner] = getattr(import_module(module), name)
+    return made(model, revision, **options)
+
+
+def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
+    """The refiner in a model's folder, with the context that it was trained with and its calibration.
+
+    Args:
+        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+        revision: changes with the model's weights and settings.
+        device: where to run it.
+        options: as of :func:`refiner_of`, instead of what the folder says.
+
+    Raises:
+        NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
+        InvalidValue: it holds a model that is no refiner.
+        MissingDependency: torch, which runs it, is not installed.
+        BrokenPlugin: it is a plug-in's, which fails.
+    """
+    about, said = _described(folder)
+    options = {**said, **options}
+    if about.architecture not in REFINERS and (added := plugin("moviola.refiners", about.architecture)):
+        refiner: Refiner = added.make(folder, revision, device, **options)
+        return refiner
+    require_torch(f"{folder} on {device}")
+    from moviola.models.pretrained import from_pretrained
+
+    return refiner_of(about.architecture, cast("Any", from_pretrained(folder, device)), revision, **options)
+
+
+def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
+    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled.
+
+    Args:
+        folder, revision: as of :func:`load_refiner`; errors likewise.
+        graphs: where they are.
+    """
+    about, said = _described(folder)
+    made = COMPILED.get(about.architecture)
+    return None if made is None else made(folder, revision, graphs, **said)
+
+
+def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
+    """What a refiner's folder says, and the options that follow."""
+    about = read_description(folder)
+    if not is_refiner(about.architecture):
+        raise InvalidValue(
+            f"{folder}: architecture {about.architecture!r} is no refiner; give {', '.join(REFINERS)}"
+        )
+    sampling = (about.extra.get("settings") or {}).get("sampling") or {}
+    calibration = Calibration.of(about.extra, folder)
+    return about, {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}

@@ -1,0 +1,151 @@
+"""What other packages add by entry points: the example package in use, and packages that are broken.
+
+The conformance suites of indexes, encoders and readers run for the example, too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from moviola.datasets import gridhouse
+from moviola.encoders import load_encoder
+from moviola.encoders.readers import load_speech_reader, load_text_reader
+from moviola.errors import BrokenPlugin, InvalidValue
+from moviola.export import format_of, write_moments
+from moviola.index import backend_of, backends_of
+from moviola.library import diagnosis
+from moviola.media import write_video
+from moviola.plugins import GROUPS, plugin, plugins
+from moviola.search import Library
+from moviola.types import Moment
+
+OTHER = "moviola_broken-2.0.dist-info"
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    gridhouse.build(folder, videos=2, seed=1, workers=1, write_video=write_video)
+    return folder / "videos"
+
+
+@pytest.fixture(scope="module")
+def folder(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that is indexed by the example's encoder, into its type of index."""
+    folder = tmp_path_factory.mktemp("plugged") / "lib"
+    with Library(folder, encoder="example") as library:
+        library.index(films)
+        library.use_index("example-plain")
+    return folder
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Installs a package with such an entry point."""
+
+    def install(group: str, point: str) -> None:
+        folder = tmp_path / "site" / OTHER
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: moviola-broken\nVersion: 2.0\n")
+        (folder / "entry_points.txt").write_text(f"[{group}]\n{point}\n")
+        monkeypatch.syspath_prepend(tmp_path / "site")
+
+    return install
+
+
+def test_the_example_has_one_of_everything() -> None:
+    assert {one.point.group for one in plugins() if one.distribution == "moviola-example 1.0"} == set(GROUPS)
+    assert str(plugin("moviola.indexes", "example-plain")) == "index 'example-plain' of moviola-example 1.0"
+
+
+def test_a_library_is_made_and_searched_with_it(folder: Path, films: Path, tmp_path: Path) -> None:
+    with Library(folder, read_only=True) as library:
+        assert library.encoder is not None and library.encoder.id == "example"
+        assert library.verify() == []
+        found = library.search("a robot picks up a key", top_k=3)
+    with Library(tmp_path / "own", encoder="demo") as own:
+        own.index(films)
+        assert [m.span for m in own.search("a robot picks up a key", top_k=3)] == [m.span for m in found]
+    assert backend_of(backends_of("example-plain")["example-plain"](4)) == "example-plain"
+
+
+def test_its_refiner_is_taken_into_use(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "wider"
+    model.mkdir()
+    with Library(folder, read_only=True) as library:
+        trained = {"encoder": "example", "encoder_revision": library.settings.encoder_revision}
+    content = {
+        "format": 3, "architecture": "example-wider", "config": {"seconds": 3.0}, "moviola_version": "0.1.0",
+        "extra": {**trained, "clip_seconds": 1.0, "segment_clips": 4},
+    }  # fmt: skip
+    (model / "config.json").write_text(json.dumps(content))
+    save_file({"nothing": np.zeros(1, np.float32)}, model / "model.safetensors")
+    with Library(shutil.copytree(folder, tmp_path / "lib")) as wider:
+        coarse = wider.search("a red door", top_k=1, refine=False)[0]
+        wider.use(refiner=model)
+        assert type(wider.refiner).__name__ == "Wider"
+        assert wider.search("a red door", top_k=1)[0].span.duration > coarse.span.duration
+
+
+def test_its_format_is_written_by_name_and_by_suffix(tmp_path: Path) -> None:
+    assert format_of(tmp_path / "m.lines").name == "lines"
+    for out, format in ((tmp_path / "m.lines", None), (tmp_path / "m.txt", "lines")):
+        write_moments([Moment("a", 1, 2.5, 0.5, 1)], {}, out, format)
+        assert out.read_text() == "a 1 2.5\n"
+
+
+def test_its_readers_are_opened_by_name() -> None:
+    assert load_text_reader("example-text").id == "example-text"
+    assert list(load_speech_reader("example-speech").read([])) == []
+
+
+USES: dict[str, Callable[[], object]] = {
+    "moviola.encoders": lambda: load_encoder("bad"),
+    "moviola.readers": lambda: load_text_reader("bad"),
+    "moviola.exporters": lambda: write_moments([Moment("a", 1, 2, 0.5, 1)], {}, Path("x"), "bad"),
+    "moviola.indexes": lambda: backends_of("bad"),
+}
+
+
+@pytest.mark.parametrize("group", USES)
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [
+        ("bad = moviola_nowhere:x", "ModuleNotFoundError: No module named 'moviola_nowhere'"),
+        ("bad = json:nothing", "AttributeError: .*nothing"),
+        ("bad = math:pi", "TypeError: "),
+    ],
+)
+def test_a_broken_one_is_named_and_the_rest_works(
+    broken: Callable[[str, str], None], tmp_path: Path, group: str, point: str, reason: str
+) -> None:
+    broken(group, point)
+    with pytest.raises(BrokenPlugin, match=rf"{GROUPS[group]} 'bad' of moviola-broken 2\.0: {reason}"):
+        USES[group]()
+    assert format_of(tmp_path / "m.lines").name == "lines"
+    assert load_encoder("demo").id == "demo"
+    with pytest.raises(InvalidValue, match="no format is known by"):
+        format_of(tmp_path / "m.xyz")
+
+
+def test_two_of_one_name_are_refused(broken: Callable[[str, str], None]) -> None:
+    broken("moviola.encoders", "example = math:pi")
+    with pytest.raises(BrokenPlugin, match=r"moviola-broken 2\.0 .* have one name|have one name"):
+        load_encoder("example")
+
+
+def test_doctor_lists_them(broken: Callable[[str, str], None], tmp_path: Path) -> None:
+    broken("moviola.readers", "bad = moviola_nowhere:x")
+    found = {one.detail: one.ok for one in diagnosis._plugins()}
+    assert found["encoder 'example' of moviola-example 1.0"]
+    assert [detail for detail, ok in found.items() if not ok] == [
+        "reader 'bad' of moviola-broken 2.0: ModuleNotFoundError: No module named 'moviola_nowhere'; "
+        "update the package, or uninstall it"
+    ]
