@@ -104,9 +104,9 @@ def fold(
     # Pairs by rising place of the worse and falling place of the better: the last assignment is the best.
     rows = np.lexsort((-better[by_kept], worse[by_kept]))
     stands[worse[by_kept][rows]] = better[by_kept][rows]
-    found = np.empty(len(order), np.int64)
-    found[order] = order[stands]
-    return found
+    representative = np.empty(len(order), np.int64)
+    representative[order] = order[stands]
+    return representative
 
 
 def places_in_groups(
@@ -132,8 +132,8 @@ def places_in_groups(
     _, rank = np.unique(np.concatenate([values, wanted]), return_inverse=True)
     own = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys = own * len(rank) + rank[: len(values)]
-    found: NDArray[np.int64] = np.searchsorted(keys, group * len(rank) + rank[len(values) :], side)
-    return found - offsets[group]
+    places: NDArray[np.int64] = np.searchsorted(keys, group * len(rank) + rank[len(values) :], side)
+    return places - offsets[group]
 
 
 def _survivors(count: int, better: NDArray[np.int64], worse: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -68,8 +68,8 @@ def limit_threads(count: int) -> None:
 def compute_threads() -> int:
     """Threads for what takes all there is: frames, many texts; at least 1, at most one per core."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    asked = int(wanted) if wanted.isdecimal() else 0
-    return min(asked, available_cores()) or available_cores()
+    limit = int(wanted) if wanted.isdecimal() else 0
+    return min(limit, available_cores()) or available_cores()
 
 
 def reading_threads() -> int:

@@ -62,11 +62,11 @@ class Questions:
 
     def annotations(self) -> Annotations:
         """Each window as a moment whose caption is the question; questions without an answer have none."""
-        found = Collector(self.name)
+        collector = Collector(self.name)
         for row in self.rows:
-            found.add_video(row.video_id, row.duration if math.isfinite(row.duration) else math.nan)
+            collector.add_video(row.video_id, row.duration if math.isfinite(row.duration) else math.nan)
         for row in self.rows:
             for place, (start, end) in enumerate(row.windows, start=1):
                 name = row.query_id if len(row.windows) == 1 else f"{row.query_id}-{place}"
-                found.add(row.video_id, start, end, row.text, moment_id=name)
-        return found.made()
+                collector.add(row.video_id, start, end, row.text, moment_id=name)
+        return collector.made()

@@ -75,10 +75,10 @@ def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats
     x = _norm(weights, "vision_model.post_layernorm", x, config)
     # One learned query asks all patches.
     head = "vision_model.head"
-    asked = repeated(weights.array(f"{head}.probe")[0], x)
+    probe = repeated(weights.array(f"{head}.probe")[0], x)
     # These three stay in 32 bits where others are in 8: only matrices of two axes are quantised.
     three = zip(
-        (asked, x, x),
+        (probe, x, x),
         np.split(weights.array(f"{head}.attention.in_proj_weight")[None], 3, axis=1),
         np.split(weights.array(f"{head}.attention.in_proj_bias"), 3),
         strict=True,

@@ -101,13 +101,13 @@ def _tensors(file: Path) -> list[tuple[str, NDArray[Any], str]]:
                 raise ValueError(f"header of {length} bytes")
             header = json.loads(stream.read(length))
         data = np.memmap(file, dtype=np.uint8, mode="r", offset=8 + length)
-        found = []
+        tensors = []
         for name, entry in header.items():
             if name != "__metadata__" and entry["dtype"] in _DTYPES:
                 start, end = entry["data_offsets"]
                 raw = data[start:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-                found.append((name, raw, entry["dtype"]))
-        return found
+                tensors.append((name, raw, entry["dtype"]))
+        return tensors
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
         struct.error,

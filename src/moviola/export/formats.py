@@ -178,8 +178,8 @@ def format_of(out: Path) -> MomentFormat:
         InvalidValue: no format has that suffix.
     """
     suffix = out.suffix.lower()
-    if found := next((format for format in FORMATS.values() if format.suffix == suffix), None):
-        return found if suffix else FORMATS["clips"]
+    if by_suffix := next((format for format in FORMATS.values() if format.suffix == suffix), None):
+        return by_suffix if suffix else FORMATS["clips"]
     known = ", ".join(dict.fromkeys(format.suffix for format in FORMATS.values() if format.suffix))
     raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
 

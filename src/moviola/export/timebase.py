@@ -95,14 +95,14 @@ class Timebase:
         Raises:
             InvalidValue: no timecode, or a number that this counting does not have.
         """
-        found = _TIMECODE.fullmatch(timecode)
-        if not found or int(found[5]) >= self.base:
+        match = _TIMECODE.fullmatch(timecode)
+        if not match or int(match[5]) >= self.base:
             raise InvalidValue(
                 f"timecode {timecode!r}: write hh:mm:ss:ff, with frames from 00 to {self.base - 1:02d}"
             )
         plain = timecode.replace(";", ":")
         frame = self._number(plain)
-        if (found[4] == ";" and not self.drop_frame) or self.timecode(frame).replace(";", ":") != plain:
+        if (match[4] == ";" and not self.drop_frame) or self.timecode(frame).replace(";", ":") != plain:
             counting = "drop-frame" if self.drop_frame else "non-drop"
             raise InvalidValue(
                 f"timecode {timecode!r}: not there in {counting} counting; take the one after it"

@@ -118,14 +118,14 @@ class _Hdf5:
 
     def read(self, key: str) -> NDArray[np.float32]:
         with self._named(key):
-            found = self._at(key)
+            array = self._at(key)
             # A damaged shape may promise more than any memory holds; chunks that are not there are zeros.
-            if found.size * found.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
+            if array.size * array.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
                 raise DataError(
-                    f"{self._path}: {key}: {found.shape} of {found.dtype} is more than the file can hold; "
+                    f"{self._path}: {key}: {array.shape} of {array.dtype} is more than the file can hold; "
                     "get it again"
                 )
-            return _as_rows(found[()], f"{self._path}: {key}")
+            return _as_rows(array[()], f"{self._path}: {key}")
 
 
 class _Files:

@@ -305,13 +305,13 @@ def number(value: Any, name: str, place: str, low: float = 0.0, high: float = ma
         DataError: anything else.
     """
     try:
-        found = float(value)
+        value_read = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not (low <= found <= high and math.isfinite(found)):
+        value_read = math.nan
+    if not (low <= value_read <= high and math.isfinite(value_read)):
         bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f">= {low:g}"
         raise DataError(f"{place}: {name}: {value!r} is no number {bounds}")
-    return found
+    return value_read
 
 
 def span(value: Any, name: str, place: str) -> tuple[float, float]:

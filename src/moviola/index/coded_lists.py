@@ -221,10 +221,10 @@ class CodedLists:
         if allowed is not None:
             parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
         scores = np.empty((len(queries), count), np.float32)
-        found = np.empty((len(queries), count), np.int64)
-        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, found))
+        ids = np.empty((len(queries), count), np.int64)
+        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, ids))
         self._faiss.search_preassigned_c(
             len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
         )
-        scores[found < 0] = -np.inf
-        return Candidates(found, scores)
+        scores[ids < 0] = -np.inf
+        return Candidates(ids, scores)

@@ -67,16 +67,16 @@ class FileRows:
         """
         if isinstance(rows, slice):
             begin, end, _ = rows.indices(len(self))
-            found = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
-            if len(found):
-                self._fill(found, [(0, found.nbytes, begin * found[0].nbytes)])
-            return found
+            rows_read = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
+            if len(rows_read):
+                self._fill(rows_read, [(0, rows_read.nbytes, begin * rows_read[0].nbytes)])
+            return rows_read
         if (np.diff(rows) > 0).all():
             return self.read(rows)
         order = np.argsort(rows)
-        found = np.empty((len(rows), self.shape[1]), self.dtype)
-        found[order] = self.read(rows[order])
-        return found
+        rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
+        rows_read[order] = self.read(rows[order])
+        return rows_read
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Some rows (m,), rising, none twice, as (m, dim).
@@ -84,10 +84,10 @@ class FileRows:
         Raises:
             SegmentIndexError: the file is shorter than it was.
         """
-        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            found[part] = block
-        return found
+            rows_read[part] = block
+        return rows_read
 
     def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Some rows (m,), rising, none twice, ``size`` at a time: which of them, and those rows (size, dim).

@@ -58,19 +58,19 @@ class HalfRows(FileRows):
             sorted_scores[pairs] = paired_products(
                 scaled, sorted_numbers[pairs], _shifted(block), place[pairs] - part.start
             )
-        found = np.empty_like(sorted_scores)
-        found[order] = sorted_scores
-        return found
+        in_order = np.empty_like(sorted_scores)
+        in_order[order] = sorted_scores
+        return in_order
 
     def all_scores(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
         """Inner products (q, m) float32 of queries (q, dim) with each of some rows (m,), rising, none twice.
 
         The same numbers as :meth:`scores`.
         """
-        scaled, found = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
+        scaled, products = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            found[:, part] = all_products(scaled, _shifted(block))
-        return found
+            products[:, part] = all_products(scaled, _shifted(block))
+        return products
 
 
 def widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:

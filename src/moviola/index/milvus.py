@@ -327,7 +327,7 @@ class MilvusIndex(TrainedIndex):
     ) -> Sequence[Any]:
         probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
         params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
-        found: Sequence[Any] = self._loaded(
+        answers: Sequence[Any] = self._loaded(
             lambda client: client.search(
                 self._collection,
                 data=list(queries),
@@ -338,7 +338,7 @@ class MilvusIndex(TrainedIndex):
                 timeout=self.ADDRESS.timeout,
             )
         )
-        return found
+        return answers
 
     # -- connection --------------------------------------------------------------------------------------
 

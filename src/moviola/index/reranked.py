@@ -244,11 +244,11 @@ class _Main:
 
     def best(self, rows: Ids, queries: NDArray[np.float32], depth: int) -> _Best:
         """The best of some rows, which rise; of equal ones those with the smaller id."""
-        found = _Best.empty(len(queries), depth)
+        kept = _Best.empty(len(queries), depth)
         for part in _parts(len(queries), len(rows)):
             keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
-            found.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
-        return found
+            kept.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
+        return kept
 
 
 _NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
@@ -328,14 +328,14 @@ class _Lookup:
         """Compare the candidates, note what is best, and look further for those that have not seen enough."""
         keys = self._compared(look)
         answers = np.sort(keys, axis=1)[:, : self.depth]
-        found = _Best.of(answers)
-        best.fill(look.numbers, found)
-        few = np.isneginf(found.scores[:, -1])
+        kept = _Best.of(answers)
+        best.fill(look.numbers, kept)
+        few = np.isneginf(kept.scores[:, -1])
         full = look.candidates.rows[:, look.count - 1] >= 0
         deeper = full & self._late(keys[:, -(-look.count // 2) :] <= answers[:, -1:])
         wider = np.zeros_like(few)
         if look.probes < len(self.main.lists):
-            lists = self.main.list_of[found.rows].astype(np.int64)
+            lists = self.main.list_of[kept.rows].astype(np.int64)
             turns = np.take_along_axis(self._nearest.of(look.numbers).turns(), lists, axis=1)
             wider = ~deeper & (few | self._late(turns >= look.probes / 2))
         # faiss leaves out what scores least of all.

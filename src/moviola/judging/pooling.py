@@ -57,9 +57,9 @@ class Pool:
 
     def contributions(self) -> dict[str, tuple[int, int]]:
         """Of each system: how many moments of the pool it found, and how many it alone."""
-        found = Counter(system for systems in self.found_by.values() for system in systems)
+        counts = Counter(system for systems in self.found_by.values() for system in systems)
         alone = Counter(systems[0] for systems in self.found_by.values() if len(systems) == 1)
-        return {system: (found[system], alone[system]) for system in self.systems}
+        return {system: (counts[system], alone[system]) for system in self.systems}
 
 
 def library_runs(
@@ -92,8 +92,8 @@ def library_runs(
         raise InvalidValue(f"systems {', '.join(unknown) or 'none'}: choose from {', '.join(SYSTEMS)}")
     runs = {}
     for name in chosen:
-        tell = (lambda done, name=name: progress(name, done)) if progress else None
-        answers = library.search_many(queries, top_k=depth, progress=tell, **SYSTEMS[name])
+        report = (lambda done, name=name: progress(name, done)) if progress else None
+        answers = library.search_many(queries, top_k=depth, progress=report, **SYSTEMS[name])
         runs[name] = Run.from_dict(
             {query.query_id: _rows(moments) for query, moments in zip(queries, answers, strict=True)}
         )
@@ -101,11 +101,11 @@ def library_runs(
 
 
 def _systems_of(library: Library) -> list[str]:
-    """The systems that differ in a library: pictures are joined with words, and with telling names."""
+    """The systems that differ in a library: pictures are joined with words, and with distinctive names."""
     counts = library.catalogue.cue_counts()
     visual = ["refined", "coarse"] if library.settings.encoder else []
     words = [name for name, kinds in _CUES.items() if any(counts[kind] for kind in kinds)]
-    joined = visual and (words or VideoNames.of(library.store.searchable()).telling)
+    joined = visual and (words or VideoNames.of(library.store.searchable()).distinctive)
     return [*visual, *words, *(["joined"] if joined else [])]
 
 
@@ -151,13 +151,13 @@ def pool(
     pairs: list[Pair] = []
     found_by: dict[str, tuple[str, ...]] = {}
     for query in queries:
-        found = [
+        candidates = [
             (rank, name, _within(row, durations, name))
             for name, rows in rows_of.items()
             for rank, row in enumerate(rows.get(query.query_id, ())[:depth], start=1)
         ]
-        found.sort(key=lambda one: one[0])  # stable: of equal ranks the system named first
-        for pair, systems in _pooled(query, found, durations, near, top):
+        candidates.sort(key=lambda one: one[0])  # stable: of equal ranks the system named first
+        for pair, systems in _pooled(query, candidates, durations, near, top):
             pairs.append(pair)
             found_by[pair.pair_id] = systems
     return Pool(tuple(pairs), tuple(runs), found_by)
@@ -246,6 +246,6 @@ def make_task(
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
     runs |= {file.stem: read_run(file) for file in run_files}
     durations = {video.video_id: video.duration for video in library.videos()}
-    found = pool(queries, runs, durations, depth=depth, near=near)
-    JudgingTask.create(path, found.pairs, settings or TaskSettings()).close()
-    return found
+    pooled = pool(queries, runs, durations, depth=depth, near=near)
+    JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()
+    return pooled

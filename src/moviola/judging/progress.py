@@ -63,12 +63,12 @@ def progress_of(task: JudgingTask) -> Progress:
     """How far a task is now."""
     with task.snapshot():
         answers, names = task.answers(), task.raters()
-    found = task.outcome(answers)
+    outcome = task.outcome(answers)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     texts = {pair.query_id: pair.query for pair in task.pairs}
-    for pair in task.due(found):
-        counts[pair.query_id][found.standing[pair.pair_id]] += 1
-        counts[pair.query_id]["answers"] += found.agreed.get(pair.pair_id, 0) > 0
+    for pair in task.due(outcome):
+        counts[pair.query_id][outcome.standing[pair.pair_id]] += 1
+        counts[pair.query_id]["answers"] += outcome.agreed.get(pair.pair_id, 0) > 0
     queries = tuple(
         QueryProgress(
             query_id, text, sum(here[kind] for kind in ("agreed", "discarded", "set aside", "open")),
@@ -79,10 +79,10 @@ def progress_of(task: JudgingTask) -> Progress:
     )  # fmt: skip
     judged = Counter(answer.rater for answer in answers if answer.level is not None)
     passed = Counter(answer.rater for answer in answers if answer.level is None)
-    shared = _shared(found.ratings)
+    shared = _shared(outcome.ratings)
     examined = exam(shared).raters if shared else {}
     raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
-    return Progress(queries, raters, agreement(found.ratings))
+    return Progress(queries, raters, agreement(outcome.ratings))
 
 
 def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:

@@ -245,9 +245,9 @@ class JudgingTask(Database):
             answers = self.answers()
             own = self._unfinished(rater, answers)
             if not own:
-                found = self.outcome(answers)
+                outcome = self.outcome(answers)
                 own = next_batch(
-                    self.due(found), answers, self._held_by_others(rater), rater,
+                    self.due(outcome), answers, self._held_by_others(rater), rater,
                     raters=self.settings.raters, seed=self.settings.seed,
                 )  # fmt: skip
                 now = self._clock()

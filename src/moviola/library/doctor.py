@@ -1,4 +1,4 @@
-"""Whether a machine can index and search: packages, encoder, device; and how a library stands."""
+"""Diagnosis of a machine and a library: packages, encoder, device, state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moviola.library.store import LibraryStore
 
 __all__ = ["Finding", "diagnose"]
 
-# What each optional package is for, by the extra that installs it.
+# Purpose of each optional package, by the extra that installs it.
 _OPTIONAL = {
     "torch": ("train", "train models, and compute on a GPU"),
     "h5py": ("features", "read released feature files"),
@@ -30,7 +30,7 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at and what was found; ``ok`` is False when somebody should act."""
+    """One finding; ``ok`` is False where something should be done."""
 
     what: str
     ok: bool
@@ -38,11 +38,10 @@ class Finding:
 
 
 def diagnose(library: Path) -> list[Finding]:
-    """Look at the machine and, where there is one, at the library in a folder; changes nothing.
+    """Check the machine and, where there is one, the library in a folder; changes nothing.
 
     Returns:
-        what was looked at, in the order in which a person would ask: packages, encoder, device, library. An
-        error that was met is a finding with ``ok=False``.
+        findings in the order packages, encoder, device, library. An error is a finding with ``ok=False``.
     """
     return [*_machine(), *_optional(), *_encoder(), _left_out(), *_library(library)]
 

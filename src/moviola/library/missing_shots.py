@@ -1,4 +1,4 @@
-"""Shots of videos that were encoded before anybody looked for shots; their features stay."""
+"""Shot detection for videos of libraries older than it; their features stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["find_missing_shots"]
 
 
 def find_missing_shots(store: LibraryStore, videos: Iterable[VideoRow], report: IngestReport) -> None:
-    """Look for shots in videos that have none yet; under the library's write lock."""
+    """Find the shots of videos that have none yet; under the library's write lock."""
     from moviola.library.ingest import find_shots
 
     known = store.catalogue.videos_with_shots()

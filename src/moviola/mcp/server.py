@@ -75,10 +75,10 @@ def library_server(library: Library, *, clips: Path | None = None) -> MCPServer:
         (tools.look, "Look at a stretch of a video"),
         (tools.list_videos, "List the videos"),
     ):
-        server.add_tool(_told(tool), title=title, annotations=_READING)
+        server.add_tool(_errors_as_answers(tool), title=title, annotations=_READING)
     if clips is not None:
         cutter = ClipTool(library, clips)
-        server.add_tool(_told(cutter.cut_clip), title="Cut a clip", annotations=_ADDING)
+        server.add_tool(_errors_as_answers(cutter.cut_clip), title="Cut a clip", annotations=_ADDING)
     return server
 
 
@@ -99,7 +99,7 @@ def serve_http(server: MCPServer, port: int) -> None:
     server.run("streamable-http", host="127.0.0.1", port=port)
 
 
-def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
+def _errors_as_answers(tool: Callable[..., Any]) -> Callable[..., Any]:
     """The tool with its errors as answers that an agent can read; what else is raised is a defect."""
 
     @wraps(tool)

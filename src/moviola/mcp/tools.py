@@ -203,7 +203,7 @@ class LibraryTools:
         videos = {video.row: video for video in self._library.catalogue.videos()}
         rows = Filter(folder=folder).rows(videos, self._library.catalogue)
         wanted = (text or "").casefold()
-        found = [
+        matching = [
             video
             for row, video in videos.items()
             if (rows is None or row in rows)
@@ -212,10 +212,10 @@ class LibraryTools:
         last = offset + limit
         page = [
             ListedVideo(video_id=v.video_id, path=v.path, duration=v.duration, state=v.state, error=v.error)
-            for v in found[offset:last]
+            for v in matching[offset:last]
         ]
         return _answer(
-            ListedVideos(total=len(found), videos=page, next_offset=last if last < len(found) else None)
+            ListedVideos(total=len(matching), videos=page, next_offset=last if last < len(matching) else None)
         )
 
     def _video(self, video_id: str) -> VideoRow:

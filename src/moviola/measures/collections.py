@@ -115,9 +115,9 @@ class Columns:
         return f"query {self.query_ids[query]}, moment {row - int(self.offsets[query]) + 1}"
 
     def _check(self, zero_length: bool) -> None:
-        found = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
-        if found is not None:
-            row, complaint = found
+        problem = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
+        if problem is not None:
+            row, complaint = problem
             raise InvalidValue(f"{self.where(row)}: {complaint}")
 
     @classmethod

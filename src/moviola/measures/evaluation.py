@@ -103,9 +103,9 @@ def evaluate(
         if measure.family in TOGETHER:
             values[name] = TOGETHER[measure.family](joined, measure)
             continue
-        found = VALUES[measure.family](joined, measure)
-        values[name] = _mean(found[counting[name]])
-        per_query[name] = np.where(counting[name], found, np.nan)[listed]
+        result = VALUES[measure.family](joined, measure)
+        values[name] = _mean(result[counting[name]])
+        per_query[name] = np.where(counting[name], result, np.nan)[listed]
     present, judged = set(run.query_ids), set(qrels.query_ids)
     return Results(
         measures=values,

@@ -130,9 +130,9 @@ def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
         _numbers(rows, called.get(name, name), column, table.text)
         for name, column in zip(("start", "end", kind.field), measured, strict=True)
     )
-    found = fault(kind.field, start, end, value, zero_length=zero_length)
-    if found is not None:
-        raise rows.error(*found)
+    problem = fault(kind.field, start, end, value, zero_length=zero_length)
+    if problem is not None:
+        raise rows.error(*problem)
     for name, column in (("query_id", query), ("video_id", video)):
         if not set(map(type, column)) <= {str, int}:
             row = next(i for i, value in enumerate(column) if type(value) not in (str, int))

@@ -108,16 +108,16 @@ class Measure:
         Raises:
             InvalidValue: the text is no measure's name.
         """
-        found = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
-        if found is None:
+        match = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
+        if match is None:
             raise InvalidValue(
                 f"measure {text!r}: not understood; write for instance nDCG@20,IoU>=0.5, "
                 "R@5,IoU>0.7, AxIoU@10, AP@10,IoU>=0.5, DCG@10, AUROC, G-mIoU@5,score<=0.4"
             )
         overlap, level = (
-            None if found[name] is None else float(found[name]) for name in ("overlap", "level")
+            None if match[name] is None else float(match[name]) for name in ("overlap", "level")
         )
-        return cls(found["family"], int(found["k"] or 0), overlap, found["sign"] == ">", level)
+        return cls(match["family"], int(match["k"] or 0), overlap, match["sign"] == ">", level)
 
     def __str__(self) -> str:
         name = self.family + (f"@{self.k}" if self.k else "")

@@ -111,12 +111,12 @@ def auroc_interval(
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     levels, other_levels = _histograms(sure, unsure)
     random = np.random.default_rng(seed)
-    found = []
+    values = []
     for size in chunks(trials, levels.shape[-1]):
         drawn = random.multinomial(len(sure), levels[0] / len(sure), size).astype(np.float64)
         other = random.multinomial(len(unsure), other_levels[0] / len(unsure), size).astype(np.float64)
-        found.append(_areas(drawn, other))
-    low, high = np.quantile(np.concatenate(found), [(1 - confidence) / 2, (1 + confidence) / 2])
+        values.append(_areas(drawn, other))
+    low, high = np.quantile(np.concatenate(values), [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 

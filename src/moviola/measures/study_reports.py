@@ -128,20 +128,20 @@ def self_agreement(
     values = studies.per_query_values(runs, qrels, names)
     most = values[names[0]].shape[1] // (2 if disjoint else 1)
     chosen = sizes or sorted({max(1, most * tenth // 10) for tenth in range(1, 11)})
-    found = {
+    agreement = {
         name: studies.self_agreement(values[name], chosen, trials=trials, disjoint=disjoint, seed=seed)
         for name in names
     }
     rows = [
         [name, *cells]
-        for name, curve in found.items()
+        for name, curve in agreement.items()
         for cells in zip(
             curve.sizes.tolist(), curve.mean.tolist(), curve.variance.tolist(), curve.undefined.tolist(),
             strict=True,
         )
     ]  # fmt: skip
     title = f"Self-agreement, {len(runs)} systems, {trials} trials a size"
-    figure = figures.self_agreement_curves(found, title)
+    figure = figures.self_agreement_curves(agreement, title)
     return Study.of("self-agreement", "measure size mean variance undefined", rows, figure)
 
 

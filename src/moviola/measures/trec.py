@@ -91,14 +91,14 @@ def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = Fa
     joined = Joined.of(run, qrels, depth, DEFAULT)
     taken = joined.taken(overlap, strict)
     judged, predicted, scores = documents(qrels), documents(run), strict_scores(run)
-    found: dict[str, dict[str, float]] = {}
+    scores_of: dict[str, dict[str, float]] = {}
     for row, query, truth in zip(
         joined.run_rows.tolist(), joined.query.tolist(), taken.tolist(), strict=True
     ):
         name = f"unmatched:{predicted[row]}" if truth == FREE else judged[joined.truth_rows[truth]]
-        found.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
+        scores_of.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
     grades: dict[str, dict[str, int]] = {}
     for query, name, relevance in zip(qrels.query.tolist(), judged, qrels.relevance.tolist(), strict=True):
         if relevance > 0:
             grades.setdefault(qrels.query_ids[query], {})[name] = int(relevance)
-    return Matched(grades, found)
+    return Matched(grades, scores_of)

@@ -70,10 +70,10 @@ def tvr_recall(
     kinds = np.array([str(row.get("type", "")) for row in truth])
     present = set(kinds.tolist()) if all("type" in row for row in truth) else set()
     names = [name for name in TYPES if name in present] + sorted(present - set(TYPES))
-    found: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for task in tasks:
         hits = _hits(task, submission, truth, overlaps, max(tops))
-        found[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
+        figures[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
         if names:
             split: dict[str, Any] = {}
             for name in names:
@@ -82,8 +82,8 @@ def tvr_recall(
             split["desc_type_ratio"] = " ".join(
                 f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
             )
-            found[f"{task}_by_type"] = split
-    return found
+            figures[f"{task}_by_type"] = split
+    return figures
 
 
 def _hits(

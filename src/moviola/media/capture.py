@@ -91,10 +91,10 @@ def parse_point(text: str) -> tuple[float, float] | None:
     >>> parse_point("+5231.2-01324.3/")
     (52.52, -13.405)
     """
-    found = _POINT.fullmatch(text.strip())
-    if not found:
+    match = _POINT.fullmatch(text.strip())
+    if not match:
         return None
-    latitude, longitude = _degrees(found[1], 2), _degrees(found[2], 3)
+    latitude, longitude = _degrees(match[1], 2), _degrees(match[2], 3)
     known = abs(latitude) <= 90 and abs(longitude) <= 180 and (latitude, longitude) != (0.0, 0.0)
     return (latitude, longitude) if known else None
 

@@ -160,8 +160,8 @@ def _start_timecode(container: av.container.InputContainer, stream: VideoStream)
     holders = (stream.metadata, container.metadata, *(other.metadata for other in container.streams))
     for tags in holders:
         for name, value in tags.items():
-            if name.lower() == "timecode" and (found := _TIMECODE.fullmatch(value.strip())):
-                return f"{found[1]}{':' if found[2] == ':' else ';'}{found[3]}"
+            if name.lower() == "timecode" and (match := _TIMECODE.fullmatch(value.strip())):
+                return f"{match[1]}{':' if match[2] == ':' else ';'}{match[3]}"
     return None
 
 

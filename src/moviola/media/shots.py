@@ -171,11 +171,11 @@ class ShotFinder:
         """Look at the pictures of the stretches that end before a time."""
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
-                found = self.pictures.transitions(piece)
-                if found is None:
+                judged = self.pictures.transitions(piece)
+                if judged is None:
                     self._unclear.append(piece)
                 else:
-                    self.marks.append((piece[0], found))
+                    self.marks.append((piece[0], judged))
         self.pictures.forget(self._suspected[0][0] if self._suspected else time)
 
     def _named(self) -> list[Stretch]:
@@ -262,12 +262,12 @@ def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
 
 def joined(marks: Marks) -> list[Transition]:
     """Where shots give way to each other, in order, by all that was seen of a video."""
-    found: list[Transition | Slope] = []
+    transitions: list[Transition | Slope] = []
     for _, own in sorted(marks, key=lambda piece: piece[0]):
-        known = found[-1].end if found else -1.0
+        known = transitions[-1].end if transitions else -1.0
         # Two pieces of one stretch overlap, and both see what lies there.
-        found += [mark for mark in own if mark.start >= known and mark.end > known]
-    return joined_fades(found)
+        transitions += [mark for mark in own if mark.start >= known and mark.end > known]
+    return joined_fades(transitions)
 
 
 def _pieces(stretch: Stretch) -> list[Stretch]:

@@ -147,13 +147,13 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         ]
         if not chosen:
             return Subtitles(())
-        found: list[Cue | None] = []
+        cues: list[Cue | None] = []
         try:
             for packet in container.demux(chosen[0]):
-                found.extend(_cues_of_packet(packet, zero))
+                cues.extend(_cues_of_packet(packet, zero))
         except DAMAGE:
-            found.append(None)
-        return _sorted_cues(found)
+            cues.append(None)
+        return _sorted_cues(cues)
 
 
 def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | None]:

@@ -101,8 +101,8 @@ def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
         times: (n,) float64 rising seconds at which the pictures come on screen.
         pictures: (n, 18, 32, 3) uint8 RGB.
     """
-    found = cuts(times, pictures)
-    return _marks(times, found, slopes(times, pictures, found))
+    cut = cuts(times, pictures)
+    return _marks(times, cut, slopes(times, pictures, cut))
 
 
 def transitions_of_some(
@@ -121,12 +121,12 @@ def transitions_of_some(
     """
     if not missing.any():
         return transitions(times, pictures)
-    found = cuts(times, pictures)
-    lines = _lines(times, pictures, found)
-    hints = _lines(times, pictures, found, shortest=_SHORTEST_HINT, doubt=_DOUBT)
+    cut = cuts(times, pictures)
+    lines = _lines(times, pictures, cut)
+    hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
     if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
         return None
-    return _marks(times, found, _slopes(times, pictures, lines))
+    return _marks(times, cut, _slopes(times, pictures, lines))
 
 
 def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
@@ -149,22 +149,22 @@ def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
     Args:
         marks: of a whole video, in order of time.
     """
-    found: list[Transition] = []
+    joined: list[Transition] = []
     out: Slope | None = None
     for mark in marks:
         if isinstance(mark, Transition):
-            found.append(mark)
+            joined.append(mark)
             out = None
         elif mark.from_blank and not mark.to_blank:
             if out is not None:
-                found.append(Transition("fade", out.start, mark.end))
+                joined.append(Transition("fade", out.start, mark.end))
             out = None
         elif mark.to_blank:
             out = mark
         else:
-            found.append(Transition("dissolve", mark.start, mark.end))
+            joined.append(Transition("dissolve", mark.start, mark.end))
             out = None
-    return found
+    return joined
 
 
 # ---- cuts ------------------------------------------------------------------------------------------------

@@ -66,17 +66,17 @@ def answer_questions(
     rows: list[tuple[str, str, float, float, float]] = []
     matched: dict[str, bool] = {}
     done = 0
-    for videos, asked in _scopes(questions, known, corpus):
-        found = library.search_many(
-            [_query(question) for question in asked],
+    for videos, group in _scopes(questions, known, corpus):
+        answers = library.search_many(
+            [_query(question) for question in group],
             top_k=depth, per_video=1 if corpus else None, videos=videos,
         )  # fmt: skip
-        for question, moments in zip(asked, found, strict=True):
+        for question, moments in zip(group, answers, strict=True):
             name = question.query_id
             rows += [(name, benchmark_name[m.video_id], m.start, m.end, m.score) for m in moments]
             if moments.confident is not None:
                 matched[name] = moments.confident
-        done += len(asked)
+        done += len(group)
         if progress:
             progress(done)
     columns = list(zip(*rows, strict=True)) or [()] * 5
@@ -109,7 +109,7 @@ def _scopes(
     for question in questions:
         if question.video_id in known:
             by_video.setdefault(known[question.video_id], []).append(question)
-    return [([video], asked) for video, asked in by_video.items()]
+    return [([video], group) for video, group in by_video.items()]
 
 
 def _query(question: Question) -> SearchQuery:

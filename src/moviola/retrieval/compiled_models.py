@@ -62,8 +62,8 @@ class Graphs:
 
     def compiled(self, source: Source) -> Compiled:
         """A graph from wherever it is, or is to be made."""
-        found = Compiled(self.folder, source)
-        return found if self.spare is None or found.kept else Compiled(self.spare, source)
+        graphs = Compiled(self.folder, source)
+        return graphs if self.spare is None or graphs.kept else Compiled(self.spare, source)
 
     def keep_only(self, revisions: Collection[str]) -> None:
         """Delete the graphs of models of other revisions."""
@@ -124,8 +124,8 @@ class CompiledStage1(TrainedVectors, CompiledModel):
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         whole = whole_segments(clips, segment_clips)
         part = self._few_segments if len(whole) <= _FEW else self._many_segments
-        found = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
-        return normalised(np.concatenate(found))
+        parts = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
+        return normalised(np.concatenate(parts))
 
     def queries(self, queries: QueryFeatures) -> Floats:
         """(Q, d) float32, L2-normalised."""
@@ -176,16 +176,16 @@ class CompiledReel(CompiledModel):
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
-        found: Floats = self._clips(*streams)[0][0]
-        return found
+        encoded: Floats = self._clips(*streams)[0][0]
+        return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
         """(3, h) of a query's tokens, which are padded to as many as Reel takes."""
         padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
         padded[0, : len(tokens)] = tokens
         mask = np.arange(self.max_tokens)[None] < len(tokens)
-        found: Floats = self._query(padded, mask.astype(np.float32))[0][0]
-        return found
+        encoded: Floats = self._query(padded, mask.astype(np.float32))[0][0]
+        return encoded
 
     def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
@@ -267,8 +267,8 @@ class CompiledWindows(CompiledModel):
         visual, subtitles = (draw.normal(size=(1, _SOME, each)).astype(np.float32) for each in (size, heard))
         mask = np.ones((1, _SOME), np.float32)
         kept = self.encode(visual, mask, subtitles if heard else None)
-        asked = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
-        self.best_spans(asked, kept, mask)
+        query = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
+        self.best_spans(query, kept, mask)
 
     @cached_property
     def _windows(self) -> Compiled:
@@ -324,5 +324,5 @@ class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
         if not self.model.settings.get("subtitle_size"):
             features = features.without_subtitles()
         kept, mask = self._encoded(features, video, windows)
-        asked = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
-        return self.model.best_spans(asked, kept, mask)
+        rows = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
+        return self.model.best_spans(rows, kept, mask)

@@ -87,9 +87,9 @@ class PooledVideos:
     def labels(self, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]) -> Integers:
         """(B, 2) int64, first and last clip of moments in seconds (B,) of videos by place (B,)."""
         seconds = self.features.clip_seconds * self.stretch[video]
-        found = END_INSIDE.labels(start, end, self.counts[video], seconds)
-        found[:, 1] = np.maximum(found[:, 1], found[:, 0])
-        return found
+        ends = END_INSIDE.labels(start, end, self.counts[video], seconds)
+        ends[:, 1] = np.maximum(ends[:, 1], ends[:, 0])
+        return ends
 
 
 class _Encoder(Protocol):
@@ -153,9 +153,10 @@ def ranked_moments(
     for first in range(0, len(queries), chunk):
         some = slice(first, min(first + chunk, len(queries)))
         tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
-        found = rank(some, tokens, mask)
+        ranking = rank(some, tokens, mask)
         video, start, end, score = (
-            column[:, :keep].cpu().numpy() for column in (found.video, found.start, found.end, found.score)
+            column[:, :keep].cpu().numpy()
+            for column in (ranking.video, ranking.start, ranking.end, ranking.score)
         )
         query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
         stretch, durations = videos.stretch[video], videos.features.durations[video]
@@ -203,12 +204,12 @@ def best_videos(
         queries: how many.
         keep: most videos a query.
     """
-    found: list[tuple[Integers, NDArray[np.float32]]] = []
+    best: list[tuple[Integers, NDArray[np.float32]]] = []
     for _, table in score_blocks(scores, queries, len(features)):
         order = np.argsort(-table, axis=1, kind="stable")[:, :keep]
-        found.append((order, np.take_along_axis(table, order, axis=1)))
-    video = np.concatenate([order for order, _ in found]).ravel()
-    match = np.concatenate([score for _, score in found]).ravel().astype(np.float64)
+        best.append((order, np.take_along_axis(table, order, axis=1)))
+    video = np.concatenate([order for order, _ in best]).ravel()
+    match = np.concatenate([score for _, score in best]).ravel().astype(np.float64)
     offsets = np.arange(queries + 1) * min(keep, len(features))
     return Moments(offsets, video, np.zeros(len(video)), features.durations[video], match, match)
 

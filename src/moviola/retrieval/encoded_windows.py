@@ -110,16 +110,16 @@ class EncodedWindows:
         keys = list(
             zip(features.keys[video].tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
         )
-        found = {key: known[key] for key in keys if key in known}
-        missing = {key: place for place, key in enumerate(keys) if key not in found}
+        encoded = {key: known[key] for key in keys if key in known}
+        missing = {key: place for place, key in enumerate(keys) if key not in encoded}
         places = np.array(list(missing.values()), dtype=np.int64)
         places = places[np.argsort(windows.clips[places], kind="stable")]
         for begin in range(0, len(places), self.batch):
             chunk = places[begin : begin + self.batch]
             parts = self.encode(*read_windows(features, video[chunk], windows.take(chunk), self.fixed))
             for place, part in zip(chunk.tolist(), parts, strict=True):
-                found[keys[place]] = part[: self.fixed or windows.clips[place]]
-        stored.add({key: found[key] for key in missing}, self.most)
-        kept, _ = padded_rows([found[key] for key in keys])
+                encoded[keys[place]] = part[: self.fixed or windows.clips[place]]
+        stored.add({key: encoded[key] for key in missing}, self.most)
+        kept, _ = padded_rows([encoded[key] for key in keys])
         there = np.arange(kept.shape[1]) < windows.clips[:, None]
         return kept, there.astype(np.float32)

@@ -146,9 +146,9 @@ class Retrieval:
     def merged(self, hits: Hits) -> Proposals:
         """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
         with stage("proposals"):
-            found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+            proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
             longest = None if self.refiner is None else self.refiner.longest_shot
-            return found if longest is None else cut_at_shots(found, self.features, longest)
+            return proposals if longest is None else cut_at_shots(proposals, self.features, longest)
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries among the segments of the index."""

@@ -195,6 +195,6 @@ def _first_of_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     order = np.lexsort(columns)
     new = np.ones(len(order), np.bool_)
     new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
-    found = np.empty(len(order), np.bool_)
-    found[order] = new
-    return found
+    first = np.empty(len(order), np.bool_)
+    first[order] = new
+    return first

@@ -186,12 +186,12 @@ class EmbeddedSegments:
 
     def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, V) float32, each video's best cosine; segments are compared block by block."""
-        asked = self.stage1.queries(queries)
+        vectors = self.stage1.queries(queries)
         counts = -(-self.features.counts // self.segment_clips)
         begin = np.concatenate([[0], np.cumsum(counts)])
-        best = np.empty((len(asked), len(counts)), dtype=np.float32)
-        for first, stop in _blocks(begin, self.cells // max(1, len(asked))):
-            cosines = asked @ self.vectors[begin[first] : begin[stop]].T
+        best = np.empty((len(vectors), len(counts)), dtype=np.float32)
+        for first, stop in _blocks(begin, self.cells // max(1, len(vectors))):
+            cosines = vectors @ self.vectors[begin[first] : begin[stop]].T
             best[:, first:stop] = np.maximum.reduceat(cosines, begin[first:stop] - begin[first], axis=1)
         return best
 
@@ -212,7 +212,7 @@ def video_scores(
     videos = EmbeddedSegments(stage1, features, segment_clips)
 
     def scores(some: slice) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
-        return found
+        scores: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
+        return scores
 
     return scores

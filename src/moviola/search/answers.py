@@ -57,8 +57,8 @@ def candidates(
         segments: number of segments to retrieve for each thing.
     """
     if isinstance(query, Without):
-        found = candidates(gatherer, query.query, rows, segments)
-        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, found)
+        moments = candidates(gatherer, query.query, rows, segments)
+        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, moments)
     if isinstance(query, Steps):
         shared = _videos_of(gatherer, query.steps, rows, segments)
         gatherer.search(_wanted(query.steps), shared, segments)
@@ -73,14 +73,14 @@ def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segm
     """Candidates of all evidence, where the filter wants them."""
     evidence = gatherer.of(thing, rows, segments)
     with stage("fusion"):
-        found = fused(evidence.seen, evidence.said)
+        moments = fused(evidence.seen, evidence.said)
     # Videos that are known by their names and have no moment yet are looked into.
     known = {row for row, share in evidence.shares.items() if share >= KNOWN_BY_NAME}
-    missing = frozenset(known - {one.row for one in found})
+    missing = frozenset(known - {one.row for one in moments})
     if missing and gatherer.stages(thing) is not None:
-        found = [*found, *gatherer.seen(thing, missing)]
+        moments = [*moments, *gatherer.seen(thing, missing)]
     with stage("fusion"):
-        return gatherer.there(with_names(found, evidence.shares))
+        return gatherer.there(with_names(moments, evidence.shares))
 
 
 def _videos_of(gatherer: EvidenceGatherer, steps: Sequence[SearchQuery], rows: Rows, segments: int) -> Rows:
@@ -88,13 +88,13 @@ def _videos_of(gatherer: EvidenceGatherer, steps: Sequence[SearchQuery], rows: R
     if rows is not None and len(rows) <= segments:
         return rows
     gatherer.search(_wanted(steps), rows, segments)
-    found: set[int] = set()
+    rows_found: set[int] = set()
     for step in steps:
         for thing in _wanted([step]):
-            found |= gatherer.rows(thing, rows, segments)
+            rows_found |= gatherer.rows(thing, rows, segments)
         if isinstance(step, Marked):
-            found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
-    return rows if len(found) == len(gatherer.view.videos) else frozenset(found)
+            rows_found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
+    return rows if len(rows_found) == len(gatherer.view.videos) else frozenset(rows_found)
 
 
 def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
@@ -107,14 +107,14 @@ def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
 
 def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
     marks = gatherer.marks(query)
-    found = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
+    moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
     if query.query is None or isinstance(query.query, Simple):
         alike = gatherer.alike(marks, rows, segments)
         if query.query is not None:
             alike = _with_text(gatherer, query.query, alike)
-        found = [*found, *alike]
+        moments = [*moments, *alike]
     with stage("calibration"):
-        return _rescored(gatherer, marks, found, asked=query.query is not None)
+        return _rescored(gatherer, marks, moments, has_text=query.query is not None)
 
 
 def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[Found]) -> list[Found]:
@@ -128,16 +128,16 @@ def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[F
 
 
 def _rescored(
-    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, asked: bool
+    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, has_text: bool
 ) -> list[Found]:
     """Moments with what marks say of them; those without frames stay as they are."""
     vectors, shown = gatherer.likeness(found)
     before = np.array([found[place].score for place in shown.tolist()])
-    scores = marks.scores(vectors, before if asked else None)
+    scores = marks.scores(vectors, before if has_text else None)
     by_itself = marks.scores(vectors)
     rescored = list(found)
     for place, score, own in zip(shown.tolist(), scores.tolist(), by_itself.tolist(), strict=True):
-        why = (Reason("like", own),) if not asked else (*found[place].why, Reason("like", own))
+        why = (Reason("like", own),) if not has_text else (*found[place].why, Reason("like", own))
         rescored[place] = replace(found[place], score=score, why=why)
     return rescored
 

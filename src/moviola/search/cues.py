@@ -63,22 +63,22 @@ class CueSearch:
             kinds: which cues to look at.
             meant: those of them that are compared by their meaning, too.
         """
-        asked = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
+        words_by_stem = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
         matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, vector, rows, meant))
         for (row, number), score in matches:
             if score >= _LEAST and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
-        found: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
+        by_kind: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
         for row, places in groupby(sorted(evidence), key=lambda piece: piece[0]):
             cues = self._store.catalogue.cues(row)
             if not cues:
                 continue  # the video was removed this moment
             scored = [(cues[number], evidence[row, number]) for _, number in places]
-            for kind in found:
+            for kind in by_kind:
                 same = [match for match in scored if match[0].kind == kind]
-                found[kind] += _joined(row, same, view.videos[row], asked)
-        return reduce(fused, found.values(), [])
+                by_kind[kind] += _joined(row, same, view.videos[row], words_by_stem)
+        return reduce(fused, by_kind.values(), [])
 
     def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
         """Share of the query's weight (idf) that a cue covers; BM25 of an average cue with all words is 1."""
@@ -122,7 +122,7 @@ class CueSearch:
 
 
 def _joined(
-    row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, asked: Mapping[str, str]
+    row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, words_by_stem: Mapping[str, str]
 ) -> list[Found]:
     """Matching cues of one kind in one video as moments: those with short pauses between are one.
 
@@ -130,7 +130,7 @@ def _joined(
         row: of the video.
         matches: cues with scores.
         video: the video.
-        asked: words of the query by their stems.
+        words_by_stem: words of the query by their stems.
     """
     groups: list[list[tuple[Cue, float]]] = []
     for cue, score in sorted(matches, key=lambda match: match[0].start):
@@ -140,13 +140,13 @@ def _joined(
             groups[-1].append((cue, score))
         else:
             groups.append([(cue, score)])
-    found = []
+    joined = []
     for group in groups:
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
         best = max(group, key=lambda match: match[1])
         cue = best[0]
         stems = {stem for one, _ in group for stem in stems_of(one.text)}
-        words = tuple(sorted(word for stem, word in asked.items() if stem in stems))
+        words = tuple(sorted(word for stem, word in words_by_stem.items() if stem in stems))
         why = Reason("written" if cue.kind == "text" else "said", best[1], words)
-        found.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
-    return found
+        joined.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
+    return joined

@@ -112,8 +112,8 @@ class _Curve:
 
     def _seen(self, query: Simple) -> Floats | None:
         """(n,) in [0, 1]; None where no pictures are looked at."""
-        found = self._cosines(query)
-        return None if found is None else self._gatherer.scale(query).scores(found)
+        cosines = self._cosines(query)
+        return None if cosines is None else self._gatherer.scale(query).scores(cosines)
 
     def _said(self, query: Simple) -> Floats:
         """(n,) in [0, 1]: the best of what is said or written during each clip."""
@@ -127,9 +127,9 @@ class _Curve:
     def _factor(self, excluded: Simple) -> Floats:
         """By what the odds of each clip are multiplied, (n,) in [0, 1]."""
         factor = (1 - self._said(excluded)) ** 2
-        retrieval, found = self._gatherer.stages(excluded), self._cosines(excluded)
-        if retrieval is not None and found is not None:
+        retrieval, cosines = self._gatherer.stages(excluded), self._cosines(excluded)
+        if retrieval is not None and cosines is not None:
             features = retrieval.in_space(self._gatherer.features(excluded))
-            above = retrieval.encoder_chance(features.vectors[0]).standing(found)
+            above = retrieval.encoder_chance(features.vectors[0]).standing(cosines)
             factor = factor * np.exp(-np.maximum(above - np.clip(np.median(above), 0, 1), 0))
         return factor

@@ -227,8 +227,10 @@ class EvidenceGatherer:
             # A title card that means about what was asked must not stand above the pictures that show it.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             vector = self._sentences.get(text.text)
-            found = self.cues.moments(self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant)
-            self._said[text, rows] = self.there(found)
+            moments = self.cues.moments(
+                self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant
+            )
+            self._said[text, rows] = self.there(moments)
         return self._said[text, rows]
 
     def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:

@@ -75,11 +75,11 @@ class Near:
     @classmethod
     def parse(cls, text: str) -> Self:
         """``52.52,13.40``, with a distance ``52.52,13.40,5km`` or ``52.52,13.40,300m``."""
-        found = _NEAR.fullmatch(text.strip())
-        if not found:
+        match = _NEAR.fullmatch(text.strip())
+        if not match:
             raise InvalidValue(f"near {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km")
-        metres = float(found[3] or 1) * (1.0 if found[4] == "m" else 1000.0)
-        return cls(float(found[1]), float(found[2]), metres)
+        metres = float(match[3] or 1) * (1.0 if match[4] == "m" else 1000.0)
+        return cls(float(match[1]), float(match[2]), metres)
 
     def holds(self, capture: Capture) -> bool:
         """Whether a video was taken there; not where its place is not known."""
@@ -307,11 +307,11 @@ def _periods(text: str) -> tuple[datetime | None, datetime | None]:
 
 def _period(text: str, what: str) -> tuple[datetime, datetime]:
     """The first and the last moment of a year, a month, a day, or a time."""
-    found = _PART.fullmatch(text.strip())
-    if not found:
+    match = _PART.fullmatch(text.strip())
+    if not match:
         moment = _date(text, what)
         return moment, moment
-    year, month, day = (int(part) if part else None for part in found.groups())
+    year, month, day = (int(part) if part else None for part in match.groups())
     try:
         first = datetime(year or 1, month or 1, day or 1)
         if day is not None:
@@ -327,9 +327,9 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
 
 def _date(text: str, what: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text.strip())
-        found.astimezone().timestamp()  # years at both ends of the calendar have no time in every zone
-        return found
+        moment = datetime.fromisoformat(text.strip())
+        moment.astimezone().timestamp()  # years at both ends of the calendar have no time in every zone
+        return moment
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidValue(
             f"{what} {text!r}: write it as 2024-05-31, or with a time as 2024-05-31T18:30"

@@ -338,8 +338,8 @@ class Library:
         query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
         if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
             raise InvalidValue(f"search {name!r}: there is no filter {min(unknown)!r}; save it again")
-        found = Filter.parse(**saved.filter)
-        options = SearchOptions(top_k=top_k, videos=videos, filter=found, by=saved.by)
+        filter_ = Filter.parse(**saved.filter)
+        options = SearchOptions(top_k=top_k, videos=videos, filter=filter_, by=saved.by)
         return self.search(query, options)
 
     def curve(

@@ -261,9 +261,9 @@ class Marked(SearchQuery):
         return cls(query.query, right_ones, wrong_ones, query.concept)
 
     def __str__(self) -> str:
-        asked = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
+        text = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
         marks = [f"{len(own)} {name}" for name, own in (("right", self.right), ("wrong", self.wrong)) if own]
-        return f"{asked} ({', '.join(marks)})".strip() if marks else asked
+        return f"{text} ({', '.join(marks)})".strip() if marks else text
 
 
 Simple = Text | LikeMoment | LikePicture | WeightedSum | Marked
@@ -400,22 +400,22 @@ def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
 
 
 def _simple(query: SearchQuery | str, role: str) -> Simple:
-    found = as_query(query)
-    if isinstance(found, Marked) and (found.query is None or isinstance(found.query, Simple)):
-        return found
-    if not isinstance(found, Text | LikeMoment | LikePicture | WeightedSum):
-        raise InvalidValue(f"{str(found)!r}: {role} is a text, a moment, a picture or a sum of them")
-    return found
+    checked = as_query(query)
+    if isinstance(checked, Marked) and (checked.query is None or isinstance(checked.query, Simple)):
+        return checked
+    if not isinstance(checked, Text | LikeMoment | LikePicture | WeightedSum):
+        raise InvalidValue(f"{str(checked)!r}: {role} is a text, a moment, a picture or a sum of them")
+    return checked
 
 
 def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
     if isinstance(query, WeightedSum):
         return query.terms
-    found = _simple(query, "what is added or weighted")
-    if isinstance(found, Marked):
-        raise InvalidValue(f"{str(found)!r}: marks go with the whole sum; mark its answer")
-    assert not isinstance(found, WeightedSum)
-    return ((found, 1.0),)
+    checked = _simple(query, "what is added or weighted")
+    if isinstance(checked, Marked):
+        raise InvalidValue(f"{str(checked)!r}: marks go with the whole sum; mark its answer")
+    assert not isinstance(checked, WeightedSum)
+    return ((checked, 1.0),)
 
 
 def _steps(query: SearchQuery) -> Steps:

@@ -52,17 +52,17 @@ def _read_steps(said: Any) -> Steps:
 
 
 def _marked(query: Marked) -> Any:
-    asked = None if query.query is None else query_to_json(query.query)
+    inner = None if query.query is None else query_to_json(query.query)
     right, wrong = (
         [[one.video_id, one.start, one.end] for one in marked] for marked in (query.right, query.wrong)
     )
-    return [asked, right, wrong, query.concept]
+    return [inner, right, wrong, query.concept]
 
 
 def _read_marked(said: Any) -> Marked:
-    asked, *marked, concept = said
+    inner, *marked, concept = said
     right, wrong = (tuple(MarkedMoment(*columns) for columns in own) for own in marked)
-    return Marked(None if asked is None else query_from_json(asked), right, wrong, concept)
+    return Marked(None if inner is None else query_from_json(inner), right, wrong, concept)
 
 
 _KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any], SearchQuery]]] = {

@@ -29,14 +29,14 @@ def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Foun
         steps: candidates of each step.
         gaps: for each step but the first, most seconds from the end of the one before to its start.
     """
-    found = [replace(first, steps=(first,)) for first in steps[0]]
+    chained = [replace(first, steps=(first,)) for first in steps[0]]
     for gap, later in zip(gaps, steps[1:], strict=True):
         by_row: dict[int, list[Found]] = {}
-        for chain in found:
+        for chain in chained:
             by_row.setdefault(chain.row, []).append(chain)
         longer = (_best_chain(by_row.get(one.row, ()), one, gap) for one in later)
-        found = [chain for chain in longer if chain is not None]
-    return _distinct(found)
+        chained = [chain for chain in longer if chain is not None]
+    return _distinct(chained)
 
 
 def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:

@@ -22,31 +22,31 @@ from moviola.server.uploads import Uploads
 __all__ = ["as_search_query", "require_within"]
 
 
-def as_search_query(asked: str | AskedQuery, uploads: Uploads) -> SearchQuery:
+def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
     """The query in terms of :mod:`moviola.search.queries`.
 
     Raises:
         InvalidValue: a text without words.
         NotFound: a picture that was not sent.
     """
-    if isinstance(asked, str):
-        return as_query(asked)
+    if isinstance(request, str):
+        return as_query(request)
     right, wrong = (
-        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (asked.right, asked.wrong)
+        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (request.right, request.wrong)
     )
-    query = _unmarked(asked, uploads) if asked.terms else None
-    if not (right or wrong or asked.concept):
+    query = _unmarked(request, uploads) if request.terms else None
+    if not (right or wrong or request.concept):
         if query is None:
             raise InvalidValue("nothing to look for: give terms, marked moments or a concept")
         return query
-    return Marked(query, right, wrong, asked.concept)
+    return Marked(query, right, wrong, request.concept)
 
 
-def _unmarked(asked: AskedQuery, uploads: Uploads) -> SearchQuery:
-    query = _terms(asked.terms, uploads)
-    for step in asked.then:
+def _unmarked(request: AskedQuery, uploads: Uploads) -> SearchQuery:
+    query = _terms(request.terms, uploads)
+    for step in request.then:
         query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in asked.not_]
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.not_]
     return query.without(*excluded) if excluded else query
 
 
@@ -80,11 +80,11 @@ def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> Non
         raise InvalidValue(f"top_k {request.top_k}: at most {limits.top_k} moments are given")
 
 
-def _texts(asked: str | AskedQuery) -> Iterator[str]:
-    if isinstance(asked, str):
-        yield asked
+def _texts(query: str | AskedQuery) -> Iterator[str]:
+    if isinstance(query, str):
+        yield query
         return
-    for part in (asked, *asked.then, *asked.not_):
+    for part in (query, *query.then, *query.not_):
         if isinstance(part, str):
             yield part
         else:

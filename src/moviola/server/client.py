@@ -106,8 +106,8 @@ class Client:
         self, *, offset: int = 0, limit: int = 50, state: str | None = None, text: str = ""
     ) -> VideoList:
         """Some of the videos; ``text`` stands in their ids or paths."""
-        asked = {"offset": offset, "limit": limit, "text": text, **({"state": state} if state else {})}
-        return self._get(VideoList, "/api/videos", asked)
+        params = {"offset": offset, "limit": limit, "text": text, **({"state": state} if state else {})}
+        return self._get(VideoList, "/api/videos", params)
 
     def video(self, video_id: str) -> VideoDetails:
         """One video."""
@@ -119,8 +119,8 @@ class Client:
 
     def cues(self, video_id: str, start: float = 0.0, end: float | None = None) -> list[SpokenCue]:
         """What is said and written in it between two times."""
-        asked = {"start": start} | ({} if end is None else {"end": end})
-        return self._get(CueList, _path(video_id, "cues"), asked).cues
+        params = {"start": start} | ({} if end is None else {"end": end})
+        return self._get(CueList, _path(video_id, "cues"), params).cues
 
     def still(self, video_id: str, time: float, width: int = 320) -> bytes:
         """The frame on screen at a time, a JPEG."""
@@ -137,10 +137,10 @@ class Client:
         track: int | str | None = None,
     ) -> None:
         """Write a moment to an MP4; ``track`` of its sound is a number or a language."""
-        asked: dict[str, Any] = {"start": start, "end": end, "mode": mode}
+        params: dict[str, Any] = {"start": start, "end": end, "mode": mode}
         if track is not None:
-            asked["track"] = track
-        out.write_bytes(self._send("GET", _path(video_id, "clip"), params=asked).content)
+            params["track"] = track
+        out.write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 
     # -- searching -------------------------------------------------------------------------------------------
 
@@ -179,8 +179,8 @@ class Client:
         rows = [moment.model_dump() if isinstance(moment, BaseModel) else moment for moment in moments]
         fields = ExportMoment.model_fields
         chosen = [{key: value for key, value in row.items() if key in fields} for row in rows]
-        asked = {"format": format, "title": title, "moments": chosen, "options": options}
-        out.write_bytes(self._send("POST", "/api/export", json=asked).content)
+        body = {"format": format, "title": title, "moments": chosen, "options": options}
+        out.write_bytes(self._send("POST", "/api/export", json=body).content)
 
     def index(self, *sources: str, ocr: bool | None = None) -> Job:
         """Begin to bring files and folders into the library, reading text in pictures or not.
@@ -195,13 +195,13 @@ class Client:
 
     def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
         """Keep something; see :meth:`moviola.library.kept.Kept.put`."""
-        asked = {"kind": kind, "name": name, "value": dict(value), "version": version}
-        return _read(Entry, self._send("PUT", "/api/kept", json=asked))
+        body = {"kind": kind, "name": name, "value": dict(value), "version": version}
+        return _read(Entry, self._send("PUT", "/api/kept", json=body))
 
     def unkeep(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Keep something no longer."""
-        asked = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
-        self._send("DELETE", "/api/kept", params=asked)
+        params = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
+        self._send("DELETE", "/api/kept", params=params)
 
     def jobs(self) -> list[Job]:
         """All jobs since the server was started."""
@@ -261,8 +261,8 @@ class Client:
 
     # -- requests --------------------------------------------------------------------------------------------
 
-    def _get(self, model: type[Model], path: str, asked: Mapping[str, Any] | None = None) -> Model:
-        return _read(model, self._send("GET", path, params=asked))
+    def _get(self, model: type[Model], path: str, params: Mapping[str, Any] | None = None) -> Model:
+        return _read(model, self._send("GET", path, params=params))
 
     def _post(self, model: type[Model], path: str, body: Any) -> Model:
         return _read(model, self._send("POST", path, json=body))

@@ -159,13 +159,13 @@ class Jobs:
         return self._run(name).job
 
     def _run(self, name: str) -> _Run:
-        found = self._runs.get(name)
-        if found is None:
+        run = self._runs.get(name)
+        if run is None:
             raise NotFound(
                 f"job {name[:100]!r}: none since the server was started; what a job of a former run has "
                 "finished is in the library, so start it again for the rest"
             )
-        return found
+        return run
 
     def last_event(self, name: str) -> int:
         """Number of a job's newest event."""

@@ -18,7 +18,7 @@ _CHUNK = 256 * 1024
 _RANGE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.IGNORECASE | re.ASCII)
 
 
-def ranged_file(path: Path, media_type: str, method: str, asked: Mapping[str, str]) -> Response:
+def ranged_file(path: Path, media_type: str, method: str, request_headers: Mapping[str, str]) -> Response:
     """Answer 200, 206, 304 or 416 with a file.
 
     Several ranges at once, and what is no range of bytes, are passed over, as the RFC allows: the whole file
@@ -28,7 +28,7 @@ def ranged_file(path: Path, media_type: str, method: str, asked: Mapping[str, st
         path: the file.
         media_type: its type.
         method: of the request; ``HEAD`` gets no bytes.
-        asked: headers of the request: ``Range``, ``If-Range``, ``If-None-Match``.
+        request_headers: headers of the request: ``Range``, ``If-Range``, ``If-None-Match``.
     """
     status = path.stat()
     size = status.st_size
@@ -40,10 +40,14 @@ def ranged_file(path: Path, media_type: str, method: str, asked: Mapping[str, st
         "Last-Modified": changed,
         "Cache-Control": "private, no-cache",
     }
-    if etag in asked.get("if-none-match", ""):
+    if etag in request_headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    wanted = _RANGE.fullmatch(asked.get("range", ""))
-    if wanted is None or not any(wanted.groups()) or asked.get("if-range", etag) not in (etag, changed):
+    wanted = _RANGE.fullmatch(request_headers.get("range", ""))
+    if (
+        wanted is None
+        or not any(wanted.groups())
+        or request_headers.get("if-range", etag) not in (etag, changed)
+    ):
         code, start, stop = 200, 0, size
     else:
         code, (start, stop) = 206, _bounds(*wanted.groups(), size=size)

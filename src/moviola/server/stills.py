@@ -74,8 +74,8 @@ class FileCache:
         Raises:
             Busy: it has to be made, and the pool is full.
         """
-        if found := self.find(name):
-            return found
+        if ready := self.find(name):
+            return ready
         task = self._making.get(name)
         if task is None:
             task = asyncio.ensure_future(pool.run(self._made, name, make))
@@ -103,13 +103,13 @@ class FileCache:
 
     def _files(self) -> list[tuple[float, int, Path]]:
         """Time of last use, bytes and path of each file."""
-        found = []
+        files = []
         for path in self.folder.rglob("*"):
             with suppress(OSError):
                 if path.is_file():
                     about = path.stat()
-                    found.append((about.st_mtime, _taken(about), path))
-        return found
+                    files.append((about.st_mtime, _taken(about), path))
+        return files
 
     def _shrink(self, newest: Path) -> int:
         """Delete the files that were used longest ago; gives the bytes that are left."""

@@ -100,11 +100,11 @@ class Uploads:
             NotFound: it was not sent, or so many came later that it was dropped.
         """
         with self._lock:
-            found = self._paths.get(name)
-            if found is None:
+            stored = self._paths.get(name)
+            if stored is None:
                 raise NotFound(f"picture {name}: not here any more; send it again")
             self._paths.move_to_end(name)
-            return found
+            return stored
 
     def named(self, text: str) -> str:
         """A text in which a query names pictures by their paths, without the paths."""

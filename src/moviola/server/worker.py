@@ -48,21 +48,21 @@ def main() -> int:
         for source in map(Path, order["sources"]):
             require_inside(source, next(f for f in map(Path, order["allowed"]) if source.is_relative_to(f)))
         with Library(order["library"]) as library:
-            telling = _Telling(library)
-            report = _indexed(library, order, telling)
+            lines = _ProgressLines(library)
+            report = _indexed(library, order, lines)
     except (MoviolaError, Forbidden, OSError) as error:
         _say({"error": str(error)})
         return 1
-    telling.refuse(report.refused)
+    lines.refuse(report.refused)
     _say({"added": len(report.added) + len(report.updated) + len(report.restored)})
     return 0
 
 
-def _indexed(library: Library, order: dict[str, Any], telling: _Telling) -> IngestReport:
+def _indexed(library: Library, order: dict[str, Any], lines: _ProgressLines) -> IngestReport:
     """What the job wants; where the server watches folders, as soon as that is not at work."""
     while True:
         try:
-            return library.index(*order["sources"], ocr=order["ocr"], progress=telling)
+            return library.index(*order["sources"], ocr=order["ocr"], progress=lines)
         except LibraryLocked:
             if not order.get("patient"):
                 raise
@@ -73,7 +73,7 @@ def _watch(order: dict[str, Any]) -> None:
     """Keep the library as some folders are, until the server ends."""
     from moviola.library.watching import Watcher
 
-    def told(report: IngestReport) -> None:
+    def reported(report: IngestReport) -> None:
         _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
 
     with Library(order["library"]) as library:
@@ -82,12 +82,12 @@ def _watch(order: dict[str, Any]) -> None:
             library.index,
             library.folder,
             folders,
-            told=told,
+            reported=reported,
             warned=lambda message: _say({"warning": message}),
         ).run()
 
 
-class _Telling:
+class _ProgressLines:
     """Says what the indexer does, but not each picture."""
 
     def __init__(self, library: Library) -> None:

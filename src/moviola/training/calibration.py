@@ -71,11 +71,11 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
         table: Floats = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
         return table
 
-    found = minimize(
+    solution = minimize(
         loss, np.zeros(2), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
     )
-    slope = float(found.x[0] / deviation)
-    return (slope, float(found.x[1] - slope * mean)) if slope > 0 else None
+    slope = float(solution.x[0] / deviation)
+    return (slope, float(solution.x[1] - slope * mean)) if slope > 0 else None
 
 
 def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats, NDArray[np.bool_]]:
@@ -128,12 +128,12 @@ def calibration_of(
     """
     run = recipe.run(model, val, replace(how, suppress_above=SAME_MOMENT, scored=False))
     score, right = first_answers(run, val.pairs.qrels)
-    found = fit(refiner_of(recipe.architecture, model, "calibrating").evidence(score), right)
-    if found is None:
+    fitted = fit(refiner_of(recipe.architecture, model, "calibrating").evidence(score), right)
+    if fitted is None:
         return None
     words = closed_language(learned, val.queries.texts)
     return {
-        "slope": found[0], "intercept": found[1], "answers": len(score), "right": int(right.sum()),
+        "slope": fitted[0], "intercept": fitted[1], "answers": len(score), "right": int(right.sum()),
         **({"words": words} if words else {}),
     }  # fmt: skip
 

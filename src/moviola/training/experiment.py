@@ -346,8 +346,8 @@ class AnsweringModel:
 
     def run(self, split: Split) -> Run:
         """The same as measures take them; scores are matching scores, or those that search shows."""
-        found = self.moments(split)
-        return run_of(found, split, found.score if self.how.scored else found.match)
+        moments = self.moments(split)
+        return run_of(moments, split, moments.score if self.how.scored else moments.match)
 
     def video_run(self, split: Split) -> Run:
         """Whole videos instead of moments (VR); see :meth:`Recipe.rank_videos`."""

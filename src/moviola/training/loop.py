@@ -159,7 +159,7 @@ def fit(
     state = _State(config, run, model, optimizer, schedule, scaler, copy.deepcopy(model.state_dict()))
     if resume:
         state.restore(folder)
-    tell = _Teller(_writers(folder, tensorboard, run.history), progress, total)
+    reporter = _Reporter(_writers(folder, tensorboard, run.history), progress, total)
     every = config.evaluate_every or per_epoch
     sums: dict[str, float] = defaultdict(float)
 
@@ -193,9 +193,9 @@ def fit(
                 )
             for name, value in latest.items():
                 sums[name] += value
-            tell.progress(run.step, latest)
+            reporter.progress(run.step, latest)
             if run.step % every == 0 or run.step == total:
-                if _evaluated(task, config, run, sums, tell):
+                if _evaluated(task, config, run, sums, reporter):
                     state.best = copy.deepcopy(model.state_dict())
                 sums.clear()
                 state.save(folder)
@@ -227,7 +227,7 @@ def _precision(config: LoopConfig) -> Any:
 
 
 @dataclass(frozen=True)
-class _Teller:
+class _Reporter:
     """Whoever wants to know how it goes."""
 
     writers: list[Callable[[dict[str, float]], None]]
@@ -244,7 +244,7 @@ class _Teller:
 
 
 def _evaluated(
-    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], tell: _Teller
+    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], reporter: _Reporter
 ) -> bool:
     """Judge the model on val and write it down; True if it is the best so far."""
     task.model.eval()
@@ -258,8 +258,8 @@ def _evaluated(
     row = {"step": float(run.step), "epoch": float(run.epoch), "seconds": run.seconds}
     row |= {f"loss/{name}": value / since for name, value in sums.items()} | measures
     run.history.append(row)
-    tell.evaluation(row)
-    tell.progress(run.step, measures)
+    reporter.evaluation(row)
+    reporter.progress(run.step, measures)
     if measures[config.select] > run.best:
         run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
         return True

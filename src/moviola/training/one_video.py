@@ -51,10 +51,10 @@ def of_each_video(split: Split) -> Iterator[Split]:
     """Every video that holds the first best moment of some queries, with these queries alone."""
     pairs = split.pairs
     best = np.flatnonzero(_best_pairs(split))
-    asked, first = np.unique(pairs.query[best], return_index=True)
+    query_numbers, first = np.unique(pairs.query[best], return_index=True)
     home = pairs.video[pairs.moment[best[first]]]
     for video in np.unique(home).tolist():
-        queries = asked[home == video]
+        queries = query_numbers[home == video]
         held = np.isin(pairs.query, queries) & (pairs.video[pairs.moment] == video)
         yield _cut(split, video, queries, np.flatnonzero(held))
 
@@ -66,10 +66,10 @@ def run_in_one_video(answer: Callable[[Split], Run], split: Split) -> Run:
         answer: a model's answers to the queries of a split of one video.
         split: the queries, their answers and all videos.
     """
-    found: dict[str, Any] = {name: [] for name in split.queries.query_ids}
+    rows: dict[str, Any] = {name: [] for name in split.queries.query_ids}
     for part in of_each_video(split):
-        found |= answer(part).rows()
-    return Run.from_dict(found, ranked=True)
+        rows |= answer(part).rows()
+    return Run.from_dict(rows, ranked=True)
 
 
 def qrels_in_one_video(split: Split) -> Qrels:

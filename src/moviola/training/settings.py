@@ -80,9 +80,9 @@ def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dic
     """Tables of a file with overrides put into them."""
     given: dict[str, dict[str, Any]] = {name: dict(table) for name, table in values.items()}
     for override in overrides:
-        name, found, value = override.partition("=")
+        name, equals, value = override.partition("=")
         table, dot, key = name.strip().partition(".")
-        if not (found and dot and key):
+        if not (equals and dot and key):
             raise InvalidValue(f"{override!r}: write TABLE.NAME=VALUE, for instance loop.steps=100")
         _put(given.setdefault(table, {}), key.split("."), value.strip())
     return given

@@ -50,13 +50,13 @@ def replacements(pairs: Iterable[tuple[str, str]]) -> list[Replacement]:
     Args:
         pairs: caption before and after.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for before, after in pairs:
         new = Counter(words(after)) - Counter(words(before))
-        found.update({word.removesuffix("'s"): count for word, count in new.items()})
+        counts.update({word.removesuffix("'s"): count for word, count in new.items()})
     for article in ("a", "an", "the"):
-        del found[article]
-    order = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        del counts[article]
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [Replacement(word, count, _GENDER.get(word, "N")) for word, count in order]
 
 
@@ -146,9 +146,9 @@ def ranks(judged: Judged) -> NDArray[np.int64]:
     """(p,) rank of each pair by falling similarity in its query, 0 for the first."""
     order = np.lexsort((-judged.similarity, judged.query))
     starts = np.searchsorted(judged.query[order], judged.query[order])
-    found = np.empty(len(order), np.int64)
-    found[order] = np.arange(len(order)) - starts
-    return found
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - starts
+    return rank
 
 
 def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:

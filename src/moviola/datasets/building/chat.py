@@ -136,8 +136,8 @@ class ChatEndpoint:
 
 
 def _retry_after(error: urllib.error.HTTPError) -> float:
-    asked = error.headers.get("Retry-After", "") if error.headers else ""
-    return min(float(asked), 60.0) if asked.isdigit() else 0.0
+    seconds = error.headers.get("Retry-After", "") if error.headers else ""
+    return min(float(seconds), 60.0) if seconds.isdigit() else 0.0
 
 
 def _sentences(content: object) -> list[str]:

@@ -251,11 +251,11 @@ def _genders(captions: Iterable[str], names: set[str]) -> dict[str, Gender]:
                 name, after = spoken[there[0]].lower(), {w.lower() for w in spoken[there[0] :]}
                 seen[name]["m"] += bool(after & MALE)
                 seen[name]["f"] += bool(after & FEMALE)
-    found: dict[str, Gender] = {}
+    genders: dict[str, Gender] = {}
     for name in names:
         men, women = seen[name]["m"], seen[name]["f"]
-        told: Gender = "" if name in _EITHER else "m" if name in _MEN else "f" if name in _WOMEN else ""
-        if men + women >= (3 if told else 1) and max(men, women) >= 0.75 * (men + women):
-            told = "m" if men > women else "f"
-        found[name] = told
-    return {name: gender for name, gender in found.items() if gender}
+        listed: Gender = "" if name in _EITHER else "m" if name in _MEN else "f" if name in _WOMEN else ""
+        if men + women >= (3 if listed else 1) and max(men, women) >= 0.75 * (men + women):
+            listed = "m" if men > women else "f"
+        genders[name] = listed
+    return {name: gender for name, gender in genders.items() if gender}

@@ -100,7 +100,7 @@ def pseudo_training_set(
     for place, text in enumerate(texts):
         if text not in banned:
             first_of.setdefault(text, place)
-    found = candidates(vectors[list(first_of.values())], embeddings, top)
+    nearest_captions = candidates(vectors[list(first_of.values())], embeddings, top)
     return [
         {
             "query_id": number,
@@ -110,7 +110,7 @@ def pseudo_training_set(
             ],
         }
         for number, (query, row_moments, row_similarities) in enumerate(
-            zip(first_of, found.moment, found.similarity, strict=True)
+            zip(first_of, nearest_captions.moment, nearest_captions.similarity, strict=True)
         )
     ]
 

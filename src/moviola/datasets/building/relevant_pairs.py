@@ -44,8 +44,8 @@ def _verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
 
 
 def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
-    found = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
-    return found or [caption]
+    whole = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
+    return whole or [caption]
 
 
 PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {

@@ -106,16 +106,16 @@ def _noun_of(mention: _Mention) -> str:
 
 
 def _tokens(caption: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     place = 0
     for match in _TOKEN.finditer(caption):
         if match.start() > place:
-            found.append(_Token(caption[place : match.start()], False))
-        found.append(_Token(match.group(), True))
+            tokens.append(_Token(caption[place : match.start()], False))
+        tokens.append(_Token(match.group(), True))
         place = match.end()
     if place < len(caption):
-        found.append(_Token(caption[place:], False))
-    return found
+        tokens.append(_Token(caption[place:], False))
+    return tokens
 
 
 def _opens(tokens: Sequence[_Token], place: int) -> bool:
@@ -125,7 +125,7 @@ def _opens(tokens: Sequence[_Token], place: int) -> bool:
 
 def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
     """Names with their titles, first and last names joined."""
-    found: list[_Mention] = []
+    mentions: list[_Mention] = []
     place = 0
     while place < len(tokens):
         last, title = place, ""
@@ -149,11 +149,11 @@ def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
                 break
             key, last, possessive = following, last + 2, owns
         gender = lexicon.gender.get(name, "") or lexicon.gender.get(key, "")
-        found.append(
+        mentions.append(
             _Mention(place, last, key, title, TITLES[title][1] or gender if title else gender, possessive)
         )
         place = last + 1
-    return _as_one(found, tokens)
+    return _as_one(mentions, tokens)
 
 
 def _as_one(mentions: list[_Mention], tokens: Sequence[_Token]) -> list[_Mention]:

@@ -144,8 +144,8 @@ def pseudo_pairs(
         entries in TVR-Ranking's pair-file form.
     """
     rows = unit_rows(embed([*found.captions, *(queries or ())], encoder))
-    pool, asked = rows[: len(found)], rows[len(found) :]
-    given = None if queries is None else (queries, asked)
+    pool, query_rows = rows[: len(found)], rows[len(found) :]
+    given = None if queries is None else (queries, query_rows)
     return pseudo_training_set(found, pool, top, queries=given, held_out=held_out)
 
 

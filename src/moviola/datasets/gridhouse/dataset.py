@@ -52,7 +52,7 @@ _FEWEST, _MOST = 5 / 1055, 80 / 1055
 # Queries per film: 400 for test and 200 for val at most.
 _TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
 # Of what is told and of what is seen while something is told, so many are asked about (TVR: 9 % t, 17 % vt).
-_ASK_TOLD, _ASK_BOTH = 0.3, 0.5
+_ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
 
 WriteVideo = Callable[..., object]
 
@@ -402,8 +402,8 @@ def _ask(row: _Row, number: int, draw: Generator) -> _Asked:
         text, slots = caption(row.slots, draw), row.slots
     if row.heard and draw.random() < _ASK_BOTH:
         what = sorted(row.heard)[0]
-        told = Tale(None, "", what, None, None)
-        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, told)
+        tale = Tale(None, "", what, None, None)
+        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, tale)
     return _Asked(text, "v", slots, None)
 
 
@@ -431,13 +431,13 @@ def _judged(
 
 def _passed_over(row: _Row, draw: Generator) -> bool:
     """Not every told line is asked about, so that most queries are about what is seen."""
-    return row.tale is not None and draw.random() >= _ASK_TOLD
+    return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
 def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Asked]:
     own = [row for row in rows if row.split == "train" and not _passed_over(row, draw)]
-    asked = (_ask(row, number, draw) for number, row in enumerate(own))
-    unique = {query.text: query for query in asked if query.text not in taken}
+    queries = (_ask(row, number, draw) for number, row in enumerate(own))
+    unique = {query.text: query for query in queries if query.text not in taken}
     return list(unique.values())
 
 

@@ -84,12 +84,12 @@ def tale_query(tale: Tale, draw: Generator) -> tuple[str, Tale]:
     return f"{who}{home} {left.deed} a {left.what}{when}", left
 
 
-def tale_relevance(query: Tale, told: Tale) -> int:
+def tale_relevance(query: Tale, line: Tale) -> int:
     """0 to 4: the deed and the thing are worth 3 each, every other fact that the query names 1."""
-    penalty = 3 * (query.deed != told.deed) + 3 * (query.what != told.what)
+    penalty = 3 * (query.deed != line.deed) + 3 * (query.what != line.what)
     for fact in ("who", "where", "when"):
         wanted = getattr(query, fact)
-        penalty += wanted is not None and wanted != getattr(told, fact)
+        penalty += wanted is not None and wanted != getattr(line, fact)
     return max(0, 4 - penalty)
 
 

@@ -138,13 +138,13 @@ def read_questions(path: Path, kind: str) -> Questions:
     if kind not in QUESTIONS:
         raise InvalidValue(f"benchmark {kind!r}: unknown; there are {', '.join(QUESTIONS)}")
     title, rows = QUESTIONS[kind]
-    found = Questions(title, tuple(rows(path)))
-    if not len(found):
+    questions = Questions(title, tuple(rows(path)))
+    if not len(questions):
         raise DataError(f"{path}: holds no question; give a file with at least one")
-    name, times = Counter(row.query_id for row in found).most_common(1)[0]
+    name, times = Counter(row.query_id for row in questions).most_common(1)[0]
     if times > 1:
         raise DataError(f"{path}: question {name} is given {times} times; each id must be given once")
-    return found
+    return questions
 
 
 def annotations_reader(kind: str) -> Callable[[Path, Path | None], Annotations]:

@@ -22,18 +22,18 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
 
     A moment is the same when video, times and caption are; one that was found by search has no caption.
     """
-    found = Collector("TVR-Ranking")
+    collector = Collector("TVR-Ranking")
     for name, duration in known_durations(durations).items():
-        found.add_video(name, duration)
+        collector.add_video(name, duration)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
         video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
         start, end = span(moment.get("timestamp"), "timestamp", where)
         if (video, start, end, caption) not in seen:
             seen.add((video, start, end, caption))
-            found.add_video(video, number(moment.get("duration"), "duration", where))
-            found.add(video, start, end, caption, moment_id=str(moment.get("pair_id", "")))
-    return found.made()
+            collector.add_video(video, number(moment.get("duration"), "duration", where))
+            collector.add(video, start, end, caption, moment_id=str(moment.get("pair_id", "")))
+    return collector.made()
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:

@@ -80,13 +80,13 @@ class RapidOcrReader:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
         if not has_strokes(image):
             return []
-        found = self._engine(image[:, :, ::-1])  # it was trained on BGR
-        if found.boxes is None or found.txts is None:
+        result = self._engine(image[:, :, ::-1])  # it was trained on BGR
+        if result.boxes is None or result.txts is None:
             return []
         size = np.array([image.shape[1], image.shape[0]])
         lines = [
             TextLine(" ".join(text.split()), _box(corners / size), float(score))
-            for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+            for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True)
             if sum(sign.isalnum() for sign in text) >= _SIGNS
         ]
         return sorted(lines, key=lambda line: (line.box.top, line.box.left))

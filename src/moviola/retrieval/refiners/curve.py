@@ -146,8 +146,8 @@ def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> N
     low, high = rising[rows, below], rising[rows, np.minimum(below + 1, counts - 1)]
     part = at - below.astype(np.float32)
     step = high - low
-    found: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
-    return found
+    quantiles: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
+    return quantiles
 
 
 def _means(curves: NDArray[np.float32], first: Integers, last: Integers) -> NDArray[np.float64]:
@@ -164,8 +164,8 @@ def clip_cosines(
     """(n,) float32, cosines of clips of videos by place, (n,) each, with a vector (d,) of length 1."""
     parts, place = clips_by_video(video, clip)
     rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
-    found: NDArray[np.float32] = cosines(rows, vector)[place]
-    return found
+    values: NDArray[np.float32] = cosines(rows, vector)[place]
+    return values
 
 
 def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:

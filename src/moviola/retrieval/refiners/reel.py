@@ -113,7 +113,7 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         )
 
     def _dots(
-        self, asked: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
+        self, query: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
     ) -> tuple[Floats, NDArray[np.int64]]:
         """The query's dot products (m, 3) with clips, each once however many windows hold it.
 
@@ -121,4 +121,4 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         """
         parts, place = clips_by_video(video, clip)
         encodings = [self._encoding(features, one)[clips] for one, clips in parts]
-        return np.einsum("rh,nrh->nr", asked, widened(np.concatenate(encodings))), place
+        return np.einsum("rh,nrh->nr", query, widened(np.concatenate(encodings))), place

@@ -65,5 +65,5 @@ class TorchReel:
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:
-    found: NDArray[Any] = tensor.cpu().numpy()
-    return found
+    array: NDArray[Any] = tensor.cpu().numpy()
+    return array

@@ -99,11 +99,11 @@ class WindowRefiner(TrainedRefiner[Model]):
     ) -> Decoded:
         """Scores (N,) above 0, clip of start and of end (N,) of the best span of each window."""
         with torch.inference_mode():
-            asked = self.query_batch(queries, np.array([query]))
+            batch = self.query_batch(queries, np.array([query]))
             kept, mask = self._windows(self.streams(features), video, windows)
             context = self.context_of(self._tensor(kept), self._tensor(mask))
-            found = cast("Any", self.model).refine(*asked, context)
-            return cast("Decoded", tuple(part.cpu().numpy() for part in found))
+            refined = cast("Any", self.model).refine(*batch, context)
+            return cast("Decoded", tuple(part.cpu().numpy() for part in refined))
 
 
 @dataclass(frozen=True)

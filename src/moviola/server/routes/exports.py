@@ -83,8 +83,8 @@ def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
 
 def _selection(moment: ExportMoment, place: int) -> Selection:
     rank = moment.rank or place
-    found = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
-    return Selection(found, moment.title, moment.note)
+    moments = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
+    return Selection(moments, moment.title, moment.note)
 
 
 def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:

@@ -60,19 +60,19 @@ def info(task: TaskOf) -> JudgingInfo:
 
 
 @router.post("/sign-in")
-def sign_in(asked: Rater, task: TaskOf) -> SignedIn:
+def sign_in(rater: Rater, task: TaskOf) -> SignedIn:
     """Judge under a name; whoever was here before goes on under it, however it is written."""
-    return SignedIn(rater=task.sign_in(asked.rater))
+    return SignedIn(rater=task.sign_in(rater.rater))
 
 
 @router.post("/next")
-def next_batch(asked: Rater, task: TaskOf) -> NextBatch:
+def next_batch(rater: Rater, task: TaskOf) -> NextBatch:
     """The batch to judge: the one that this rater holds, else another that needs a rater."""
-    batch: Batch | None = task.next_batch(asked.rater)
-    found = task.outcome()
+    batch: Batch | None = task.next_batch(rater.rater)
+    outcome = task.outcome()
     return NextBatch(
         batch=BatchToJudge.model_validate(batch) if batch else None,
-        open=sum(found.standing[pair.pair_id] == "open" for pair in task.due(found)),
+        open=sum(outcome.standing[pair.pair_id] == "open" for pair in task.due(outcome)),
     )
 
 
@@ -84,20 +84,20 @@ def answer(given: GivenAnswer, task: TaskOf) -> GivenAnswer:
 
 
 @router.post("/undo")
-def undo(asked: TakenBack, task: TaskOf) -> TakenBack:
+def undo(taken_back: TakenBack, task: TaskOf) -> TakenBack:
     """Take an answer back; the moment stays with its rater."""
-    task.undo(asked.rater, asked.pair_id)
-    return asked
+    task.undo(taken_back.rater, taken_back.pair_id)
+    return taken_back
 
 
 @router.get("/progress")
 def progress(task: TaskOf) -> ProgressAnswer:
     """How far all are, what they agree on, how well."""
-    found = progress_of(task)
-    figures = found.agreement
+    rated = progress_of(task)
+    figures = rated.agreement
     return ProgressAnswer(
-        queries=[QueryRow.model_validate(query) for query in found.queries],
-        raters=[RaterRow.model_validate(rater) for rater in found.raters],
+        queries=[QueryRow.model_validate(query) for query in rated.queries],
+        raters=[RaterRow.model_validate(rater) for rater in rated.raters],
         kappa=_number(figures.kappa),
         weighted_kappa=_number(figures.weighted_kappa),
         levels=figures.histogram.tolist(),

@@ -45,8 +45,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
         service.library.store.refresh()
-        found = service.library.search(query, options)
-        return began, found, _described(service.library, found), perf_counter()
+        answer = service.library.search(query, options)
+        return began, answer, _described(service.library, answer), perf_counter()
 
     began, found, moments, ended = await service.searching.run(work)
     return Answer(
@@ -64,8 +64,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     )
 
 
-def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
-    found, videos, away = still_there(found, library.catalogue)
+def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
+    moments, videos, away = still_there(moments, library.catalogue)
     return [
         FoundMoment(
             rank=m.rank,
@@ -84,18 +84,18 @@ def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
             version=str(videos[m.video_id].row),
             away=m.video_id in away,
         )
-        for m in found
+        for m in moments
     ]
 
 
 @router.get("/concepts")
 async def concepts(service: ServiceOf) -> ConceptList:
     """What was taught to the library; `@name` stands for it in the text of a query."""
-    found = await service.searching.run(service.library.concepts)
+    known = await service.searching.run(service.library.concepts)
     return ConceptList(
         concepts=[
             Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
-            for one in found
+            for one in known
         ]
     )
 

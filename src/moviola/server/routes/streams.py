@@ -61,8 +61,8 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Respon
 async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
     """A file that browsers play, and its type."""
     name, source = converted_name(video), Path(video.path)
-    if found := service.converted.find(name):
-        return found, "video/mp4"
+    if ready := service.converted.find(name):
+        return ready, "video/mp4"
     if not source.is_file():
         raise NotFound(f"{video.video_id}: its file is gone; index its folder again")
     info = await service.media.run(probe, source)

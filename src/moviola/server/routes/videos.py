@@ -43,13 +43,13 @@ def videos(
 ) -> VideoList:
     """Videos by id, refused ones with the reason."""
     wanted = text.casefold()
-    found = [
+    matching = [
         video
         for video in service.library.catalogue.videos()
         if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
     ]
-    shown = [VideoSummary(**_summary(service, video)) for video in found[offset : offset + limit]]
-    return VideoList(total=len(found), videos=shown)
+    shown = [VideoSummary(**_summary(service, video)) for video in matching[offset : offset + limit]]
+    return VideoList(total=len(matching), videos=shown)
 
 
 @router.get("/{video_id}")
@@ -70,21 +70,21 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
 @router.get("/{video_id}/shots")
 def shots(service: ServiceOf, video: VideoOf) -> ShotList:
     """Where its shots begin and end."""
-    found = service.library.catalogue.shots(video.row)
-    ends = [*(shot.start for shot in found[1:]), video.duration]
-    rows = zip(found, ends, strict=True) if found else ()
+    stored = service.library.catalogue.shots(video.row)
+    ends = [*(shot.start for shot in stored[1:]), video.duration]
+    rows = zip(stored, ends, strict=True) if stored else ()
     return ShotList(shots=[Shot(start=shot.start, end=end, kind=shot.opening) for shot, end in rows])
 
 
 @router.get("/{video_id}/cues")
 def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds | None = None) -> CueList:
     """What is said and written between two times."""
-    found = [
+    stored = [
         SpokenCue(start=cue.start, end=cue.end, text=cue.text, kind=cue.kind)
         for cue in service.library.catalogue.cues(video.row)
         if cue.end > start and (end is None or cue.start < end)
     ]
-    return CueList(cues=sorted(found, key=lambda cue: (cue.start, cue.end)))
+    return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
 
 
 def _summary(service: Service, video: VideoRow) -> dict[str, Any]:

@@ -103,9 +103,9 @@ def _hardest_of_retriever(
         def scores(some: slice) -> NDArray[np.float32]:
             query, mask = token_batch(queries, np.arange(some.start, some.stop))
             units = model.retriever.encode_query(query.to(device), mask.to(device))
-            found: NDArray[np.float32] = (
+            scored: NDArray[np.float32] = (
                 model.retriever.score(units, context.units, context.mask).cpu().numpy()
             )
-            return found
+            return scored
 
         return hardest_videos(scores, pairs, count)

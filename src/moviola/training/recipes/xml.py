@@ -105,13 +105,13 @@ def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> Relevant
             "xml: its relevant_pairs are on, but there are none; set sampling.relevant_pairs to the file "
             "that `moviola dataset relevant-pairs` wrote"
         )
-    found = read_relevant_pairs(Path(sampling.relevant_pairs))
-    if found.count != len(pairs.captions):
+    known = read_relevant_pairs(Path(sampling.relevant_pairs))
+    if known.count != len(pairs.captions):
         raise InvalidValue(
-            f"relevant pairs of {found.count} captions, but the training pairs have "
+            f"relevant pairs of {known.count} captions, but the training pairs have "
             f"{len(pairs.captions)} moments; make them of this training file"
         )
-    return found
+    return known
 
 
 def _relevance(relevant: RelevantPairs | None, pairs: Pairs, step: PairStep) -> dict[str, Tensor | None]:

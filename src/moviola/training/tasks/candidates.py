@@ -133,13 +133,13 @@ def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
         (Q, K) int64 places of videos, best first, -1 where a query has no more.
     """
     keep = min(count, len(pairs.videos))
-    found = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
+    hardest = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
     order = np.argsort(pairs.query, kind="stable")
     query, answering = pairs.query[order], pairs.video[pairs.moment[order]]
-    for some, given in score_blocks(scores, len(found), len(pairs.videos)):
+    for some, given in score_blocks(scores, len(hardest), len(pairs.videos)):
         table = np.array(given, dtype=np.float32)
         own = slice(*np.searchsorted(query, [some.start, some.stop]))
         table[query[own] - some.start, answering[own]] = -np.inf
         best = np.argsort(-table, axis=1, kind="stable")[:, :keep]
-        found[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
-    return found
+        hardest[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
+    return hardest

@@ -122,9 +122,9 @@ def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
         shares: (Q, S), see :meth:`SegmentGrid.shares`; queries without an answer do not count.
         k: at most K.
     """
-    found = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
+    recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)
-    return float((found[whole > 0] / whole[whole > 0]).mean())
+    return float((recalls[whole > 0] / whole[whole > 0]).mean())
 
 
 @dataclass(frozen=True)
