@@ -45,7 +45,7 @@ def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
 def test_who_comes_second_is_refused(kept: Kept) -> None:
     kept.put("search", "walls", SavedSearch(text="a wall"), version=0)
     kept.put("search", "walls", SavedSearch(text="a red wall"), version=1)
-    with pytest.raises(OutOfDate, match="version 2 is kept, version 1 was changed"):
+    with pytest.raises(OutOfDate, match="version 2 is stored, the change is based on 1"):
         kept.put("search", "walls", SavedSearch(text="a blue wall"), version=1)
     with pytest.raises(OutOfDate, match="version 0"):
         kept.put("search", "walls", SavedSearch(text="a blue wall"), version=0)

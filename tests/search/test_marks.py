@@ -159,7 +159,7 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     library.remove(["film0"])
     assert library.search("@our-logo", by="visual")
     library.forget("@our-logo")
-    with pytest.raises(NotFound, match="@our-logo: nothing of that name was taught"):
+    with pytest.raises(NotFound, match="@our-logo: no such concept"):
         library.search("@our-logo")
     with pytest.raises(NotFound):
         library.forget("our-logo")

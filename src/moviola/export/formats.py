@@ -1,4 +1,4 @@
-"""One table of all ways in which moments go out, and the one function that writes them."""
+"""The table of export formats, and the function that writes them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ __all__ = ["FORMATS", "ExportOptions", "MomentFormat", "Written", "format_of", "
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What can be chosen; :class:`MomentFormat` says which of it a format heeds.
+    """Export options; :class:`MomentFormat` names those that a format uses.
 
     Attributes:
         title: name of the timeline or the sheet.
-        rate: frames a second of the timeline, a number or text such as ``"23.976"`` or ``"30000/1001"``; None
-            takes that of most moments.
-        drop_frame: count timecode so, at 29.97 and 59.94; None counts as the videos do, by their start
-            timecode.
-        start_timecode: of the timeline's first frame.
+        rate: frames per second of the timeline, a number or text such as ``"23.976"`` or ``"30000/1001"``;
+            None: the rate of most moments.
+        drop_frame: use drop-frame timecode, at 29.97 and 59.94; None: as in the videos' start timecodes.
+        start_timecode: timecode of the timeline's first frame.
         mode: of clips: ``"exact"``, or ``"key-frames"``, which begin at the key frame before the start and
-            are never encoded again.
+            are never encoded.
         titles: show a card with the title before each moment of the film.
-        size: of the film, ``"1280x720"``; None takes the largest video's.
-        columns: pictures in a row of the sheet.
+        size: of the film, ``"1280x720"``; None: that of the largest video.
+        columns: pictures per row of the sheet.
     """
 
     title: str = "Moments"
@@ -63,11 +62,11 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an export made.
+    """The result of an export.
 
     Attributes:
         files: the files, in order.
-        refused: why something is missing in it, by its name (a clip's file, a picture's video).
+        refused: reasons of missing parts by name (a clip's file, a picture's video).
     """
 
     files: tuple[Path, ...]
@@ -76,7 +75,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    """What a writer gets."""
+    """The arguments of a writer."""
 
     chosen: list[Selection]
     paths: Mapping[str, str | Path]
@@ -85,7 +84,7 @@ class _Export:
     kept: KeptStill | None = None
 
     def timeline(self, *, counted: bool = True) -> Timeline:
-        """The moments one after the other; ``counted``: with timecodes."""
+        """The moments in sequence; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
             self.chosen,
@@ -98,25 +97,25 @@ class _Export:
         )
 
     def only_video(self, instead: str) -> None:
-        """All moments must be of one video."""
+        """Refuse moments of more than one video."""
         videos = sorted({selection.moment.video_id for selection in self.chosen})
         if len(videos) > 1:
             raise InvalidValue(
-                f"{self.out}: moments of {len(videos)} videos, with times of one ({videos[0]} and others); "
+                f"{self.out}: moments of {len(videos)} videos ({videos[0]} and others), but this is for one; "
                 f"choose those of one, or the format {instead}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class MomentFormat:
-    """A way out.
+    """An export format.
 
     Attributes:
-        name: by which it is asked for.
-        title: for people.
+        name: its name in options.
+        title: its description for people.
         suffix: of the file; empty for a folder.
         kind: whether it makes a file or a folder of files.
-        options: names of those of :class:`ExportOptions` that it heeds.
+        options: names of the :class:`ExportOptions` that it uses.
     """
 
     name: str
@@ -139,27 +138,27 @@ def write_moments(
     """Write moments in one of :data:`FORMATS`.
 
     Args:
-        moments: in the order in which they are to stand; as :class:`Selection` with title and note.
+        moments: in the order of the output; :class:`Selection` adds title and note.
         videos: path of each video by id.
-        out: the file, or the folder, which is made when missing; a file appears whole or not at all.
-        format: a name in :data:`FORMATS`; None goes by the suffix of ``out`` (:func:`format_of`).
-        kept: gives small stills to a sheet in place of frames that cannot be read now, such as
+        out: the file, or the folder, which is made when missing; a file appears complete or not at all.
+        format: a name in :data:`FORMATS`; None: by the suffix of ``out`` (:func:`format_of`).
+        kept: returns small stills for a sheet in place of unreadable frames, such as
             :meth:`moviola.Library.kept_still`.
-        options: of :class:`ExportOptions`, those that the format heeds.
+        options: fields of :class:`ExportOptions` that the format uses.
 
     Returns:
-        the files, and what was left out and why: a clip that cannot be cut takes no other with it.
+        the files, and the reasons of missing parts: one clip that cannot be cut does not stop the others.
 
     Raises:
-        InvalidValue: no moments, an unknown format, an option that it does not heed or a value out of range,
-            a moment that is no span or after the end of its video, or a place that cannot be written.
+        InvalidValue: no moments, an unknown format, an option that it does not use, a value out of range, a
+            moment that is no span or after the end of its video, or a place that cannot be written.
         NotFound: a video without a path.
-        MediaError: a video's file is gone or cannot be read; it is named, and nothing is written.
+        MediaError: a video's file is missing or unreadable; it is named, and nothing is written.
         MissingDependency: a package that the format needs is not installed.
     """
     chosen, out = selections(moments), Path(out)
     for selection in chosen:
-        _ = selection.moment.span  # refused when it is none
+        _ = selection.moment.span  # raises for an invalid one
     chosen_format = format_of(out) if format is None else FORMATS.get(format)
     if chosen_format is None:
         raise InvalidValue(f"format {format!r}: give one of {', '.join(FORMATS)}")
@@ -172,7 +171,7 @@ def write_moments(
 
 
 def format_of(out: Path) -> MomentFormat:
-    """The format that a name stands for: the first in :data:`FORMATS` with its suffix; without one, clips.
+    """The format of a path: the first in :data:`FORMATS` with its suffix; without a suffix, clips.
 
     Raises:
         InvalidValue: no format has that suffix.
@@ -181,7 +180,7 @@ def format_of(out: Path) -> MomentFormat:
     if by_suffix := next((format for format in FORMATS.values() if format.suffix == suffix), None):
         return by_suffix if suffix else FORMATS["clips"]
     known = ", ".join(dict.fromkeys(format.suffix for format in FORMATS.values() if format.suffix))
-    raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
+    raise InvalidValue(f"{out}: no format has the suffix {suffix}; end it in {known}, or name the format")
 
 
 def _csv(export: _Export) -> Written:
@@ -254,7 +253,7 @@ def _film(export: _Export) -> Written:
 
 
 def _clips(export: _Export) -> Written:
-    # Numbered as they stand: ranks may come from several searches.
+    # Numbered in order: ranks may come from several searches.
     moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
     files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
     return Written(tuple(files), refused)
@@ -299,4 +298,4 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )
 }  # fmt: skip
-"""By name: all ways in which moments go out."""
+"""All export formats, by name."""

@@ -99,7 +99,7 @@ class LibraryEncoders:
 
     @property
     def _visual_sentences(self) -> SentenceEncoder | None:
-        """The encoder that embeds texts for the visual encoder, if it is the library's own sentence encoder."""
+        """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder."""
         from moviola.encoders import ConseEncoder
 
         if not isinstance(self._visual, ConseEncoder):

@@ -46,8 +46,9 @@ class LibraryStore:
         frame_rate: encoded frames per second, 1 by default; likewise.
         read_only: never write, not even an index; works on a read-only file system.
         device, precision: passed to the encoders.
-        resident: for a process that searches repeatedly: the first search takes half a second longer (some ten
-            seconds if the encoder's text tower was never compiled on this machine), all others are faster.
+        resident: for a process that searches repeatedly: the first search takes half a second longer (some
+            ten seconds if the encoder's text tower was never compiled on this machine), all others are
+            faster.
 
     Attributes:
         settings: of the library, with the models in use.
@@ -142,7 +143,7 @@ class LibraryStore:
                 # Read on the way, for instance of the package: the library's place is fine.
                 raise LibraryError(
                     f"{error.filename or error}: missing, so nothing more was written to {self.folder}; "
-                    "finished videos are in. Fix that (install moviola again if it is a file of the package), "
+                    "finished videos are in. Fix that (reinstall moviola if it is a file of the package), "
                     "then run the same command again"
                 ) from error
             except (OSError, sqlite3.OperationalError) as error:
@@ -169,7 +170,7 @@ class LibraryStore:
             changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         except OSError as error:
             raise LibraryError(
-                f"{self.folder}: the library is gone ({error.strerror}); put it back, or open it at its new place"
+                f"{self.folder}: gone ({error.strerror}); put the library back, or open it at its new place"
             ) from error
         if changed != self._settings_changed:
             self.adopt(Settings.read(self.folder))

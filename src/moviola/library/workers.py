@@ -237,8 +237,8 @@ class Workers:
             yield
         except ConnectionError as error:
             raise WorkersError(
-                f"{self._where}: the connection to Ray was lost ({error}); videos that are finished are "
-                "in, so run the same command again"
+                f"{self._where}: the connection to Ray was lost ({error}); finished videos are in, "
+                "so run the same command again"
             ) from error
 
     # -- Ray -------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Workers:
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise WorkersError(
-                f"{self._where}: no node is left that has a core; videos that are finished are in, so start "
+                f"{self._where}: no node is left that has a core; finished videos are in, so start "
                 "nodes (`ray start --address HOST:PORT`) and run the same command again"
             )
         return nodes

@@ -1,7 +1,7 @@
-"""The answer that was printed last, kept so that its moments can be named by rank: `moviola open 2`.
+"""The last printed answer, kept so that its moments can be named by rank: `moviola open 2`.
 
-It lies in the library's own ``cache/last-answer.json``, or, where that cannot be written, in the user's cache
-folder under a name made of the library's path. It may be deleted at any time.
+Stored in the library's ``cache/last-answer.json``, or, where that cannot be written, in the user's cache
+folder under a name made of the library's path. May be deleted at any time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _NAME = "last-answer.json"
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """The answer that was printed last.
+    """The last printed answer.
 
     Attributes:
-        query: what was asked.
-        options: how it was answered, by name, as far as the person said so.
+        query: its query.
+        options: the options that were given, by name.
         moments: ranked.
         paths: of their videos, by id.
     """
@@ -44,14 +44,14 @@ class KeptAnswer:
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
-    """Keep an answer in place of the one before.
+    """Store an answer, replacing the previous one.
 
     Args:
         library: its folder.
-        answer: to be kept.
+        answer: the answer.
 
     Returns:
-        where it lies.
+        path of the file.
 
     Raises:
         InvalidValue: neither the library's cache nor the user's can be written.
@@ -81,13 +81,13 @@ def kept_answer(library: Path) -> KeptAnswer:
         library: its folder.
 
     Raises:
-        NotFound: nothing was searched yet.
+        NotFound: there was no search yet.
         DataError: the kept answer is damaged.
     """
     own, users = _places(library)
     place = next((path for path in (users, own) if path.is_file()), None)
     if place is None:
-        raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
+        raise NotFound(f"{library}: no answer yet; run `moviola search` first")
     try:
         content = read_json(place)
         if content["format"] != _FORMAT:
@@ -101,29 +101,29 @@ def kept_answer(library: Path) -> KeptAnswer:
 
 
 def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
-    """A moment of the last answer, and its video's file.
+    """A moment of the last answer, and its video's path.
 
     Args:
         library: its folder.
         rank: from 1.
 
     Raises:
-        NotFound: nothing was searched yet, the answer has no such rank, or the file is gone.
+        NotFound: there was no search yet, the answer has no such rank, or the file is gone.
         DataError: the kept answer is damaged.
     """
     kept = kept_answer(library)
     moments, paths = kept.moments, kept.paths
     moment = next((moment for moment in moments if moment.rank == rank), None)
     if moment is None:
-        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; take one of their ranks")
+        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; choose one of their ranks")
     path = Path(paths[moment.video_id])
     if not path.is_file():
-        raise NotFound(f"{path}: the video's file is gone; index the folder where it lies now")
+        raise NotFound(f"{path}: the video's file is gone; index the folder where it is now")
     return moment, path
 
 
 def _places(library: Path) -> tuple[Path, Path]:
-    """In the library, and for this user."""
+    """Possible paths: in the library, and in the user's cache."""
     from platformdirs import user_cache_path
 
     name = hashlib.blake2b(str(library.resolve()).encode(), digest_size=8).hexdigest()

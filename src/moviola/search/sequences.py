@@ -1,8 +1,8 @@
-"""Candidates of the steps of a sequence become chains: one moment per step, in order, in one video.
+"""Sequences: chains of one candidate per step, in order, in one video.
 
-A step follows another where neither reaches over the middle of the other and the pause is no longer than the
-gap. A chain is as strong as its weakest step: its score is the least of theirs, and of equal chains the one
-with the larger sum of matching scores comes first.
+A step follows another if neither reaches over the middle of the other and the pause is at most the gap. A
+chain is as strong as its weakest step: its score is the lowest of theirs, and of equal chains the one with
+the larger sum of matching scores comes first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SAME_CHAIN = 0.5
 
 
 def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
-    """For each moment of the last step the best chain with that end; of chains that overlap much the best.
+    """The best chain for each moment of the last step; of chains that overlap much the best.
 
     Args:
         steps: candidates of each step.
@@ -57,7 +57,7 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
 
 
 def _of_weakest(earlier: Found, later: Found) -> tuple[Reason, ...]:
-    """What speaks for the weaker of both, and so for the whole."""
+    """Reasons of the weaker step, and so of the whole chain."""
     return min(later, earlier, key=lambda one: one.score).why
 
 

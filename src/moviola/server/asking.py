@@ -1,4 +1,4 @@
-"""From what a request asks to what a library is asked."""
+"""Conversion of search requests into the library's queries."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["as_search_query", "require_within"]
 
 
 def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
-    """The query in terms of :mod:`moviola.search.queries`.
+    """The query of a request.
 
     Raises:
         InvalidValue: a text without words.
-        NotFound: a picture that was not sent.
+        NotFound: an unknown picture.
     """
     if isinstance(request, str):
         return as_query(request)
@@ -37,7 +37,7 @@ def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
     query = _unmarked(request, uploads) if request.terms else None
     if not (right or wrong or request.concept):
         if query is None:
-            raise InvalidValue("nothing to look for: give terms, marked moments or a concept")
+            raise InvalidValue("empty query: give terms, marked moments or a concept")
         return query
     return Marked(query, right, wrong, request.concept)
 
@@ -51,7 +51,7 @@ def _unmarked(request: AskedQuery, uploads: Uploads) -> SearchQuery:
 
 
 def _terms(terms: Sequence[TextTerm | MomentTerm | PictureTerm], uploads: Uploads) -> SearchQuery:
-    """A sum of terms; one text alone may name what was taught."""
+    """A sum of terms; a single text may name a concept."""
     if len(terms) == 1 and isinstance(terms[0], TextTerm):
         return as_query(terms[0].text)
     return WeightedSum.of([(_term(term, uploads), term.weight) for term in terms])
@@ -66,18 +66,18 @@ def _term(term: TextTerm | MomentTerm | PictureTerm, uploads: Uploads) -> Search
 
 
 def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> None:
-    """Refuse a query that is longer, or asks for more, than this server takes on.
+    """Refuse a request that exceeds this server's limits.
 
     Raises:
-        InvalidValue: naming the limit.
+        InvalidValue: names the limit.
     """
     letters = sum(map(len, _texts(request.query)))
     if letters > limits.query_characters:
         raise InvalidValue(
-            f"query: {letters} characters of text; at most {limits.query_characters} are taken, so say less"
+            f"query: {letters} characters of text, at most {limits.query_characters} are allowed; shorten it"
         )
     if isinstance(request, SearchRequest) and request.top_k > limits.top_k:
-        raise InvalidValue(f"top_k {request.top_k}: at most {limits.top_k} moments are given")
+        raise InvalidValue(f"top_k {request.top_k}: this server gives at most {limits.top_k} moments")
 
 
 def _texts(query: str | AskedQuery) -> Iterator[str]:

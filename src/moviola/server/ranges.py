@@ -1,4 +1,4 @@
-"""A file, or the part of it that a ``Range`` asks for (RFC 9110, section 14)."""
+"""Files over HTTP with byte ranges (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from fastapi.responses import Response, StreamingResponse
 __all__ = ["ranged_file"]
 
 _CHUNK = 256 * 1024
-# One range of bytes; numbers of more digits than any file has bytes are no numbers.
+# One range of bytes; longer numbers than any file size do not count as numbers.
 _RANGE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.IGNORECASE | re.ASCII)
 
 
 def ranged_file(path: Path, media_type: str, method: str, request_headers: Mapping[str, str]) -> Response:
-    """Answer 200, 206, 304 or 416 with a file.
+    """Respond 200, 206, 304 or 416 with a file.
 
-    Several ranges at once, and what is no range of bytes, are passed over, as the RFC allows: the whole file
-    is the answer.
+    Several ranges at once, and invalid ones, are ignored, as the RFC allows: the response is the whole file.
 
     Args:
         path: the file.
-        media_type: its type.
+        media_type: its media type.
         method: of the request; ``HEAD`` gets no bytes.
         request_headers: headers of the request: ``Range``, ``If-Range``, ``If-None-Match``.
     """
