@@ -55,8 +55,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def name_tables() -> str:
     """The names in ``__all__`` of the package and of each room, with the first line of their docstrings."""
-    rooms = [path.parent.name for path in sorted(PACKAGE.glob("*/__init__.py"))]
-    modules = [moviola, *(resolve_name(f"moviola.{room}") for room in ["types", "errors", *rooms])]
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - WITHOUT_PAGE
+    modules = [moviola, *(resolve_name(f"moviola.{room}") for room in ["types", "errors", *sorted(rooms)])]
     return "\n\n".join(name_table(module) for module in modules if hasattr(module, "__all__"))
 
 

@@ -150,7 +150,7 @@ class Settings(BaseModel):
             if stored != value:
                 raise EncoderMismatch(
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
-                    f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
+                    "open it with the former, or index the videos into a new library"
                 )
 
 

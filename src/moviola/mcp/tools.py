@@ -278,7 +278,7 @@ class ClipTool:
         """
         if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:") or not name.strip():
             raise InvalidValue(
-                f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips go into one folder"
+                f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips go to one folder"
             )
         return self._folder / (name if name.lower().endswith(".mp4") else f"{name}.mp4")
 

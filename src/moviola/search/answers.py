@@ -3,10 +3,9 @@
 - A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are searched in
   the videos of all steps' nearest segments.
 - An *exclusion* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is the best
-similarity
-  of the moment's segments to it, in standard deviations above chance, and m the median of that over all
-  candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded. Speech that
-  matches it with score q multiplies the odds by (1 - q)^2. An exclusion never raises a score.
+  similarity of the moment's segments to it, in standard deviations above chance, and m the median of that
+  over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
+  Speech that matches it with score q multiplies the odds by (1 - q)^2. An exclusion never raises a score.
   `benchmarks/exclusions.py` compares the answers with and without it.
 - *Marks* change the log odds of the query's moments, and of moments similar to right marks, see
   :mod:`moviola.retrieval.feedback`; without a query they are the query. `benchmarks/marks` measures it.

@@ -1,9 +1,8 @@
 """Evidence for the parts of a query: gathered once per search and scope.
 
 - A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is searched in speech and
-text,
-  by words and by meaning (in text by words alone where pictures are searched too), and in the names of videos
-  (:mod:`moviola.search.names`).
+  text, by words and by meaning (in text by words alone where pictures are searched too), and in the names of
+  videos (:mod:`moviola.search.names`).
 - A *moment* or *picture* is a clip: among the segments of the index it has the vector of a segment that shows
   nothing else. It has no tokens for a trained refiner to read, so the refiner without training takes its
   place. Pictures are compared by features of their own where the library has them (``picture_dim``), without
