@@ -259,8 +259,8 @@ class Workers:
         except (OSError, RuntimeError, ray.exceptions.RayError) as error:
             raise WorkersError(
                 f"workers {self._where}: Ray cannot be used ({_in_one_line(error)}); start a cluster's head "
-                "with `ray start --head --ray-client-server-port PORT`, and has the same versions of Python "
-                "and Ray; where it asks for a token, set RAY_AUTH_MODE=token"
+                "with `ray start --head --ray-client-server-port PORT`, with the same versions of Python "
+                "and Ray; if it wants a token, set RAY_AUTH_MODE=token"
             ) from error
 
     def _start(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""QVHighlights: moment retrieval (mAP, R1) and highlight detection (mAP, HIT@1) as its evaluator counts them.
+"""QVHighlights: moment retrieval (mAP, R1) and highlight detection (mAP, HIT@1) as in its evaluator.
 
 Conventions of that evaluator: the first 10 windows of a query are read; R1 takes the first window as it
 stands in the list and is right at IoU >= θ; average precision is interpolated, windows in order of falling

@@ -1,4 +1,4 @@
-"""Studies of measures (the AxIoU paper, section 6 and appendices B and C): which measure can be trusted?
+"""Studies of measures (the AxIoU paper, section 6 and appendices B and C).
 
 Each study is a function from numbers to numbers; :mod:`moviola.measures.figures` draws them. Randomness is
 seeded.

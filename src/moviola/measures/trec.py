@@ -3,7 +3,7 @@
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
 took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
-every other prediction one that nobody judged (``unmatched:…``). Tools rank by score and break ties their own
+every other prediction an unjudged one (``unmatched:…``). Tools rank by score and break ties their own
 way, so scores are replaced by ``n, n - 1, …, 1`` where a query's scores do not fall strictly.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_score
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A run after matching, as standard tools take it.
+    """A run after matching, for standard tools.
 
     Attributes:
         qrels: ``{query: {document: grade}}``, whole grades.
@@ -79,7 +79,7 @@ def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = Fa
     ``qrels`` and ``run`` of the result are what ``ir_measures`` and ``pytrec_eval`` take, for instance
     ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``.
 
-    Moments of relevance 0 neither take part nor appear. Queries that nobody judged are left out of the run;
+    Moments of relevance 0 neither take part nor appear. Queries without judgements are left out of the run;
     judged queries without an answer stay in the judgements, as tools then count them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Recall as the TVR evaluator counts it, for VCMR, SVMR and VR, with DiDeMo's rule for several time stamps.
+"""Recall as in the TVR evaluator, for VCMR, SVMR and VR, with DiDeMo's rule for several time stamps.
 
 Conventions of that evaluator, kept here because published numbers rest on them: the order of a list is its
 ranking; the first 100 predictions count; times and IoU are float32; the union is the hull of both spans; an
@@ -179,7 +179,7 @@ def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
 
 
 def read_tvr_submission(path: str | Path) -> dict[str, Any]:
-    """A TVR submission as :func:`tvr_recall` takes it.
+    """A TVR submission for :func:`tvr_recall`.
 
     Raises:
         NotFound: no such file.
@@ -199,7 +199,7 @@ def tvr_recall_of(
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
-        task: what such a run answers: VCMR, SVMR or VR. A submission says it itself.
+        task: the task of such a run: VCMR, SVMR or VR. A submission names it itself.
         tops: depths.
 
     Raises:
@@ -219,7 +219,7 @@ def tvr_recall_of(
 
 
 def _submission(run: Run, truth: Sequence[Mapping[str, Any]], task: str) -> dict[str, Any]:
-    """A run as a submission; videos of the truth that it never names are known too."""
+    """A run as a submission; videos of the truth that it never names are included."""
     names = dict.fromkeys([*run.video_ids, *(str(row["vid_name"]) for row in truth)])
     codes = {name: place for place, name in enumerate(names)}
     entries = [

@@ -1,4 +1,4 @@
-"""The way from features to moments: stage 1, proposals, refinement, suppression, calibration; each once.
+"""From features to moments: stage 1, proposals, refinement, suppression, calibration.
 
 :class:`Retrieval` composes them; a library, ``answer`` on features, validation during training and the
 benchmark all call it.
@@ -6,9 +6,8 @@ benchmark all call it.
 - how a segment is embedded: ``stage1``; what a segment is: ``segments``
 - where hits become proposals: ``proposals``
 - where a proposal becomes a moment: ``refiners``
-- what a score means: ``calibration``
-- how well something fits at all, whatever else a library holds: ``background``
-- what marks on an answer teach: ``feedback``
+- what a score means: ``calibration``; how well a match is, independent of the library: ``background``
+- what marks on an answer change: ``feedback``
 - models that rank a whole corpus without proposals: ``corpus``
 """
 

@@ -18,10 +18,10 @@ __all__ = [
 ]
 
 OFFLINE_TEXT = "rapidocr"
-"""Reader of text whose weights come with its package."""
+"""Packaged reader of text."""
 
 OFFLINE_SPEECH = "pocketsphinx"
-"""Reader of (English) speech whose model comes with its package."""
+"""Packaged reader of English speech."""
 
 PACKAGES = ("faster_whisper", "pocketsphinx")
 """Modules that readers of speech need."""
@@ -34,7 +34,7 @@ def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
         InvalidValue: no such reader.
     """
     if name not in _TEXT:
-        raise InvalidValue(f"text reader {name!r}: there is {', '.join(_TEXT)}")
+        raise InvalidValue(f"text reader {name!r}: unknown; choose {', '.join(_TEXT)}")
     return _TEXT[name]()
 
 
@@ -42,10 +42,10 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
     """Open a reader of speech.
 
     Args:
-        name: ``"pocketsphinx"``, which is offline and English alone; or a Whisper model for CTranslate2: a
-            folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``.
+        name: ``"pocketsphinx"``, offline and for English only; or a Whisper model for CTranslate2: a folder,
+            or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``.
         device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
-        language: that is spoken, as ISO 639-1 has it; None: the reader finds out, where it knows several.
+        language: spoken language (ISO 639-1); None: detected, by models that know several.
 
     Raises:
         MissingDependency: the extra ``speech`` is not installed.
@@ -53,13 +53,13 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
         InvalidValue: the folder holds another kind of model, or the reader does not know the language.
     """
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
-        raise MissingDependency("reading speech needs packages of its own; pip install 'moviola[speech]'")
+        raise MissingDependency("speech needs further packages; pip install 'moviola[speech]'")
     return _SPEECH[name](language) if name in _SPEECH else _whisper(name, device, language)
 
 
 @cache
 def _rapidocr() -> TextReader:
-    """One for the process: it keeps nothing of what it has read, and takes half a second to load."""
+    """One per process: it keeps nothing of what it has read, and takes half a second to load."""
     from moviola.encoders.readers.rapid import RapidOcrReader
 
     return RapidOcrReader()
@@ -69,7 +69,7 @@ def _pocketsphinx(language: str | None) -> SpeechReader:
     from moviola.encoders.readers.sphinx import SphinxReader
 
     if language not in (None, "en"):
-        raise InvalidValue(f"pocketsphinx knows English alone, not {language!r}; take a Whisper model")
+        raise InvalidValue(f"pocketsphinx knows English only, not {language!r}; use a Whisper model")
     return SphinxReader()
 
 

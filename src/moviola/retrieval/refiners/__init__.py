@@ -1,8 +1,8 @@
 """Stage 3 of SPR: proposals become moments with finer times and a better order (paper, section 3.3).
 
-:class:`ShotRefiner` and :class:`CurveRefiner` need no training. The trained refiners are found by their
-model's architecture in :data:`REFINERS`; torch is imported with the first of them. A new one is a class that
-keeps the contract :class:`Refiner`, and a line in that table.
+:class:`ShotRefiner` and :class:`CurveRefiner` need no training. Trained refiners are chosen by their model's
+architecture in :data:`REFINERS`; torch is imported with the first of them. To add one, write a class that
+keeps the contract :class:`Refiner`, and add a line to that table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REFINERS: dict[str, tuple[str, str]] = {
     "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
     "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
 }
-"""Module and function of what runs a trained refiner by torch, by the model's architecture."""
+"""Module and function that run a trained refiner by torch, by the model's architecture."""
 
 
 def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
@@ -70,20 +70,20 @@ COMPILED: dict[str, tuple[str, str]] = {
     "spr-clip": ("moviola.retrieval.compiled_models", "compiled_windows"),
     "reloclnet": ("moviola.retrieval.compiled_models", "compiled_windows"),
 }
-"""Likewise what runs one on the CPU from compiled graphs, without torch."""
+"""The same for compiled graphs on the CPU, without torch."""
 
 
 def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
-    """The refiner in a model's folder, with the context that it was trained with and its calibration.
+    """The refiner in a model's folder, with its training context and its calibration.
 
     Args:
-        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+        folder: written by :func:`moviola.models.pretrained.save_pretrained`.
         revision: changes with the model's weights and settings.
         device: where to run it.
-        options: as of :func:`refiner_of`, instead of what the folder says.
+        options: as in :func:`refiner_of`, replacing those of the folder.
 
     Raises:
-        NotFound, DataError: the folder is not there or damaged, or its calibration malformed.
+        NotFound, DataError: the folder is missing or damaged, or its calibration malformed.
         InvalidValue: it holds a model that is no refiner.
         MissingDependency: torch, which runs it, is not installed.
     """
@@ -96,11 +96,11 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
 
 
 def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
-    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled.
+    """The refiner from compiled graphs, made if missing; None if its kind is not compiled.
 
     Args:
-        folder, revision: as of :func:`load_refiner`; errors likewise.
-        graphs: where they are.
+        folder, revision: as in :func:`load_refiner`; errors likewise.
+        graphs: folders of the graphs.
     """
     architecture, said = _described(folder)
     if architecture not in COMPILED:
@@ -111,7 +111,7 @@ def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refine
 
 
 def _described(folder: Path) -> tuple[str, dict[str, Any]]:
-    """The architecture of a refiner, and the options that its folder says."""
+    """Architecture and options of a refiner's folder."""
     about = read_description(folder)
     if about.architecture not in REFINERS:
         raise InvalidValue(

@@ -27,13 +27,13 @@ class CurveRefiner(UntrainedRefiner):
     peak its maximum inside the proposal, the threshold is low + ``level`` (peak - low). The span is the run
     of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged.
 
-    The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``:
-    a whole span that fits says more than one segment that does.
+    The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``: a
+    whole matching span is better evidence than one segment.
 
     Attributes:
-        context: seconds on both sides of a proposal that are looked at (tau_C).
+        context: seconds on both sides of a proposal that are read (tau_C).
         level, floor: in [0, 1], see above.
-        before, after: seconds by which spans are widened, for what a moment holds besides its telling clips.
+        before, after: seconds by which spans are widened, for the less similar clips of a moment.
         coarse_share: in [0, 1].
     """
 
@@ -58,7 +58,7 @@ class CurveRefiner(UntrainedRefiner):
     def refine_inside(
         self, bounds: Spans, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """The same for moments that lie inside of ``bounds``: start and end in seconds, (N,) each."""
+        """The same for moments inside ``bounds``: start and end in seconds, (N,) each."""
         opens, closes = bounds
         begin, stop = _clips_between(
             features,
@@ -107,7 +107,7 @@ class CurveRefiner(UntrainedRefiner):
 def _clips_between(
     features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> tuple[Integers, Integers]:
-    """The first clip (N,) that a time reaches into, and the one behind the last; at least one each."""
+    """The first clip (N,) that a time reaches into, and the one after the last; at least one each."""
     stop = np.minimum(features.counts[video], np.ceil(end / features.clip_seconds)).astype(np.int64)
     begin = np.maximum(np.floor(start / features.clip_seconds), 0).astype(np.int64)
     return np.minimum(begin, stop - 1), stop
