@@ -91,7 +91,7 @@ def test_many_threads_lose_nothing(kept: Kept) -> None:
         ("search", "x", {"text": "a", "colour": "red"}, "colour"),
         ("collection", "x", {"moments": [{**MOMENT, "end": 0.5}]}, "end must come after"),
         ("collection", "x", {"moments": [{**MOMENT, "start": -1}]}, "start"),
-        ("mark", "b", {"video_id": "a", "rating": 1}, "that of this mark is 'a'"),
+        ("mark", "b", {"video_id": "a", "rating": 1}, "the name of this mark is 'a'"),
         ("mark", "a", {"video_id": "a", "rating": 6}, "rating"),
         ("mark", "a", {"video_id": "a", "start": 1}, "both start and end"),
         ("note", "x", {}, "choose search, collection, mark"),

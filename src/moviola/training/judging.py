@@ -1,4 +1,4 @@
-"""How val judges what a model answers."""
+"""Evaluation of answers on val."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURES = tuple(
     Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
 )
 SUM = "sum nDCG,IoU>=0.7"
-"""NDCG@10, @20 and @40 at IoU >= 0.7 added up, which SPR selects its refiners by (appendix A)."""
+"""NDCG@10, @20 and @40 at IoU >= 0.7 added up, by which SPR selects its refiners (appendix A)."""
 
 OVER_TYPES = "types nDCG@20,IoU>=0.5"
 """The mean over types of queries (v, t, vt) of the mean of each, so that a rare type counts as much as
@@ -25,12 +25,12 @@ _VIDEO_DEPTHS = (5, 10, 20, 40)
 
 
 def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = None) -> Run:
-    """Moments as a run that measures take, in their order.
+    """Moments as a run for measures, in their order.
 
     Args:
         moments: answers to the queries of a split in its videos.
         split: the split.
-        score: (N,) what to give as scores; :attr:`Moments.match` by default.
+        score: (N,) scores of the run; :attr:`Moments.match` by default.
     """
     queries, videos = (
         np.array(names, dtype=object) for names in (split.queries.query_ids, split.features.video_ids)

@@ -1,4 +1,4 @@
-"""What TVR-Ranking's Table 3, Table 4 and Figure 4 show, for any data set that was built the same way."""
+"""Figures of TVR-Ranking's Table 3, Table 4 and Figure 4, for any data set built the same way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GENDER: Mapping[str, Literal["M", "F"]] = {
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A word that rewriting brought in, how often, and its gender: M, F or N (Table 3)."""
+    """A word introduced by rewriting, its count, and its gender: M, F or N (Table 3)."""
 
     word: str
     count: int
@@ -78,7 +78,7 @@ class Judged:
 
     @property
     def relevant_per_query(self) -> float:
-        """Mean number of moments with relevance 1 to 4 a query (Table 4)."""
+        """Mean number of moments with relevance 1 to 4 per query (Table 4)."""
         return float((self.relevance > 0).sum() / len(self.queries))
 
 
@@ -87,7 +87,8 @@ def read_judged(path: Path) -> Judged:
 
     Raises:
         NotFound: no such file.
-        DataError: a pair without relevance (a pseudo training set has none) or similarity; it is named.
+        DataError: a pair without relevance (a pseudo training set has none) or similarity; the message names
+            it.
     """
     place: dict[str, int] = {}
     rows: list[tuple[int, float, int]] = []
@@ -118,7 +119,7 @@ def _level(moment: Mapping[str, Any], where: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class SimilarityTable:
-    """Figure 4 as numbers.
+    """Numbers of Figure 4.
 
     Attributes:
         edges: (b + 1,) float64, bounds of the similarity bins, rising.
@@ -152,7 +153,7 @@ def ranks(judged: Judged) -> NDArray[np.int64]:
 
 
 def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
-    """How relevance follows sim(q, m.c), by value and by rank (Figure 4, a and b).
+    """Relevance by sim(q, m.c), by value and by rank (Figure 4, a and b).
 
     Args:
         judged: at least one pair.

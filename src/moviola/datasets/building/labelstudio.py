@@ -1,7 +1,7 @@
-"""Candidates to annotate as Label Studio tasks, and the ratings that come back (TVR-Ranking, section 3.2, B).
+"""Label Studio tasks for candidates, and ratings from its exports (TVR-Ranking, section 3.2, B).
 
-A task is one query-moment pair; captions of candidates are not shown. ``data.pair_id`` comes back with every
-annotation and ties the rating to its pair.
+A task is one query-moment pair; captions of candidates are not shown. ``data.pair_id`` is in every annotation
+of the export and identifies the pair.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GUIDELINE: Mapping[int, str] = {
     1: "Little: some things or people of the query are there, but the main action is another.",
     0: "Unrelated. A person who does nothing of what the query says counts as unrelated.",
 }
-"""What the levels mean, for raters."""
+"""Meaning of the levels, for raters."""
 
 _CHOICES = "\n".join(
     f'    <Choice value="{level}" hint="{GUIDELINE[level]}"/>' for level in sorted(GUIDELINE, reverse=True)
@@ -68,7 +68,7 @@ class Pair:
 
     @property
     def batch(self) -> int:
-        """In which batch the pair is annotated, 1 or 2."""
+        """Batch of the pair's annotation, 1 or 2."""
         return (self.rank - 1) // BATCH + 1
 
 
@@ -91,7 +91,7 @@ def candidate_pairs(queries: Mapping[str, str], moments: Annotations, found: Can
 def next_pairs(
     pairs: Iterable[Pair], agreed: Mapping[str, int], *, last: int = 5, threshold: float = 2.0
 ) -> list[Pair]:
-    """Second batches of the queries whose first batch, as agreed, still ends very relevant.
+    """Second batches of the queries whose first batch still ends with relevant moments.
 
     Args:
         pairs: both batches of candidates.
@@ -116,10 +116,10 @@ def next_pairs(
 def tasks(
     pairs: Iterable[Pair], video: str = "{video_name}.mp4#t={start:.2f},{end:.2f}"
 ) -> list[dict[str, Any]]:
-    """Label Studio's task list.
+    """Task list for Label Studio.
 
     Args:
-        pairs: to rate.
+        pairs: the pairs to rate.
         video: address of a moment's video; ``{video_name}``, ``{start}`` and ``{end}`` are filled in.
     """
     return [
@@ -137,7 +137,7 @@ def tasks(
 
 
 def annotated_tasks(pairs: Iterable[Pair], ratings: Iterable[Rating]) -> list[dict[str, Any]]:
-    """Label Studio's task list with what people have rated, as :func:`ratings_of` reads it."""
+    """Task list for Label Studio with ratings, in :func:`ratings_of`'s form."""
     by_pair: dict[str, list[Rating]] = {}
     for rating in ratings:
         by_pair.setdefault(rating.pair_id, []).append(rating)
@@ -154,11 +154,11 @@ def _annotation(rating: Rating) -> dict[str, Any]:
 
 
 def ratings_of(path: Path) -> list[Rating]:
-    """Ratings in a Label Studio JSON export; cancelled annotations are passed over.
+    """Ratings in a Label Studio JSON export; cancelled annotations are ignored.
 
     Raises:
         NotFound: no such file.
-        DataError: not such an export, or a rating is no level; task and field are named.
+        DataError: not such an export, or a rating is no level; the message names task and field.
     """
     exported = read_json(path)
     if not isinstance(exported, list):

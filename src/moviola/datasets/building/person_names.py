@@ -1,8 +1,8 @@
-"""Which words of a caption set are names of persons, and whether they are a man's or a woman's.
+"""Person names in a caption set, and their gender.
 
-Nothing is looked up elsewhere: a name is a word that this set writes with a capital inside its sentences and
-hardly ever without, or one of a compact list of first names. Gender follows from the pronouns that follow
-a name in captions where it is alone, then from the list.
+No external source is used: a name is a word that this set writes with a capital inside its sentences and
+hardly ever without, or one of a compact list of first names. Gender follows from the pronouns after a name
+that is alone in a caption, then from the list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _WOMEN = words("""
     tiffany tina tracy ursula valerie vanessa vera veronica vicky victoria violet virginia vivian wanda
     wendy whitney yolanda yvonne zoe zoey cheryl jasmine
 """)
-# Men's and women's names alike: only pronouns tell.
+# Names of either gender: only pronouns decide.
 _EITHER = words("""
     adrian alex alexis ali casey charlie dana drew frankie jackie jamie jordan kelly kim lee leslie marion max
     morgan pat robin sam shannon stacy terry tracy
@@ -149,12 +149,12 @@ def stem(word: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NameLexicon:
-    """What :func:`learn_names` found.
+    """The result of :func:`learn_names`.
 
     Attributes:
         names: names in lower case.
         openers: words that are names where they open a sentence, though never seen inside one; lower case.
-        plain: names that are taken as such without a capital too ("castle walks in").
+        plain: names that are recognised without a capital too ("castle walks in").
         owners: possessives whose apostrophe was forgotten, to the name ("sheldons" to "sheldon").
         gender: "m" or "f" of names where it is known.
     """

@@ -1,4 +1,4 @@
-"""TVR-Ranking's Figures 4 and 5 of any data set that was built the same way: a table and a picture each."""
+"""TVR-Ranking's Figures 4 and 5 for any data set built the same way: a table and a figure each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def relevance_study(judged: Judged, *, queries: int = 10, seed: int = 0) -> Stud
 
     Args:
         judged: pairs of a val or test file.
-        queries: how many, drawn at random; all where there are fewer.
+        queries: number of queries, drawn at random; all if there are fewer.
         seed: of the draw.
     """
     count = len(judged.queries)

@@ -1,4 +1,4 @@
-"""A voice that tells of things which the pictures do not show, as subtitles.
+"""A narrator of things that the pictures do not show, as subtitles.
 
 So there are queries that only words can answer ("t" in TVR's terms), queries that only pictures can ("v"),
 and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film shows.
@@ -24,14 +24,14 @@ _WHERE = ("Elmsford", "Ravenhill", "Port Amber", "Larkspur", "Whitcombe", "Saltm
 _WHEN = ("in the fog", "during the storm", "one snowy morning", "on a summer night", "in the rain",
          "before the harvest")  # fmt: skip
 
-# A line is spoken for about so long, after a silence of about so long (seconds).
+# Approximate duration of a line, and of the silence before it (seconds).
 _LINE = (2.4, 4.2)
 _SILENCE = (6.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Tale:
-    """What one line tells; in a query, what is None is left open."""
+    """Facts of one line; in a query, None leaves a fact open."""
 
     who: str | None
     deed: str

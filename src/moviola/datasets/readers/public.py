@@ -120,7 +120,7 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
     "didemo_fig": ("DiDeMo-FIG", _fig),
     "activitynet_fig": ("ActivityNet-FIG", _fig),
 }
-"""By name, the benchmark's title and what reads its questions."""
+"""Title and reader of each benchmark, by name."""
 
 
 def read_questions(path: Path, kind: str) -> Questions:
@@ -133,7 +133,7 @@ def read_questions(path: Path, kind: str) -> Questions:
     Raises:
         InvalidValue: an unknown name.
         NotFound: no such file.
-        DataError: damaged, without a question, or an id is given twice; file, row and field are named.
+        DataError: damaged, without a question, or a duplicate id; the message names file, row and field.
     """
     if kind not in QUESTIONS:
         raise InvalidValue(f"benchmark {kind!r}: unknown; there are {', '.join(QUESTIONS)}")
