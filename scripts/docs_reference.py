@@ -2,6 +2,7 @@
 
 - One page per room: its modules, of each the names in its ``__all__``. One page of all commands, from the
   Typer application. Neither lies in the repository.
+- ``<!-- public names -->`` in a page becomes tables of the names that a program imports, by room.
 - Text in backticks that is a dotted name, ``moviola.retrieval.propose``, links to where it is documented. A
   name that does not exist, or is not documented, is a warning, which fails a strict build.
 """
@@ -27,6 +28,7 @@ from moviola.cli import app
 PACKAGE = Path(moviola.__file__).parent
 WITHOUT_PAGE = {"__init__", "__main__", "cli"}
 """Rooms that have no page in the API: commands have one of their own."""
+PUBLIC = "<!-- public names -->"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -46,8 +48,33 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Link dotted names, outside of code blocks and of links."""
     del page, config, files
+    markdown = markdown.replace(PUBLIC, name_tables())
     parts = re.split(r"(^ *```.*?^ *```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(part if part.lstrip().startswith("```") else linked(part) for part in parts)
+
+
+def name_tables() -> str:
+    """The names in ``__all__`` of the package and of each room, with the first line of their docstrings."""
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - WITHOUT_PAGE
+    modules = [moviola, *(resolve_name(f"moviola.{room}") for room in ["types", "errors", *sorted(rooms)])]
+    return "\n\n".join(name_table(module) for module in modules if hasattr(module, "__all__"))
+
+
+def name_table(module: Any) -> str:
+    """A heading, and a row for each name of a module's ``__all__``."""
+    rows = [f"| `{module.__name__}.{name}` | {purpose(getattr(module, name))} |" for name in module.__all__]
+    return "\n".join([f"### {module.__name__}", "", "| name | |", "|---|---|", *rows])
+
+
+def purpose(value: Any) -> str:
+    """First line of the docstring of a class, function or module; empty for other values."""
+    documented = inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)
+    first = (inspect.getdoc(value) or "").split("\n\n")[0] if documented else ""
+    return (
+        re.sub(r":\w+:`~?(?:moviola\.)?([^`]+)`", r"`\1`", " ".join(first.split()))
+        .replace("|", "\\|")
+        .replace("``", "`")
+    )
 
 
 _DOTTED = re.compile(r"(?<!\[)(?<!`)`(moviola(?!\.toml`)(?:\.\w+)+)(\(\))?`(?!`)")

@@ -1,4 +1,4 @@
-"""Single queries with what was found and what is true, as papers show their cases (TVR-Ranking, Figure 7)."""
+"""Case studies: single queries with predictions and truths side by side (TVR-Ranking, Figure 7)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from moviola.measures.qrels_and_run import Qrels, Run
 __all__ = ["MEASURE", "Case", "CaseRow", "case_study", "cases"]
 
 MEASURE = "nDCG@10,IoU>=0.3"
-"""By which TVR-Ranking's Figure 7 matches."""
+"""The measure of TVR-Ranking's Figure 7."""
 
 Seconds = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class CaseRow:
-    """A prediction, or an answer that no prediction took.
+    """A prediction, or an answer without a prediction.
 
     Attributes:
         video: its id.
-        rank: of the prediction, from 1; None for an answer that none took.
+        rank: of the prediction, from 1; None for a missed answer.
         found: the prediction in seconds; None likewise.
-        true: the answer that it took, or that was missed; None for a prediction that took none.
+        true: the matched or missed answer; None for a prediction without one.
         relevance: of that answer; 0 without.
     """
 
@@ -45,14 +45,14 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class Case:
-    """A query with its first predictions in order of rank, then the answers that none of them took."""
+    """A query with its first predictions in order of rank, then the missed answers."""
 
     query: str
     rows: tuple[CaseRow, ...]
 
 
 def cases(run: Run, qrels: Qrels, queries: Sequence[str], *, measure: str = MEASURE) -> list[Case]:
-    """What a run found for some queries, matched with the judgements as nDCG does it.
+    """A run's predictions for some queries, matched with the judgements as in nDCG.
 
     Args:
         run: of one system.
@@ -68,9 +68,7 @@ def cases(run: Run, qrels: Qrels, queries: Sequence[str], *, measure: str = MEAS
     if parsed.overlap is None:
         raise InvalidValue(f"measure {measure!r}: matching needs an overlap, for instance {MEASURE}")
     if missing := [name for name in queries if name not in qrels.query_ids]:
-        raise NotFound(
-            f"query {missing[0]!r}: is not judged; give one of {', '.join(qrels.query_ids[:5])}, …"
-        )
+        raise NotFound(f"query {missing[0]!r}: not judged; give one of {', '.join(qrels.query_ids[:5])}, …")
     joined = Joined.of(run, qrels, parsed.k, DEFAULT)
     taken = joined.taken(parsed.overlap, parsed.strict)
     return [
@@ -120,9 +118,9 @@ def case_study(
     """:func:`cases` as a table and a figure: a panel per query, a line per prediction or missed answer.
 
     Args:
-        run, qrels, measure: see :func:`cases`, which also says what is raised.
+        run, qrels, measure: see :func:`cases`; errors likewise.
         queries: ids; by default the first judged ones.
-        shown: how many of these.
+        shown: number of these.
     """
     found = cases(run, qrels, queries or qrels.query_ids[:shown], measure=measure)
     rows = [

@@ -128,7 +128,7 @@ def self_agreement_curves(found: Mapping[str, SelfAgreement], title: str) -> Fig
 def lines(
     x: Sequence[float], rows: Mapping[str, Sequence[float]], title: str, across: str, up: str
 ) -> Figure:
-    """One line a row over common, numbered places."""
+    """One line per row over common, numbered places."""
     with _style():
         figure, (axes,) = _figure(7.2, 3.8)
         for number, (name, values) in enumerate(rows.items()):
@@ -140,7 +140,7 @@ def lines(
 
 
 def curves(rows: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Figure:
-    """One line a row, each over places of its own: (place, value) in order."""
+    """One line per row, each over its own places: (place, value) in order."""
     with _style():
         figure, (axes,) = _figure(7.2, 4.4)
         for number, (name, points) in enumerate(rows.items()):
@@ -167,7 +167,7 @@ def profiles(columns: Sequence[str], rows: Mapping[str, Sequence[float]], title:
 
 
 def bars(values: Mapping[str, float], title: str, across: str) -> Figure:
-    """One horizontal bar a name, the number beside it; values in [0, 1]."""
+    """One horizontal bar per name, the number beside it; values in [0, 1]."""
     with _style():
         figure, (axes,) = _figure(6.4, 1.2 + 0.27 * len(values))
         drawn = axes.barh(list(values), list(values.values()), color=COLOURS[0], height=0.65)
@@ -249,7 +249,7 @@ Span = tuple[float, float] | None
 
 
 def timelines(panels: Mapping[str, Sequence[tuple[str, Span, Span, float]]], title: str) -> Figure:
-    """What was found above what is true, a line each in its video's seconds; a panel per query.
+    """Predictions above truths, a line each in the time of their video; a panel per query.
 
     Args:
         panels: by title lines of label, found span, true span, and relevance of the true one in [0, 4].

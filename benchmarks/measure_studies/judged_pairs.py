@@ -1,4 +1,4 @@
-"""What TVR-Ranking's Table 3, Table 4 and Figure 4 show, for any data set that was built the same way."""
+"""Figures of TVR-Ranking's Table 3, Table 4 and Figure 4, for any data set built the same way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GENDER: Mapping[str, Literal["M", "F"]] = {
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A word that rewriting brought in, how often, and its gender: M, F or N (Table 3)."""
+    """A word introduced by rewriting, its count, and its gender: M, F or N (Table 3)."""
 
     word: str
     count: int
@@ -50,13 +50,13 @@ def replacements(pairs: Iterable[tuple[str, str]]) -> list[Replacement]:
     Args:
         pairs: caption before and after.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for before, after in pairs:
         new = Counter(words(after)) - Counter(words(before))
-        found.update({word.removesuffix("'s"): count for word, count in new.items()})
+        counts.update({word.removesuffix("'s"): count for word, count in new.items()})
     for article in ("a", "an", "the"):
-        del found[article]
-    order = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        del counts[article]
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [Replacement(word, count, _GENDER.get(word, "N")) for word, count in order]
 
 
@@ -78,7 +78,7 @@ class Judged:
 
     @property
     def relevant_per_query(self) -> float:
-        """Mean number of moments with relevance 1 to 4 a query (Table 4)."""
+        """Mean number of moments with relevance 1 to 4 per query (Table 4)."""
         return float((self.relevance > 0).sum() / len(self.queries))
 
 
@@ -87,7 +87,8 @@ def read_judged(path: Path) -> Judged:
 
     Raises:
         NotFound: no such file.
-        DataError: a pair without relevance (a pseudo training set has none) or similarity; it is named.
+        DataError: a pair without relevance (a pseudo training set has none) or similarity; the message names
+            it.
     """
     place: dict[str, int] = {}
     rows: list[tuple[int, float, int]] = []
@@ -118,7 +119,7 @@ def _level(moment: Mapping[str, Any], where: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class SimilarityTable:
-    """Figure 4 as numbers.
+    """Numbers of Figure 4.
 
     Attributes:
         edges: (b + 1,) float64, bounds of the similarity bins, rising.
@@ -146,13 +147,13 @@ def ranks(judged: Judged) -> NDArray[np.int64]:
     """(p,) rank of each pair by falling similarity in its query, 0 for the first."""
     order = np.lexsort((-judged.similarity, judged.query))
     starts = np.searchsorted(judged.query[order], judged.query[order])
-    found = np.empty(len(order), np.int64)
-    found[order] = np.arange(len(order)) - starts
-    return found
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - starts
+    return rank
 
 
 def relevance_by_similarity(judged: Judged, bins: int = 10) -> SimilarityTable:
-    """How relevance follows sim(q, m.c), by value and by rank (Figure 4, a and b).
+    """Relevance by sim(q, m.c), by value and by rank (Figure 4, a and b).
 
     Args:
         judged: at least one pair.

@@ -1,4 +1,4 @@
-"""TVR-Ranking's Figures 4 and 5 of any data set that was built the same way: a table and a picture each."""
+"""TVR-Ranking's Figures 4 and 5 for any data set built the same way: a table and a figure each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def relevance_study(judged: Judged, *, queries: int = 10, seed: int = 0) -> Stud
 
     Args:
         judged: pairs of a val or test file.
-        queries: how many, drawn at random; all where there are fewer.
+        queries: number of queries, drawn at random; all if there are fewer.
         seed: of the draw.
     """
     count = len(judged.queries)
@@ -44,16 +44,16 @@ def rating_study(ratings: Iterable[Rating]) -> Study:
 
     Shares are those of the pairs with at least two ratings, and of the pairs that raters agreed on.
     """
-    found = agreement(ratings)
-    every, final = max(found.low_high.sum(), 1), max(found.histogram.sum(), 1)
+    agreed = agreement(ratings)
+    every, final = max(agreed.low_high.sum(), 1), max(agreed.histogram.sum(), 1)
     spread = [
-        ("ratings", low, high, int(found.low_high[low, high]), float(found.low_high[low, high] / every))
+        ("ratings", low, high, int(agreed.low_high[low, high]), float(agreed.low_high[low, high] / every))
         for low in range(LEVELS)
         for high in range(low, LEVELS)
     ]
     levels = [
         ("final", level, level, int(pairs), float(pairs / final))
-        for level, pairs in enumerate(found.histogram)
+        for level, pairs in enumerate(agreed.histogram)
     ]
-    figure = figures.rating_spread(found.low_high / every, found.histogram / final, "Ratings of the pairs")
+    figure = figures.rating_spread(agreed.low_high / every, agreed.histogram / final, "Ratings of the pairs")
     return Study.of("ratings", "part lowest highest pairs share", [*spread, *levels], figure)

@@ -31,18 +31,18 @@ STUDY_MEASURES = (
     *(f"R@{k},IoU>{overlap}" for overlap in (0.3, 0.5, 0.7) for k in (1, 5, 10)),
     *(f"AxIoU@{k}" for k in (1, 5, 10)),
 )
-"""Those that the paper studies."""
+"""The measures that the paper studies."""
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A study's outcome.
+    """The result of a study.
 
     Attributes:
         name: of its files.
         header: names of the columns.
         rows: the cells; None where a number is not defined.
-        figure: the same as a picture.
+        figure: the same as a figure.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Study:
 
     @classmethod
     def of(cls, name: str, header: str, rows: Sequence[Sequence[object]], figure: Figure) -> Study:
-        """A study with NaN taken for "not defined"; ``header`` has blanks between the names."""
+        """A study with NaN as "not defined"; ``header`` has blanks between the names."""
         cells = tuple(tuple(None if cell != cell else cell for cell in row) for row in rows)  # noqa: PLR0124
         return cls(name, tuple(header.split()), cells, figure)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write NAME.csv, NAME.png and NAME.svg; gives their paths.
+        """Write NAME.csv, NAME.png and NAME.svg; returns their paths.
 
         Raises:
             InvalidValue: the folder cannot be written.
@@ -82,11 +82,11 @@ def _canonical(measures: Sequence[str]) -> list[str]:
 
 
 def agreement(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
-    """Do two measures rank the systems alike? Kendall's τ-b between all pairs of measures (section 6.2).
+    """Agreement of measures on the ranking of systems: Kendall's τ-b between all pairs (section 6.2).
 
     Args:
         runs: at least two, by name.
-        qrels: what they are judged by.
+        qrels: the judgements.
         measures: names, such as ``AxIoU@10``.
 
     Raises:
@@ -110,7 +110,7 @@ def self_agreement(
     disjoint: bool = False,
     seed: int = 0,
 ) -> Study:
-    """Does a measure rank the systems alike on two random subsets of the queries? (section 6.3)
+    """Self-agreement of measures on two random subsets of the queries (section 6.3).
 
     Args:
         runs: at least two, by name.
@@ -122,26 +122,26 @@ def self_agreement(
         seed: of the draws.
 
     Raises:
-        InvalidValue: as of :func:`agreement`, or a size that is not possible.
+        InvalidValue: as in :func:`agreement`, or an impossible size.
     """
     names = _canonical(measures)
     values = statistics.per_query_values(runs, qrels, names)
     most = values[names[0]].shape[1] // (2 if disjoint else 1)
     chosen = sizes or sorted({max(1, most * tenth // 10) for tenth in range(1, 11)})
-    found = {
+    agreement = {
         name: statistics.self_agreement(values[name], chosen, trials=trials, disjoint=disjoint, seed=seed)
         for name in names
     }
     rows = [
         [name, *cells]
-        for name, curve in found.items()
+        for name, curve in agreement.items()
         for cells in zip(
             curve.sizes.tolist(), curve.mean.tolist(), curve.variance.tolist(), curve.undefined.tolist(),
             strict=True,
         )
     ]  # fmt: skip
     title = f"Self-agreement, {len(runs)} systems, {trials} trials a size"
-    figure = figures.self_agreement_curves(found, title)
+    figure = figures.self_agreement_curves(agreement, title)
     return Study.of("self-agreement", "measure size mean variance undefined", rows, figure)
 
 
@@ -154,7 +154,7 @@ def label_noise(
     datasets: int = 100,
     seed: int = 0,
 ) -> Study:
-    """How far do noisy labels move a measure? Root mean squared error by level, mean over systems.
+    """Error of measures under label noise: root mean squared error by level, mean over systems.
 
     Section 6.4.
 
@@ -180,7 +180,7 @@ def label_noise(
 
 
 def label_iou(qrels: Qrels, *, datasets: int = 20, seed: int = 0) -> Study:
-    """How far are noisy labels from the true ones? Mean IoU by level, for both models of noise.
+    """Similarity of noisy labels to the true ones: mean IoU by level, for both models of noise.
 
     Section 6.4, with what :mod:`measure_studies.statistics` says of it.
 
@@ -213,7 +213,7 @@ def tied(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_
 
 
 def model_selection(validation: Path, test: Path, measures: Sequence[str] = STUDY_MEASURES) -> Study:
-    """How good is the model that a measure picks on validation data? Z-scores on test data (section 6.6).
+    """Quality of the models that measures select on validation data: Z-scores on test data (section 6.6).
 
     Args:
         validation: a folder with ``qrels.json`` and one run per model, ``*.json``.

@@ -1,4 +1,4 @@
-"""Studies of measures (the AxIoU paper, section 6 and appendices B and C): which measure can be trusted?
+"""Studies of measures (the AxIoU paper, section 6 and appendices B and C).
 
 Each study is a function from numbers to numbers; :mod:`measure_studies.figures` draws them. Randomness is
 seeded.
@@ -54,8 +54,11 @@ def per_query_values(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[s
     """
     if len(runs) < 2:
         raise InvalidValue(f"{len(runs)} system(s): a study of measures compares at least two runs")
-    found = [evaluate(run, qrels, measures) for run in runs.values()]
-    values = {name: np.stack([results.by_query(name) for results in found]) for name in found[0].measures}
+    evaluations = [evaluate(run, qrels, measures) for run in runs.values()]
+    values = {
+        name: np.stack([results.by_query(name) for results in evaluations])
+        for name in evaluations[0].measures
+    }
     counted = ~np.isnan(np.concatenate(list(values.values()))).any(axis=0)
     return {name: column[:, counted] for name, column in values.items()}
 
@@ -236,7 +239,7 @@ def label_noise(
     """
     random = np.random.default_rng(seed)
     true = {name: list(evaluate(run, qrels, measures).measures.values()) for name, run in runs.items()}
-    found = np.zeros((len(measures), len(levels)))
+    deviations = np.zeros((len(measures), len(levels)))
     for column, level in enumerate(levels):
         squared = np.zeros((len(runs), len(measures)))
         for _ in range(datasets):
@@ -245,8 +248,8 @@ def label_noise(
             for row, (name, run) in enumerate(runs.items()):
                 scores = list(evaluate(run, drawn, measures).measures.values())
                 squared[row] += (np.array(scores) - true[name]) ** 2
-        found[:, column] = np.sqrt(squared / datasets).mean(axis=0)
-    return found
+        deviations[:, column] = np.sqrt(squared / datasets).mean(axis=0)
+    return deviations
 
 
 def model_selection(validation: Floats, test: Floats) -> tuple[Integers, Floats]:

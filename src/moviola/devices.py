@@ -1,6 +1,6 @@
-"""Which device computes: named, or the best that this machine has.
+"""Choice of the computing device: a named one, or the best of this machine.
 
-Only torch computes on GPUs; without it, the CPU is the best there is."""
+Only torch computes on GPUs; without it, the CPU is used."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["available_device", "best_half_precision", "may_have_gpu", "require_d
 
 
 def require_device_name(name: str) -> None:
-    """Raises :class:`InvalidValue` unless a name is one that a device may have; torch is not imported."""
+    """Raise :class:`InvalidValue` unless a name is a possible device; torch is not imported."""
     if name != "auto" and name.split(":", 1)[0] not in {"cpu", "cuda", "mps"}:
-        raise InvalidValue(f"device {name!r}: choose auto, cpu, cuda, cuda:N or mps")
+        raise InvalidValue(f"device {name!r}: unknown; choose auto, cpu, cuda, cuda:N or mps")
 
 
 def may_have_gpu() -> bool:
-    """Whether it is worth asking torch for a GPU: importing it to hear of none takes seconds."""
+    """Whether a GPU is likely, so that importing torch is worth its seconds."""
     if not sys.platform.startswith("linux"):
         return True
-    # NVIDIA's driver, the same within Windows, AMD's.
+    # Files of NVIDIA's driver, the same inside Windows, and AMD's.
     return any(Path("/dev", node).exists() for node in ("nvidiactl", "dxg", "kfd"))
 
 
@@ -33,20 +33,20 @@ def has_torch() -> bool:
 
 
 def require_torch(what: str) -> None:
-    """Raises :class:`MissingDependency`, naming ``what`` needs torch, unless it is installed."""
+    """Raise :class:`MissingDependency`, saying that ``what`` needs torch, unless it is installed."""
     if not has_torch():
         raise MissingDependency(f"{what}: needs torch; pip install 'moviola[train]'")
 
 
 def best_half_precision(device: str) -> str:
-    """``"bf16"`` or ``"fp16"``, for a GPU that :func:`available_device` gave."""
+    """``"bf16"`` or ``"fp16"``, for a GPU from :func:`available_device`."""
     import torch
 
     return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "fp16"
 
 
 def available_device(name: str) -> str:
-    """``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; ``"auto"`` gives cuda before mps before cpu.
+    """``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; ``"auto"`` prefers cuda, then mps, then cpu.
 
     Raises:
         InvalidValue: no such device, or none on this machine.

@@ -1,4 +1,4 @@
-"""One exception tree.
+"""The exception tree.
 
 Every message names the input, the value that was wrong and the remedy, for instance
 ``clip.mp4: no video stream (audio only); give a file with pictures``.
@@ -31,20 +31,20 @@ __all__ = [
 
 
 def printable(path: object) -> str:
-    """A path as text that can be printed and stored: bytes of its name that are not UTF-8 as ``\\xff``."""
+    """A path as printable text: bytes of its name that are not UTF-8 as ``\\xff``."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 class MoviolaError(Exception):
-    """Root of everything that moviola raises on purpose."""
+    """Root of all errors that moviola raises on purpose."""
 
 
 class InvalidValue(MoviolaError, ValueError):
-    """An argument or an option is outside what it may be."""
+    """An argument or an option is out of range."""
 
 
 class NotFound(MoviolaError, LookupError):
-    """A video, a file, a query or a library that was named does not exist."""
+    """A named video, file, query or library does not exist."""
 
 
 class MissingDependency(MoviolaError, ImportError):
@@ -59,8 +59,8 @@ class MediaError(MoviolaError):
     """A media file cannot be used.
 
     Attributes:
-        path: the file as it was named.
-        reason: why, without the path.
+        path: the file as named by the caller.
+        reason: the reason, without the path.
     """
 
     def __init__(self, path: object, reason: str) -> None:
@@ -69,7 +69,7 @@ class MediaError(MoviolaError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type[MediaError], tuple[str, str]]:
-        """Made anew of its parts where another process raised it."""
+        """Pickle the parts, so that an error of another process is rebuilt from them."""
         return type(self), (self.path, self.reason)
 
 
@@ -102,20 +102,20 @@ class EncoderMismatch(LibraryError):
 
 
 class AlreadyJudged(MoviolaError):
-    """Others have judged a moment meanwhile; another rating would count too much."""
+    """Others have judged a moment in the meantime; another rating would count too much."""
 
 
 class OutOfDate(MoviolaError):
-    """Somebody else has changed meanwhile what was to be changed."""
+    """An entry has been changed by another user in the meantime."""
 
 
 class SegmentIndexError(MoviolaError):
-    """A segment index is damaged or was asked for something that it cannot do."""
+    """A segment index is damaged, or cannot do what was requested."""
 
 
 class WorkersError(MoviolaError):
-    """The machines that should work cannot be reached, or one of them cannot do the work."""
+    """The machines of a cluster cannot be reached, or one of them cannot do the work."""
 
 
 class IndexServerError(SegmentIndexError):
-    """The server that holds an index does not answer, or has not what was put there."""
+    """The server of an index does not answer, or has lost data."""

@@ -1,4 +1,4 @@
-"""Arithmetic of spans on arrays: what two spans share, how much they overlap, which of many to keep.
+"""Arithmetic of spans on arrays: intersection, overlap, suppression.
 
 Spans are pairs of arrays, start and end, of any one unit; half-open; arrays broadcast. Results have the dtype
 of the input.
@@ -19,7 +19,7 @@ Numbers = NDArray[Any]
 
 
 def intersection(start: Numbers, end: Numbers, other_start: Numbers, other_end: Numbers) -> Numbers:
-    """Length that spans share, elementwise, >= 0."""
+    """Length of the intersection, elementwise, >= 0."""
     shared = np.minimum(end, other_end) - np.maximum(start, other_start)
     length: Numbers = np.maximum(shared, 0, dtype=shared.dtype)
     return length
@@ -46,7 +46,7 @@ def suppress(
     *,
     video: Numbers | None = None,
 ) -> NDArray[np.int64]:
-    """Greedy non-maximum suppression: which spans survive (TVR's ``temporal_nms``).
+    """Greedy non-maximum suppression: indices of the surviving spans (TVR's ``temporal_nms``).
 
     By falling score, equal scores in the order given, a span is dropped when its IoU with one that was kept
     is above ``threshold`` (strictly). Spans of zero length overlap nothing. A single span always stays.
@@ -56,7 +56,7 @@ def suppress(
         end: (n,).
         score: (n,).
         threshold: in [0, 1]; 1 keeps all.
-        keep: at most so many survive, >= 1; all when not given.
+        keep: maximum number of survivors, >= 1; all when not given.
         video: (n,) integers; spans of different videos do not overlap. All of one video when not given.
 
     Returns:
@@ -66,9 +66,9 @@ def suppress(
         InvalidValue: ``threshold`` or ``keep`` is out of range.
     """
     if not 0 <= threshold <= 1:
-        raise InvalidValue(f"threshold {threshold}: an IoU lies between 0 and 1")
+        raise InvalidValue(f"threshold {threshold}: give an IoU from 0 to 1")
     if keep is not None and keep < 1:
-        raise InvalidValue(f"keep {keep}: at least 1 span must survive")
+        raise InvalidValue(f"keep {keep}: give at least 1")
     order = np.argsort(-np.asarray(score), kind="stable")
     if threshold < 1:  # no overlap is larger
         where = np.zeros(len(order), np.int64) if video is None else np.asarray(video)[order]
@@ -81,10 +81,10 @@ def suppress(
 def fold(
     start: Numbers, end: Numbers, score: Numbers, threshold: float, *, video: Numbers
 ) -> NDArray[np.int64]:
-    """Which span stands for each: the better one that it overlaps, or lies in, or that lies in it; or itself.
+    """For each span its representative: the better span that overlaps, contains or lies in it; or itself.
 
-    By falling score, equal scores in the order given, a span is kept unless one that was kept overlaps it by
-    an IoU above ``threshold``, holds it, or lies in it. So no two of those that are kept do.
+    By falling score, equal scores in the order given, a span is kept unless a kept one overlaps it by an IoU
+    above ``threshold``, contains it, or lies in it. So no two kept spans do.
 
     Args:
         start, end: (n,), end > start.
@@ -93,8 +93,7 @@ def fold(
         video: (n,) integers; spans of different videos do not overlap.
 
     Returns:
-        (n,) int64 positions: of a span that is kept its own, of another the best of those kept that stand for
-        it.
+        (n,) int64 positions: of a kept span its own, of another the best of its kept representatives.
     """
     order = np.argsort(-np.asarray(score), kind="stable")
     better, worse = _close(start[order], end[order], threshold, np.asarray(video)[order], nested=True)
@@ -104,9 +103,9 @@ def fold(
     # Pairs by rising place of the worse and falling place of the better: the last assignment is the best.
     rows = np.lexsort((-better[by_kept], worse[by_kept]))
     stands[worse[by_kept][rows]] = better[by_kept][rows]
-    found = np.empty(len(order), np.int64)
-    found[order] = order[stands]
-    return found
+    representative = np.empty(len(order), np.int64)
+    representative[order] = order[stands]
+    return representative
 
 
 def places_in_groups(
@@ -121,27 +120,27 @@ def places_in_groups(
     Args:
         values: (m,), rising within each group.
         offsets: (g + 1,); the values of group i are ``offsets[i]`` to ``offsets[i + 1]``.
-        group: (n,), in which group to look.
-        wanted: (n,), for what.
-        side: as of :func:`numpy.searchsorted`.
+        group: (n,), group to search in.
+        wanted: (n,), value to search for.
+        side: see :func:`numpy.searchsorted`.
 
     Returns:
         (n,) int64, places in the groups.
     """
-    # Group and value as one whole number, so that one search does.
+    # Group and value as one integer, so that one search is enough.
     _, rank = np.unique(np.concatenate([values, wanted]), return_inverse=True)
     own = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys = own * len(rank) + rank[: len(values)]
-    found: NDArray[np.int64] = np.searchsorted(keys, group * len(rank) + rank[len(values) :], side)
-    return found - offsets[group]
+    places: NDArray[np.int64] = np.searchsorted(keys, group * len(rank) + rank[len(values) :], side)
+    return places - offsets[group]
 
 
 def _survivors(count: int, better: NDArray[np.int64], worse: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(count,) bool, which spans survive, best first, where of some pairs only one may.
+    """(count,) bool, which spans survive, best first, where only one of each pair may.
 
     In rounds: a span is kept when all better ones that it is close to were dropped, and dropped when one of
-    them was kept. The best of those that are open is always decided, so rounds come to an end; mostly there
-    are two or three of them, however many spans there are.
+    them was kept. The best open span is always decided, so the rounds end; mostly there are two or three,
+    whatever the number of spans.
     """
     kept, dropped = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     while not (kept | dropped).all():
@@ -158,7 +157,7 @@ def _close(
     """All pairs that overlap more than a threshold, or lie in one another where ``nested`` counts.
 
     Returns:
-        places (m,) of the earlier span given, and the later.
+        places (m,) of the earlier span and of the later one.
     """
     _, group, sizes = np.unique(video, return_inverse=True, return_counts=True)
     offsets = np.concatenate([[0], np.cumsum(sizes)])

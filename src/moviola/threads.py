@@ -1,14 +1,14 @@
-"""How many threads every pool may use: set here, and nowhere else.
+"""Thread limits of all pools: set here, and nowhere else.
 
-A search or an indexing passes through libraries that each bring a pool of threads: OpenBLAS (NumPy), OpenMP
-(torch, faiss), TBB (the compiled runtime, readers of text) and CTranslate2 (a reader of speech), FFmpeg
-(the decoder). Each would take all cores by itself, and most wait by spinning, which starves who computes.
+A search or an indexing run uses libraries with thread pools of their own: OpenBLAS (NumPy), OpenMP (torch,
+faiss), TBB (the compiled runtime, readers of text), CTranslate2 (a reader of speech) and FFmpeg (the
+decoder). Each would take all cores, and most wait by spinning, which slows the others down.
 
-Two rules. No pool has more threads than there are cores, and what is small takes one: a chain of small matrix
-products is somewhat faster on all cores as long as nothing else runs, and many times slower beside other work
-(``benchmarks/text_threads.py``). And who waits sleeps: :func:`sleep_while_waiting`.
+Two rules. No pool has more threads than there are cores, and small work takes one: a chain of small matrix
+products is somewhat faster on all cores of an idle machine, and many times slower beside other work
+(``benchmarks/text_threads.py``). And waiting threads sleep: :func:`sleep_while_waiting`.
 
-``OMP_NUM_THREADS`` bounds all pools, as torch has it; else it is the cores that this process may use.
+``OMP_NUM_THREADS`` bounds all pools, as in torch; else it is the number of cores that this process may use.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 ONE = 1
-"""Threads for what is small: a text, a query's segments."""
+"""Threads for small work: a text, a query's segments."""
 
 DECODING = 1
-"""Threads of a decoder, which runs ahead of the encoder; more cost CPU time that the encoder has use for."""
+"""Threads of a decoder, which runs ahead of the encoder; more would take CPU time from the encoder."""
 
 _SLEEPING = {
     # OpenMP's threads spin between loops, otherwise. Decoding and encoding run side by side: on two busy
@@ -48,28 +48,28 @@ _SLEEPING = {
 
 
 def sleep_while_waiting(environment: MutableMapping[str, str]) -> None:
-    """Let threads that wait sleep; what was set stays. The libraries read it when they are loaded."""
+    """Let waiting threads sleep, unless set otherwise. The libraries read this when they are loaded."""
     for name, value in _SLEEPING.items():
         environment.setdefault(name, value)
 
 
 def available_cores() -> int:
-    """Cores that this process may use: fewer than the machine has where it is bound to some (``taskset``)."""
+    """Cores that this process may use: fewer than the machine's where it is bound to some (``taskset``)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def limit_threads(count: int) -> None:
-    """Let no pool of this process have more threads; before the libraries are loaded, which read it then."""
+    """Limit all pools of this process; to be called before the libraries are loaded, which read it then."""
     os.environ["OMP_NUM_THREADS"] = str(count)
 
 
 def compute_threads() -> int:
-    """Threads for what takes all there is: frames, many texts; at least 1, at most one per core."""
+    """Threads for large work: frames, many texts; at least 1, at most one per core."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    asked = int(wanted) if wanted.isdecimal() else 0
-    return min(asked, available_cores()) or available_cores()
+    limit = int(wanted) if wanted.isdecimal() else 0
+    return min(limit, available_cores()) or available_cores()
 
 
 def reading_threads() -> int:
@@ -80,8 +80,7 @@ def reading_threads() -> int:
 class _Limit:
     """Lowers the BLAS to one thread from the first entry to the last exit.
 
-    The number is one of the whole process, so it is put back when the last one is done, whichever threads of
-    the program these belong to.
+    The number belongs to the whole process, so it is restored at the last exit, in whatever thread.
     """
 
     def __init__(self) -> None:
@@ -91,7 +90,7 @@ class _Limit:
 
     @cached_property
     def _blas(self) -> Any:
-        """The BLAS libraries of this process; to find them takes a hundred times as long as to set them."""
+        """The BLAS libraries of this process; finding them takes a hundred times as long as setting them."""
         from threadpoolctl import ThreadpoolController
 
         return ThreadpoolController().select(user_api="blas")
@@ -124,7 +123,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def one_faiss_thread(wanted: bool) -> Iterator[None]:
-    """While inside, and where it is wanted, what this thread asks of faiss is computed by this thread alone.
+    """While inside, and if wanted, faiss computes this thread's work in this thread alone.
 
     The number belongs to the thread that sets it, so searches in other threads are not concerned.
     """

@@ -1,11 +1,11 @@
-"""Where the time of a search goes: stages are timed where they run, and added up for whoever records.
+"""Durations of the stages of a search: measured where they run, summed for a recorder.
 
     with recorded() as seconds:
         with stage("text"):
             ...
 
-Each stage counts the seconds in which no stage inside of it ran, so that stages add up to no more than
-``"total"``. Recordings are of one thread; one inside of another is part of it, too.
+Each stage counts the seconds in which no stage inside it ran, so that the sum of the stages is at most
+``"total"``. A recording belongs to one thread; a nested one counts for the outer one, too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ STAGES: dict[str, str] = {
     "retrieval": "finding its segments in the index",
     "proposals": "merging them into proposals",
     "refinement": "finding the best span of each proposal",
-    "calibration": "suppressing what was found twice, and turning matching scores into scores",
-    "cues": "looking for what is said and written",
-    "names": "looking for names of videos",
+    "calibration": "suppressing duplicates, and turning matching scores into scores",
+    "cues": "searching speech and text",
+    "names": "searching names of videos",
     "fusion": "joining the evidence, filters and ranking",
 }
-"""What a search is made of, in the order in which it runs."""
+"""The stages of a search, in the order in which they run."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Recording:
     since: float = field(default_factory=perf_counter)
 
     def turn(self) -> None:
-        """What has passed since the last turn belongs to the innermost stage."""
+        """Add the time since the last switch to the innermost stage."""
         now = perf_counter()
         if self.running:
             self.seconds[self.running[-1]] = self.seconds.get(self.running[-1], 0.0) + now - self.since
@@ -51,7 +51,7 @@ _recording: ContextVar[_Recording | None] = ContextVar("recording", default=None
 
 @contextmanager
 def recorded() -> Iterator[dict[str, float]]:
-    """Seconds of each of :data:`STAGES` that runs inside, and ``"total"``; filled in when the block ends."""
+    """Seconds of each of :data:`STAGES` that runs inside, and ``"total"``; set when the block ends."""
     outer, own, began = _recording.get(), _Recording(), perf_counter()
     result: dict[str, float] = {}
     if outer is not None:
@@ -71,7 +71,7 @@ def recorded() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Time what runs inside as a stage, one of :data:`STAGES`; nothing where nobody records."""
+    """Measure a stage, one of :data:`STAGES`; does nothing without a recorder."""
     recording = _recording.get()
     if recording is None:
         yield
@@ -86,5 +86,5 @@ def stage(name: str) -> Iterator[None]:
 
 
 def milliseconds(seconds: Mapping[str, float]) -> dict[str, float]:
-    """The same as people read them, to a thousandth."""
+    """Seconds as text, to a thousandth."""
     return {name: round(1000 * value, 3) for name, value in seconds.items()}

@@ -1,4 +1,4 @@
-"""The values that everybody passes round.
+"""Common value types: spans, videos, queries, moments, cues.
 
 Conventions: times are seconds as ``float``, taken from presentation time stamps; a span is half-open,
 ``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 CueKind = Literal["subtitle", "speech", "text"]
-"""Where the words of a cue come from: a subtitle file or stream, recognised speech, text in the picture."""
+"""Source of a cue's words: a subtitle file or stream, recognised speech, text in the picture."""
 
 CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
-"""All of them."""
+"""All kinds of cues."""
 
 CaptureSource = Literal["", "tags", "container", "name"]
-"""Where a time comes from: a text in tags, the container's own field (universal time), the file's name."""
+"""Source of a capture time: text in tags, the container's own field (universal time), the file's name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,25 +95,25 @@ class Video:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text query with the id under which runs and judgements speak of it."""
+    """A text query, with the id that runs and judgements use."""
 
     query_id: str
     text: str
 
 
 ReasonKind = Literal["seen", "said", "written", "named", "like"]
-"""What speaks for a moment: its pictures, what is said (subtitles, speech), text in the picture, the name of
-its video, its likeness to pictures."""
+"""Kind of a reason: pictures, speech and subtitles, text in the picture, the video's name, similarity to
+pictures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Something that speaks for a moment.
+    """A reason for a moment.
 
     Attributes:
-        kind: what.
-        score: how much, in [0, 1], by itself.
-        words: of the query that match, where words do.
+        kind: its kind.
+        score: its strength alone, in [0, 1].
+        words: matching words of the query, if any.
     """
 
     kind: ReasonKind
@@ -129,13 +129,13 @@ class Reason:
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
-    ``source`` says which evidence found it: ``"visual"``, a kind of cue, or ``"both"`` for several;
-    ``snippet`` is what is said or written when that is why, else empty, and ``snippet_kind`` says which.
-    ``steps`` are the moments of the steps of a query "this, then that", in order, ranked as the whole is,
-    which runs from the start of the first to the end of the last; of other queries there are none.
-    ``strong`` tells good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the spans
-    of moments that were found besides and for which this one stands, best first, and ``why`` says what speaks
-    for it, the most telling first.
+    ``source`` is the evidence that found it: ``"visual"``, a kind of cue, or ``"both"`` for several;
+    ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
+    ``steps`` are the moments of a sequence's steps, in order, ranked as the whole is, which runs from the
+    start of the first to the end of the last; empty for other queries.
+    ``strong`` separates good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the
+    spans of overlapping moments folded into this one, best first, and ``why`` the reasons, the strongest
+    first.
     """
 
     video_id: str
@@ -159,7 +159,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that was said from ``start`` to ``end`` seconds."""
+    """A spoken word, from ``start`` to ``end`` seconds."""
 
     start: float
     end: float
@@ -168,7 +168,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of a picture: its sides as fractions of the picture's width and height, from the top left."""
+    """A part of a picture, as fractions of its width and height, from the top left."""
 
     left: float
     top: float
@@ -178,13 +178,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """What is said, or shown as text, from ``start`` to ``end`` seconds, ``end > start``.
+    """Speech, or text on screen, from ``start`` to ``end`` seconds, ``end > start``.
 
     Attributes:
-        kind: where the words come from.
-        confidence: how sure the reader is, in [0, 1]; None where nobody had to recognise anything.
-        box: where the text stands in the picture; None for what is said.
-        words: when each word is said; empty where that is not known.
+        kind: source of the words.
+        confidence: of the reader, in [0, 1]; None where nothing was recognised.
+        box: position of the text in the picture; None for speech.
+        words: times of single words; empty if unknown.
     """
 
     start: float
@@ -198,7 +198,7 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class FrameSize:
-    """How a displayed frame becomes an encoder's input, decided once and used by training, indexing, search.
+    """How a frame is fitted to an encoder's input; the same for training, indexing and search.
 
     ``fit="crop"`` scales the shorter side to ``shortest_edge`` pixels and cuts ``height`` x ``width`` out of
     the middle (CLIP); ``fit="stretch"`` scales to ``height`` x ``width`` whatever the aspect ratio (SigLIP).
@@ -222,7 +222,7 @@ class FrameSize:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as people read them, ``h:mm:ss.s``, rounded to a tenth."""
+    """Seconds as ``h:mm:ss.s``, rounded to a tenth."""
     tenths = round(seconds * 10)
     minutes, rest = divmod(tenths, 600)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest // 10:02d}.{rest % 10}"
@@ -230,13 +230,13 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What a file says of its making.
+    """Capture data of a file.
 
     Attributes:
-        taken: ISO 8601, with an offset where one is known; empty where nothing is.
-        source: where that comes from.
-        latitude, longitude: degrees, north and east above 0; None where not known.
-        make, model: of the camera; empty where not known.
+        taken: ISO 8601, with an offset if known; empty if unknown.
+        source: source of the time.
+        latitude, longitude: degrees, north and east above 0; None if unknown.
+        make, model: of the camera; empty if unknown.
     """
 
     taken: str = ""

@@ -83,7 +83,7 @@ OPTIONS = {
         (["--image", "missing.png"], 1, "missing.png"),
         (["a dog", "--weight", "0", "--like", "street@1"], 1, "weight 0"),
         (["a dog", "--where", "5"], 1, "write LOW..HIGH"),
-        (["a dog", "--folder", "nowhere"], 1, "no video of this library lies there"),
+        (["a dog", "--folder", "nowhere"], 1, "no video of this library is in this folder"),
         (["a dog", "--queries", "q", "--run", "r.json"], 2, "give either"),
     ],
 )
@@ -152,21 +152,21 @@ def test_what_speaks_for_a_moment_is_said(
 def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: Path, tmp_path: Path) -> None:
     library = Path(shutil.copytree(library, tmp_path / "library"))
     (library / "cache" / "last-answer.json").unlink(missing_ok=True)
-    assert "no answer is kept" in moviola("mark", "--right", 1, "-l", library).err
+    assert "no answer yet" in moviola("mark", "--right", 1, "-l", library).err
     first = json.loads(moviola("search", "umbrella", "-l", library, "--json").out)
     assert moviola("teach", "rain gear", "-l", library).code == 1
     second = json.loads(moviola("mark", "--right", 1, "--wrong", 2, "-l", library, "--json").out)
     assert [moment["video_id"] for moment in second] == [moment["video_id"] for moment in first]
     assert [moment["strong"] for moment in second] == [True, False]
     assert second[0]["score"] > first[0]["score"]
-    assert "take one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
+    assert "choose one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
     assert moviola("teach", "Rain gear", "-l", library).out == "@rain-gear stands for it from now on\n"
     (kept,) = json.loads(moviola("concepts", "-l", library, "--json").out)
     assert (kept["name"], kept["right"], kept["wrong"]) == ("rain-gear", 1, 1)
     (best, *_) = json.loads(moviola("search", "@rain-gear", "-l", library, "--json").out)
     assert best["video_id"] == first[0]["video_id"]
     assert moviola("concepts", "--forget", "rain-gear", "-l", library).code == 0
-    assert "nothing of that name" in moviola("search", "@rain-gear", "-l", library).err
+    assert "no such concept" in moviola("search", "@rain-gear", "-l", library).err
 
 
 # ---- afterwards --------------------------------------------------------------------------------------------
@@ -221,4 +221,4 @@ def test_cut_names_the_file_by_its_place(
 def test_without_an_answer_there_is_nothing_to_open(moviola: Run, tmp_path: Path) -> None:
     for command in ("open", "cut"):
         answer = moviola(command, 1, "-l", tmp_path / "lib")
-        assert answer.code == 1 and "no answer is kept" in answer.err
+        assert answer.code == 1 and "no answer yet" in answer.err

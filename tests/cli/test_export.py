@@ -132,4 +132,4 @@ def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> N
 
 def test_without_an_answer_there_is_nothing_to_export(moviola: Run, tmp_path: Path) -> None:
     answer = moviola("export", tmp_path / "m.csv", "-l", tmp_path / "lib")
-    assert answer.code == 1 and "no answer is kept" in answer.err
+    assert answer.code == 1 and "no answer yet" in answer.err

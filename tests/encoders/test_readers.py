@@ -246,7 +246,7 @@ def test_other_readers_are_refused(tmp_path: Path) -> None:
 
 def test_a_language_that_a_reader_does_not_know_is_refused(whisper: Path) -> None:
     assert load_speech_reader(OFFLINE_SPEECH, language="en").id == OFFLINE_SPEECH
-    with pytest.raises(InvalidValue, match="English alone"):
+    with pytest.raises(InvalidValue, match="English only"):
         load_speech_reader(OFFLINE_SPEECH, language="de")
     with pytest.raises(InvalidValue, match="does not know the language 'xx'"):
         load_speech_reader(str(whisper), device="cpu", language="xx")

@@ -49,6 +49,6 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("pipe", "folder", "loop", "nothing", "a\0b", "x" * 300):
-        with pytest.raises(DataError, match="delete it, it is made anew"), opened_sealed(tmp_path / name):
+        with pytest.raises(DataError, match="delete it, it is made again"), opened_sealed(tmp_path / name):
             pass
         assert not is_sealed(tmp_path / name)

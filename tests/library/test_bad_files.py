@@ -234,7 +234,7 @@ def test_a_file_of_the_package_that_is_missing_is_named(
     monkeypatch.setattr(FeatureShards, "append", lambda *_: missing.read_bytes())
     with pytest.raises(LibraryError, match=re.escape(str(missing))) as raised:
         empty.index(folder)
-    assert "install moviola again" in str(raised.value)
+    assert "reinstall moviola" in str(raised.value)
     assert "cannot be written" not in str(raised.value)
 
 

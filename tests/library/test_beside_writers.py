@@ -123,7 +123,7 @@ def test_an_index_that_lags_is_said_to_mend_itself(writer: Library) -> None:
     with writer.catalogue.transaction():  # as by a writer that was killed after it
         writer.catalogue.drop(writer.catalogue.video("a").row)
     for problem in writer.verify():
-        assert problem.repairable and "whatever writes next brings it up to date" in problem.message
+        assert problem.repairable and "the next write brings it up to date" in problem.message
     assert writer.verify()
     writer.remove(["b"])
     assert writer.verify() == []

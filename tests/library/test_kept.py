@@ -45,7 +45,7 @@ def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
 def test_who_comes_second_is_refused(kept: Kept) -> None:
     kept.put("search", "walls", SavedSearch(text="a wall"), version=0)
     kept.put("search", "walls", SavedSearch(text="a red wall"), version=1)
-    with pytest.raises(OutOfDate, match="version 2 is kept, version 1 was changed"):
+    with pytest.raises(OutOfDate, match="version 2 is stored, the change is based on 1"):
         kept.put("search", "walls", SavedSearch(text="a blue wall"), version=1)
     with pytest.raises(OutOfDate, match="version 0"):
         kept.put("search", "walls", SavedSearch(text="a blue wall"), version=0)
@@ -91,7 +91,7 @@ def test_many_threads_lose_nothing(kept: Kept) -> None:
         ("search", "x", {"text": "a", "colour": "red"}, "colour"),
         ("collection", "x", {"moments": [{**MOMENT, "end": 0.5}]}, "end must come after"),
         ("collection", "x", {"moments": [{**MOMENT, "start": -1}]}, "start"),
-        ("mark", "b", {"video_id": "a", "rating": 1}, "that of this mark is 'a'"),
+        ("mark", "b", {"video_id": "a", "rating": 1}, "the name of this mark is 'a'"),
         ("mark", "a", {"video_id": "a", "rating": 6}, "rating"),
         ("mark", "a", {"video_id": "a", "start": 1}, "both start and end"),
         ("note", "x", {}, "choose search, collection, mark"),

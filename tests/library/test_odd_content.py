@@ -136,7 +136,7 @@ def test_details_of_a_cue_that_are_none(library: Library, details: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="names of files are Unicode elsewhere")
 def test_a_library_in_a_folder_whose_name_is_no_unicode(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/lib\xff"))
-    with pytest.raises(InvalidValue, match=r"lib\\xff: its name is no UTF-8; rename the folder"):
+    with pytest.raises(InvalidValue, match=r"lib\\xff: its name is not UTF-8; rename the folder"):
         Library(folder, encoder="demo")
     assert not folder.exists()
 
@@ -191,7 +191,7 @@ def test_a_table_that_unpacks_to_more_than_it_is(tmp_path: Path) -> None:
             with bomb.open(f"{name}.npy", "w") as part:
                 np.lib.format.write_array(part, np.repeat(held[name][:1], 10_000))
     (tmp_path / "bomb").replace(path)
-    with pytest.raises(DataError, match="compressed, as moviola never writes it"):
+    with pytest.raises(DataError, match="compressed, which moviola never does"):
         KeyedShards(tmp_path)
 
 

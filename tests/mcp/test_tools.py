@@ -184,14 +184,14 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "nothing to look for"),
+        ({}, "empty query"),
         ({"text": " "}, "the text of a query is empty"),
         ({"like": "street"}, "write VIDEO@TIME"),
         ({"like": "strete@2"}, "did you mean street"),
         ({"like": "street@99"}, "the video ends at 12 s"),
         ({"image": "no/picture.png"}, "no/picture.png"),
         ({"text": "a", "videos": ["none"]}, "no such video"),
-        ({"text": "a", "folder": "no/folder"}, "no video of this library lies there"),
+        ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
         ({"text": "a", "length": "long"}, "write LOW..HIGH"),
         ({"text": "a", "by": "text"}, "holds no text read in pictures"),
         ({"text": "a", "top": 21}, "less than or equal to 20"),
@@ -278,7 +278,7 @@ def test_filters_of_the_list(call: Call, films: Path) -> None:
     assert ids(text="HARB") == ["harbour"]
     assert ids(folder=str(films / "deep")) == ["deep/yard"]
     assert ids(text="harb", folder="*/deep/*") == []
-    assert "no video of this library lies there" in error(call("list_videos", folder="nowhere"))
+    assert "no video of this library is in this folder" in error(call("list_videos", folder="nowhere"))
 
 
 # ---- clips -------------------------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ def test_the_share_refused_where_a_share_is_kept() -> None:
         (lambda: rejection_f1([True], [True, False]), "one value each per query"),
         (lambda: Measure.parse("AUROC@5"), "reads no ranks; write AUROC"),
         (lambda: Measure.parse("G-mIoU"), "depth must be at least 1, for instance G-mIoU@10"),
-        (lambda: Measure.parse("mR@5,score<=0.5"), "refuses no query by a score"),
+        (lambda: Measure.parse("mR@5,score<=0.5"), "has no score level"),
         (lambda: Measure.parse("mR@5,IoU>0.5"), "knows no overlap; write mR@5"),
         (lambda: Measure("Rej-F1", level=math.inf), "must be a finite number"),
     ],

@@ -81,7 +81,7 @@ def test_moments_that_are_not_there_are_named(library: Library, tmp_path: Path) 
         library.search(LikeMoment("film9", 1))
     with pytest.raises(InvalidValue, match=r"like film2@16: the video ends at 16 s"):
         library.search(LikeMoment("film2", 16.0))
-    with pytest.raises(LibraryError, match="looked for in pictures"):
+    with pytest.raises(LibraryError, match="needs a search by pictures"):
         library.search(LikeMoment("film2", 1), by="subtitles")
     (tmp_path / "no picture.png").write_text("no picture")
     for name in ("no picture.png", "missing.png"):
@@ -182,8 +182,8 @@ def test_exclusions_only_lower_scores(library: Library, trained: Trained, models
     without = scores(answer(library, RED.without(other)))
     assert set(without) == set(plain)
     assert all(without[place] <= plain[place] + 1e-12 for place in plain)
-    # Texts of one query are encoded in one batch, and half precision: kernels round a batch of two otherwise than
-    # one text, by some millionths of a score.
+    # Texts of one query are encoded in one batch, in half precision: kernels round a batch of two otherwise
+    # than one text, by some millionths of a score.
     twice = scores(answer(library, RED.without(other, GREEN)))
     assert all(twice[place] <= without[place] + 1e-5 for place in plain)
 

@@ -56,7 +56,7 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert Filter(folder=str(tmp_path / "beach" / "deep")).rows(videos) == {1}
     assert Filter(folder="*/beach*/*.mp4").rows(videos) == {0, 2}
     for folder in ("street", "*.avi"):
-        with pytest.raises(NotFound, match="no video of this library lies there"):
+        with pytest.raises(NotFound, match="no video of this library is in this folder"):
             Filter(folder=folder).rows(videos)
 
 

@@ -69,7 +69,7 @@ def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: P
     assert kept.is_relative_to(users_cache)
     assert kept_moment(library, 1)[0].video_id == "a"
     other = tmp_path / "other"
-    with pytest.raises(NotFound, match="no answer is kept"):
+    with pytest.raises(NotFound, match="no answer yet"):
         kept_moment(other, 1)
 
 
@@ -83,7 +83,7 @@ def test_the_newest_answer_counts(library: Path, sources: dict[str, str]) -> Non
 
 
 def test_what_is_missing_is_named(library: Path, sources: dict[str, str]) -> None:
-    with pytest.raises(NotFound, match="`moviola search` something first"):
+    with pytest.raises(NotFound, match="run `moviola search` first"):
         kept_moment(library, 1)
     keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
     Path(sources["a"]).unlink()

@@ -72,7 +72,7 @@ def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
 def test_what_all_names_hold_tells_nothing(named_library: Library) -> None:
     names = VideoNames.of(named_library.store.searchable())
     assert names.weight["holiday"] == 0
-    assert set(names.telling.values()) == {"beach", "lighthouse", "market"}
+    assert set(names.distinctive.values()) == {"beach", "lighthouse", "market"}
 
 
 @pytest.mark.parametrize("place", ["beach", "lighthouse", "market"])
@@ -146,15 +146,15 @@ def test_columns_of_names_say_what_the_names_say(files: list[list[str]], asked: 
         for row, words in enumerate(files, 3)
     }
     names = VideoNames.of(videos)
-    known = {text: np.full(4, 0.5, np.float32) for text in sorted(set(names.telling.values()))[::2]}
+    known = {text: np.full(4, 0.5, np.float32) for text in sorted(set(names.distinctive.values()))[::2]}
     table = NameTable.of(names, known)
     for stem in (*names.holding, *stems_of(" ".join(asked)), "unheard"):
         assert set(table.videos_with(stem).tolist()) == names.holding.get(stem, set())
         assert table.weight(stem) == names.weight.get(stem, math.log(len(videos) + 1))
     assert table.vector_of().keys() == known.keys()
-    told = [row for row, text in names.telling.items() if text in known]
+    told = [row for row, text in names.distinctive.items() if text in known]
     assert sorted(table.rows.tolist()) == sorted(told)
-    assert table.whole == (len(told) == len(names.telling))
+    assert table.whole == (len(told) == len(names.distinctive))
 
 
 def test_names_are_mapped_until_the_library_changes(named_library: Library) -> None:

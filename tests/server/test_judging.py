@@ -145,7 +145,7 @@ def test_an_answer_can_be_changed_passed_over_and_taken_back(client: TestClient)
         ("answers", {"rater": "Anna", "pair_id": "1:one:0.0", "level": 5}, 422, "level: "),
         ("answers", {"rater": "Anna", "pair_id": "1:one:0.0", "level": -1}, 422, "level: "),
         ("answers", {"rater": "Anna", "pair_id": "1:one:0.0"}, 422, "level: Field required"),
-        ("undo", {"rater": "Anna", "pair_id": "1:one:0.0"}, 404, "nothing to take back"),
+        ("undo", {"rater": "Anna", "pair_id": "1:one:0.0"}, 404, "nothing to withdraw"),
     ],
 )
 def test_what_is_refused(

@@ -39,7 +39,7 @@ def test_a_library_that_is_moved_away_and_comes_back(serving: Serving, folder: P
         before = client.post("/api/search", json={"query": "a red square"}).json()["moments"]
         folder.rename(folder.with_name("elsewhere"))
         gone = client.post("/api/search", json={"query": "a red square"})
-        assert gone.status_code == 409 and "the library is gone" in gone.json()["error"]["message"]
+        assert gone.status_code == 409 and "put the library back" in gone.json()["error"]["message"]
         for path in ("/api/library", "/api/videos", "/api/videos/harbour"):
             assert client.get(path).status_code in (200, 409), path
         folder.with_name("elsewhere").rename(folder)

@@ -23,7 +23,7 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         with pytest.raises(LibraryError, match="version 2 is kept"):
             client.keep("search", "days/at the beach", {"text": "sea"}, version=1)
         refused = http.put("/api/kept", json={"kind": "mark", "name": "a", "value": {"video_id": "b"}})
-        assert refused.status_code == 422 and "that of this mark" in refused.json()["error"]["message"]
+        assert refused.status_code == 422 and "the name of this mark" in refused.json()["error"]["message"]
         assert [entry.name for entry in client.kept("search")] == ["days/at the beach"]
         assert client.kept("mark") == []
         found = http.get("/api/kept/entry", params={"kind": "search", "name": "days/at the beach"}).json()

@@ -71,7 +71,7 @@ def test_what_cannot_be_served_is_said(folder: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     for options, words in (
         ([str(tmp_path / "nix")], "no library there"),
-        ([str(folder), "--host", "0.0.0.0"], "give a token"),
+        ([str(folder), "--host", "0.0.0.0"], "without a token"),
         ([str(folder), "--host", "192.0.2.1", "--token", "x"], "cannot listen there"),
         ([str(folder), "--allow-ingest", str(tmp_path / "nix")], "no such folder"),
     ):

@@ -1,4 +1,4 @@
-"""A graph that is planned for this CPU once, kept on disk, and run from there."""
+"""A graph planned once for this CPU, kept on disk, and run from there."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ __all__ = ["LEAST_COSINE", "Compiled", "Source", "cache_folder"]
 log = logging.getLogger("moviola.compiled")
 
 LEAST_COSINE = 0.999
-"""Between what 8 bits and what 32 give for the rows of the first call; below it, 32 bits are kept."""
+"""Minimum cosine between 8-bit and 32-bit results of the first call; below it, 32 bits are used."""
 
 _REFUSED = "refused.toml"
 
 _LAYOUT = 3
-"""Goes up when graphs are made otherwise than before."""
+"""Raised when graphs are made in another way."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a graph is planned from.
+    """Description of a graph to plan.
 
     Attributes:
-        name: of the model and the part of it that is computed, for messages and for people who look into the
-            folder: ``"demo pictures"``.
-        revision: changes whenever the graph would give other numbers.
+        name: of the model and its part, for messages and for people who look into the folder:
+            ``"demo pictures"``.
+        revision: changes whenever the graph would give other results.
         build: the graph, in 32 bits; called only when no plan is on disk. See
             :mod:`moviola.compiled.operators`.
-        threads: that compute.
+        threads: number of computing threads.
         precision: of the linear layers; see :data:`moviola.compiled.runtime.Precision`.
     """
 
@@ -68,14 +68,14 @@ class Source:
 class Compiled:
     """A :class:`Source` that is called with NumPy arrays. Safe for threads.
 
-    The first call opens the plan in ``folder``, or makes it there. One in 8 bits is compared with one in 32
-    on what that call was given, row by row (along the last axis): where it is further off than
-    :data:`LEAST_COSINE`, the one in 32 bits is kept in its place, which is logged once.
+    The first call opens the plan in ``folder``, or makes it. An 8-bit plan is compared with a 32-bit one on
+    the inputs of that call, row by row (along the last axis): below :data:`LEAST_COSINE`, the 32-bit plan is
+    kept in its place, which is logged once.
 
     Args:
-        folder: where plans are kept, each in a folder of its own under ``name``; made when it is missing. It
-            may be deleted at any time. Where it cannot be written, every process plans anew, which is logged.
-        source: what to run.
+        folder: folder of plans, each in a folder of its own under ``name``; made when missing, and may be
+            deleted at any time. If it cannot be written, every process plans again, which is logged.
+        source: the graph to run.
 
     Attributes:
         source: as given.
@@ -88,7 +88,7 @@ class Compiled:
 
     @property
     def path(self) -> Path:
-        """Folder of this plan: other weights, another runtime, CPU or precision, another folder."""
+        """Folder of this plan; it depends on the weights, the runtime, the CPU and the precision."""
         source = self.source
         facts = (_LAYOUT, source.name, source.revision, source.precision, runtime_and_cpu())
         name = "".join(sign if sign.isalnum() else "-" for sign in source.name.rsplit("/", 1)[-1])
@@ -96,7 +96,7 @@ class Compiled:
 
     @property
     def kept(self) -> bool:
-        """Whether the folder holds a plan that is whole."""
+        """Whether the folder holds a complete plan."""
         return self.path.is_dir() and is_whole(self.path)
 
     @property
@@ -115,7 +115,7 @@ class Compiled:
 
         Raises:
             DataError: the file of the plan is damaged.
-            Whatever ``build`` raises.
+            Any error of ``build``.
         """
         with self._lock:
             if self._run is None:
@@ -133,12 +133,12 @@ class Compiled:
         try:
             return self._opened(self.path)
         except DataError as error:
-            log.warning("%s; it is made anew", error)
+            log.warning("%s; it is made again", error)
             shutil.rmtree(self.path, ignore_errors=True)
             return None
 
     def _made(self, inputs: Sequence[Array]) -> Graph:
-        """Make the plan and open it from the file, so that the first process computes what all others do."""
+        """Make the plan and open it from the file, so that the first process computes like all others."""
         try:
             with draft_folder_of(self.path) as draft:
                 self._make(draft, inputs)
@@ -151,7 +151,7 @@ class Compiled:
         return self._opened(folder)
 
     def _make(self, folder: Path, inputs: Sequence[Array]) -> None:
-        """Write the plan into a folder that is there."""
+        """Write the plan into an existing folder."""
         source = self.source
         graph = source.build()
         if source.precision == "fp32":
@@ -168,13 +168,13 @@ class Compiled:
             shutil.copytree(beside, folder, dirs_exist_ok=True)
         write_toml(folder / _REFUSED, {"cosine": cosine})
         log.warning(
-            "%s: in 8 bits its results have a cosine of %.6f with those in 32, below %s; 32 bits compute it",
+            "%s: its 8-bit results have a cosine of %.6f with the 32-bit ones, below %s; 32 bits are used",
             source.name, cosine, LEAST_COSINE,
         )  # fmt: skip
 
 
 def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:
-    """The least cosine between two rows of any output; -1 where shapes differ or something is no number.
+    """The lowest cosine between two rows of any output; -1 where shapes differ or a value is no number.
 
     Rows lie along the last axis; where that has length 1, the whole output is a row. Two rows of zeros
     are alike.
@@ -194,7 +194,7 @@ def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 
 def cache_folder() -> Path:
-    """Where graphs of models are kept that belong to no library: ``MOVIOLA_COMPILED`` or the user's cache."""
+    """Folder of graphs that belong to no library: ``MOVIOLA_COMPILED``, or the user's cache."""
     if named := os.environ.get("MOVIOLA_COMPILED"):
         return Path(named)
     return user_cache() / "compiled"

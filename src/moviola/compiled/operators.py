@@ -1,6 +1,6 @@
-"""Layers of networks as graphs of the runtime's own operators: no torch is needed to make one.
+"""Network layers as graphs of the runtime's own operators, without torch.
 
-A :data:`Node` is a value on its way through the graph; weights are float32 arrays in the layout of torch.
+A :data:`Node` is a value in the graph; weights are float32 arrays in torch's layout.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def differs(ids: Node, number: int) -> Node:
 
 
 def counted_up(flags: Node) -> Node:
-    """How many of (b, n) flags, 0 or 1, are set up to each place."""
+    """Cumulative number of (b, n) flags, 0 or 1, up to each place."""
     return operators().cum_sum(flags, _whole(1))
 
 

@@ -1,4 +1,4 @@
-"""The runtime, OpenVINO: from a graph, or a torch module, to a file and a callable. Imported here only."""
+"""OpenVINO: from a graph, or a torch module, to a file and a callable. Imported here only."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = [
 Array = NDArray[Any]
 
 Precision = Literal["fp32", "int8"]
-"""``"int8"``: weights of linear layers in 8 bits, and what they are multiplied with too where the CPU is
-faster so; all else in 32."""
+"""``"int8"``: weights of linear layers in 8 bits, and their inputs too where the CPU is faster so; everything
+else in 32."""
 
 _FILE = "graph.blob"
 _GROUP = 64
-"""Inputs of a linear layer that share a scale when quantised: an outlier spoils only its own group."""
+"""Number of inputs of a linear layer that share a scale when quantised: an outlier spoils only its group."""
 
 
 @cache
 def _openvino() -> Any:
-    """The module; without its telemetry, which tells an analytics service of every import and conversion."""
+    """The runtime without its telemetry, which would report every import and conversion."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     import openvino
 
@@ -45,7 +45,7 @@ def _openvino() -> Any:
 
 
 def prepare() -> None:
-    """Import the runtime as it is to be imported, before somebody else's code does it otherwise."""
+    """Import the runtime without telemetry before other code imports it with."""
     _openvino()
 
 
@@ -55,7 +55,7 @@ def _core() -> Any:
 
 
 def operators() -> Any:
-    """The module of the runtime's operators, which graphs are built of."""
+    """The module of the runtime's operators."""
     return _openvino().opset13
 
 
@@ -65,7 +65,7 @@ def graph_of(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
 
 
 def runtime_and_cpu() -> tuple[str, ...]:
-    """What the check of a graph depends on: version of the runtime, name and abilities of the CPU."""
+    """Properties that a plan depends on: version of the runtime, name and abilities of the CPU."""
     abilities = _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     return (_openvino().get_version(), _core().get_property("CPU", "FULL_DEVICE_NAME"), *sorted(abilities))
 
@@ -78,8 +78,8 @@ def convert(
     """The graph of a torch module in inference mode on the CPU.
 
     Args:
-        module: takes tensors, gives a tensor or a tuple of them. What Python decides on the way is fixed as
-            it is for the examples.
+        module: takes tensors, returns a tensor or a tuple of them. Python's control flow is fixed as for the
+            examples.
         examples: one array per input.
         shapes: of the inputs; None: any length.
     """
@@ -90,7 +90,7 @@ def convert(
     with torch.inference_mode(), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
-        )  # of the tracer, about what depends on the examples; the check answers them
+        )  # tracer warnings about values of the examples; the check of results covers them
         return openvino.convert_model(
             module, example_input=tuple(torch.from_numpy(example) for example in examples), input=inputs
         )
@@ -112,7 +112,7 @@ def read_portable(path: Path) -> Any:
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise DataError(
-            f"{path}: no graph that can be read ({reason}); get the folder of the model again"
+            f"{path}: not a readable graph ({reason}); get the folder of the model again"
         ) from error
 
 
@@ -141,12 +141,12 @@ def quantise_weights(graph: Any) -> None:
 
 
 def save_graph(model: Any, folder: Path, precision: Precision, threads: int) -> None:
-    """Plan the computation of a graph, and write the plan into a folder that is there.
+    """Plan the computation of a graph, and write the plan into an existing folder.
 
-    A plan is good for this version of the runtime on this kind of CPU alone. To open one takes a third to a
-    sixth of the time that it takes to plan.
+    A plan is valid for this version of the runtime on this kind of CPU alone. Opening one takes a third to a
+    sixth of the time of planning.
     """
-    # Read from a file the runtime simplifies a graph otherwise; results of earlier versions came from there.
+    # From a file the runtime simplifies a graph in another way; earlier results were made so.
     draft = folder / "draft.xml"
     save_portable(model, draft)
     plan = _core().compile_model(draft, "CPU", settings(precision, threads))
@@ -161,12 +161,12 @@ def open_graph(folder: Path, precision: Precision, threads: int) -> Graph:
     """The graph that :func:`save_graph` wrote, its weights mapped from the file.
 
     Args:
-        folder: where it lies.
+        folder: its folder.
         precision: as it was written.
-        threads: that compute, however many it was written for.
+        threads: number of computing threads, whatever it was written for.
 
     Raises:
-        DataError: the folder holds none that can be read, or it does not match its digest.
+        DataError: no readable plan in the folder, or it does not match its digest.
     """
     try:
         if not is_whole(folder):
@@ -174,7 +174,7 @@ def open_graph(folder: Path, precision: Precision, threads: int) -> Graph:
         return Graph(folder / _FILE, settings(precision, threads))
     except (OSError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
-        raise DataError(f"{folder}: no graph that can be read ({reason}); delete this folder") from error
+        raise DataError(f"{folder}: not a readable graph ({reason}); delete this folder") from error
 
 
 def is_whole(folder: Path) -> bool:
@@ -183,7 +183,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def settings(precision: Precision, threads: int) -> dict[str, Any]:
-    """How to compute; threads sleep between calls, and no core is theirs alone."""
+    """Runtime options; threads sleep between calls, and are pinned to no core."""
     return {
         "PERFORMANCE_HINT": "LATENCY",
         "NUM_STREAMS": 1,
@@ -196,11 +196,11 @@ def settings(precision: Precision, threads: int) -> dict[str, Any]:
 
 
 class Graph:
-    """A graph in a file. Safe for threads: they take turns.
+    """A graph from a file. Safe for threads, which take turns.
 
     Args:
         path: the file.
-        how: to compute, see :func:`settings`.
+        how: runtime options, see :func:`settings`.
     """
 
     def __init__(self, path: Path, how: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ class Graph:
         self._plan = _core().import_model(stored, "CPU", how)
 
     def setting(self, name: str) -> Any:
-        """What the runtime says that a setting of its own is, such as ``"INFERENCE_NUM_THREADS"``."""
+        """A property of the runtime, such as ``"INFERENCE_NUM_THREADS"``."""
         return self._plan.get_property(name)
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:

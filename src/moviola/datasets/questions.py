@@ -1,4 +1,4 @@
-"""Questions about videos with what answers them: one span, several, or none."""
+"""Questions about videos, with one span, several, or none as answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Question:
 
     Attributes:
         query_id: unique in its file.
-        text: what is asked.
-        video_id: the video that is named, or that holds the answer where the whole corpus is asked.
-        windows: what answers it, (start, end) in seconds as annotated; empty: nothing does.
-        duration: of the video in seconds; infinite where the file does not say.
-        group: the part of the benchmark that it belongs to; empty where there are none.
+        text: the question.
+        video_id: the named video, or, for questions to the whole corpus, the one with the answer.
+        windows: answers, (start, end) in seconds as annotated; empty: no answer.
+        duration: of the video in seconds; infinite if the file has none.
+        group: part of the benchmark; empty without parts.
         picture: a picture or a video that belongs to the question; None for words alone.
     """
 
@@ -62,11 +62,11 @@ class Questions:
 
     def annotations(self) -> Annotations:
         """Each window as a moment whose caption is the question; questions without an answer have none."""
-        found = Collector(self.name)
+        collector = Collector(self.name)
         for row in self.rows:
-            found.add_video(row.video_id, row.duration if math.isfinite(row.duration) else math.nan)
+            collector.add_video(row.video_id, row.duration if math.isfinite(row.duration) else math.nan)
         for row in self.rows:
             for place, (start, end) in enumerate(row.windows, start=1):
                 name = row.query_id if len(row.windows) == 1 else f"{row.query_id}-{place}"
-                found.add(row.video_id, start, end, row.text, moment_id=name)
-        return found.made()
+                collector.add(row.video_id, start, end, row.text, moment_id=name)
+        return collector.made()

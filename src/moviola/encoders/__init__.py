@@ -1,11 +1,11 @@
 """Frozen feature extractors: frames and texts in, float32 features out.
 
-Two kinds, with the same habits (a checkpoint is named, its constants come from its own files, nothing is
-ever downloaded unless :func:`pull_model` is called):
+Two kinds, with the same rules (a checkpoint is named, its constants come from its own files, nothing is
+downloaded unless :func:`pull_model` is called):
 
-- :func:`load_encoder` gives a :class:`FrameTextEncoder` that puts frames and texts into one space: a
-  :class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny one that the package carries) or a
-  :class:`ConseEncoder`, which the package carries, too. :func:`best_encoder` says which one to take.
+- :func:`load_encoder` opens a :class:`FrameTextEncoder`, which maps frames and texts into one space: a
+  :class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny packaged one) or a
+  :class:`ConseEncoder`, which is packaged, too. :func:`best_encoder` chooses one.
 - :func:`load_sentence_encoder` gives a :class:`SentenceEncoder` for text against text (subtitles, captions).
 
 On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`

@@ -1,4 +1,4 @@
-"""Where a checkpoint lies on this machine, and which state of it that is.
+"""Checkpoints on this machine: their folders and revisions.
 
 A name is the built-in model, a local folder, or a hub id that is already in the hub's cache; nothing is
 fetched here. The revision is the hub's commit hash, or for a folder a fingerprint of its content.
@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 DEMO = "demo"
-"""Name of the tiny CLIP that the package carries."""
+"""Name of the packaged tiny CLIP."""
 
 CONSE = "conse-lite1"
-"""Name of the encoder of real pictures that the package carries; :mod:`moviola.encoders.conse`."""
+"""Name of the packaged encoder of real pictures; see :mod:`moviola.encoders.conse`."""
 
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
@@ -88,11 +88,11 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
 
     Args:
         name: a key of ``builtin``, a folder that holds ``config.json``, or a hub id in the hub's cache.
-        builtin: names of checkpoints that the package carries, with their folders.
-        instead: what works without this model, for the error message.
+        builtin: folders of packaged checkpoints by name.
+        instead: what to use instead, for the error message.
 
     Raises:
-        MissingModel: nothing of this name is on this machine; the message says how to get it.
+        MissingModel: no such checkpoint on this machine; the message says how to get it.
     """
     if name in builtin:
         folder = builtin[name]
@@ -135,7 +135,7 @@ def hub_library() -> Any:
 
 
 def _lacks(folder: Path) -> str:
-    """What keeps a folder from being a checkpoint, empty if nothing does."""
+    """What a folder lacks to be a checkpoint; empty if nothing."""
     if not (folder / "config.json").is_file():
         return "config.json"
     weights = any(path.suffix in (".safetensors", ".bin") for path in folder.iterdir())
@@ -143,7 +143,7 @@ def _lacks(folder: Path) -> str:
 
 
 def packaged_revision(folder: Path) -> str:
-    """The revision that a checkpoint of the package names, that of what it was made from; else its own."""
+    """The revision recorded in a packaged checkpoint, that of its source; else its own."""
     path = folder / "moviola.json"
     own = read_json(path).get("revision") if path.is_file() else None
     return str(own) if own else fingerprint(folder)

@@ -1,4 +1,4 @@
-"""CLIP, SigLIP and SigLIP 2: frames and texts into one space.
+"""CLIP, SigLIP and SigLIP 2: frames and texts in one space.
 
 Everything that differs from checkpoint to checkpoint is read from its own files (``config.json``,
 ``preprocessor_config.json``, the tokenizer's); what differs from family to family is in :data:`FAMILIES`.
@@ -48,7 +48,7 @@ __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_
 
 @dataclass(frozen=True)
 class Family:
-    """What all checkpoints of one ``model_type`` share.
+    """Common properties of all checkpoints of one ``model_type``.
 
     The mappings hold the values of transformers' configuration classes that a checkpoint's file may leave
     out because they are the defaults.
@@ -144,14 +144,14 @@ FAMILIES: dict[str, Family] = {
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
 MEASURED: dict[str, Match] = {DEMO: Match(slope=35.0, line=0.51)}
-"""What cosines of texts with frames say, by the encoder's id, as measured on gridhouse. The mean of unrelated
-texts taken off first was worse there (AUROC of the best score .81 instead of .90)."""
+"""Calibration of text-frame cosines by the encoder's id, as measured on gridhouse. Centring by unrelated
+texts was worse there (AUROC of the best score .81 instead of .90)."""
 
 CLIP_LINE = 0.24
-"""Cosine of a text with a frame where a match is as likely as not, of a CLIP that was not measured."""
+"""Cosine of a text with a frame at even odds, of a CLIP that was not measured."""
 
 _WIDE = 512
-"""Units of a layer from which on 8 bits are faster than 32."""
+"""Width of a layer from which on 8 bits are faster than 32."""
 
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
@@ -160,13 +160,13 @@ class ClipEncoder:
     """A frozen encoder of frames and texts; made by :func:`moviola.encoders.load_encoder`.
 
     Attributes:
-        id: the name under which a library records the encoder.
+        id: name that libraries record.
         revision: changes whenever the weights or settings change.
         dim: length of a feature vector.
-        frame_size: how ``moviola.media`` has to make the frames.
-        curve: how a refinement without training should read this encoder's similarity curves, where the
-            checkpoint says so in ``moviola.json``: fields of ``moviola.retrieval.CurveRefiner`` by name.
-        picture_match: what the cosine of two pictures says; the same for all checkpoints.
+        frame_size: size of its input frames, for ``moviola.media``.
+        curve: options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves, from the
+            checkpoint's ``moviola.json``.
+        picture_match: calibration of the cosine of two pictures; the same for all checkpoints.
     """
 
     picture_match = Match(slope=20.0, line=0.8)
@@ -202,15 +202,15 @@ class ClipEncoder:
 
     @property
     def device(self) -> str:
-        """Where frames and many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
 
     @property
     def precision(self) -> str:
-        """In which precision frames are encoded: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``.
+        """Precision of frames: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``.
 
-        Features are float32 all the same. 8 bits are for layers that are wide enough to gain by it, and only
-        where nobody named a precision.
+        Features are always float32. 8 bits are used where layers are wide enough to gain by it, and only if
+        no precision was named.
         """
         wide = self._vision_config["hidden_size"] >= _WIDE
         free = self._choice.is_free and self._is_compiled
@@ -229,10 +229,10 @@ class ClipEncoder:
 
     @cached_property
     def match(self) -> Match:
-        """What the cosine of a text with a frame says.
+        """Calibration of the cosine of a text with a frame.
 
         A SigLIP was trained with a sigmoid: its own scale and bias give the probability of a match, and the
-        line is where that is one in twenty. A CLIP has a scale only; half of it is the slope, and the line is
+        line is at one in twenty. A CLIP has a scale only; half of it is the slope, and the line is
         :data:`CLIP_LINE`. Both lines are chosen, not measured; :data:`MEASURED` are.
         """
         if self.id in MEASURED:
@@ -244,7 +244,7 @@ class ClipEncoder:
         return Match(slope=scale / 2, line=CLIP_LINE)
 
     def _number(self, name: str, otherwise: float) -> float:
-        """A weight that is one number; what training begins with where the weights are not safetensors."""
+        """A scalar weight; the initial value of training where the weights are not safetensors."""
         weights = self._weights
         return (
             float(weights.array(name).reshape(())) if weights is not None and name in weights else otherwise
@@ -331,7 +331,7 @@ class ClipEncoder:
 
     @property
     def _is_compiled(self) -> bool:
-        """Whether graphs compute: on the CPU, where weights and layers are of kinds that are known."""
+        """Whether graphs compute: on the CPU, for known weights and layers."""
         acts = {config["hidden_act"] for config in (self._text_config, self._vision_config)}
         return self._choice.is_compiled and self._weights is not None and acts <= ACTIVATIONS.keys()
 
@@ -388,7 +388,7 @@ class ClipEncoder:
         )
 
     def _own_weights(self) -> Weights:
-        """The weights once more, so that what a graph has been built of is not kept."""
+        """The weights, opened again, so that the graph's are not kept in memory."""
         weights = Weights.of(self._checkpoint.folder)
         assert weights is not None
         return weights
@@ -422,10 +422,10 @@ def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
 
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
-    """The frame size that a ``preprocessor_config.json`` (completed by defaults) asks for.
+    """The frame size of a ``preprocessor_config.json`` (completed by defaults).
 
     Raises:
-        DataError: it asks for something that gives no fixed size, or for an unknown interpolation.
+        DataError: no fixed size, or an unknown interpolation.
     """
     size = preprocessor["size"]
     size = {"shortest_edge": size} if isinstance(size, int) else size

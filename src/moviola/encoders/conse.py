@@ -1,13 +1,13 @@
-"""ConSE: a classifier of pictures joined to an encoder of sentences, for machines that reach no model hub.
+"""ConSE: a picture classifier joined to a sentence encoder, for machines that reach no model hub.
 
 Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a frame's vector is
 the mean of the sentence vectors of the classes, weighted by their probability; a query's vector is its own
 sentence vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite knows them, the sentences are
-MiniLM's, both centred by the mean of all classes. ``conse_classes/README.md`` tells what was tried, and what
-came of it.
+MiniLM's, both centred by the mean of all classes. ``conse_classes/README.md`` compares the variants that were
+tried.
 
-Pictures are compared with each other by the layer before the classes, which knows more of a picture than what
-it is called: `benchmarks/footage/likeness.py` measures both.
+Pictures are compared with each other by the layer before the classes, which holds more than the class names:
+`benchmarks/footage/likeness.py` measures both.
 
 The package carries both networks. The vectors of the classes are made by ``scripts/make_conse_classes.py``
 from WordNet.
@@ -41,7 +41,7 @@ __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]
 Floats = NDArray[np.float32]
 
 CHANNELS = 1280
-"""Of the layer before the classes."""
+"""Channels of the layer before the classes."""
 
 CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
 
@@ -49,11 +49,11 @@ NETWORK_FOLDER = Path(__file__).parent / "conse_network"
 """Weights of EfficientNet-Lite1, made by ``scripts/make_packaged_models.py``."""
 
 TEMPERATURE = 2.0
-"""Divides the logits: above 1, the less likely classes have more of a say."""
+"""Divides the logits: above 1, the less likely classes gain weight."""
 
 
 FOLDED = 4
-"""Channels of the layer before the classes that become one number: 320 of them find as much as all 1,280."""
+"""Channels of the layer before the classes that are averaged in groups: 320 numbers find as much as 1,280."""
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
@@ -70,11 +70,11 @@ slope is chosen, so that .6 and .8 score .12 and .88."""
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that pixels show by themselves and that no class of ImageNet stands for.
+    """A property of pixels that no class of ImageNet stands for.
 
     Attributes:
-        phrase: what is said of such a picture.
-        weight: of the phrase beside the classes, whose vector has length 1.
+        phrase: words for such a picture.
+        weight: weight of the phrase beside the classes, whose vector has length 1.
         holds: pictures (n, h, w, 3) uint8 to (n,) bool.
     """
 
@@ -98,7 +98,7 @@ def _is_colourless(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _is_blank(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether a picture is of one colour: what the classifier says of it is noise, and answers everything."""
+    """Whether a picture has one colour: its classification is noise, and would match any query."""
     return _contrast(images) < 8
 
 
@@ -119,8 +119,8 @@ class ConseEncoder:
         id: the name.
         revision: changes with the weights of both networks and with the classes' vectors.
         frame_size: the whole picture, stretched to a square.
-        curve: how a refinement without training should read this encoder's similarity curves.
-        picture_match: what the cosine of two pictures says.
+        curve: options of the refiner without training for this encoder's similarity curves.
+        picture_match: calibration of the cosine of two pictures.
         sentences: the encoder of its texts.
     """
 
@@ -152,18 +152,18 @@ class ConseEncoder:
 
     @cached_property
     def match(self) -> Match:
-        """What the cosine of a text with a frame says: how it stands among those with the classes."""
+        """Calibration of the cosine of a text with a frame, against those with the classes."""
         classes = self._vectors.array("classes")
         return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes))
 
     @property
     def device(self) -> str:
-        """Where frames and many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
 
     @property
     def precision(self) -> str:
-        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are float32 all the same."""
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
         return self._choice.precision
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
@@ -191,7 +191,7 @@ class ConseEncoder:
         """Features of frames, and those by which pictures are compared with each other, all of length 1.
 
         Args:
-            images: as of :meth:`encode_frames`; errors likewise.
+            images: see :meth:`encode_frames`; errors likewise.
 
         Returns:
             (n, dim) and (n, picture_dim) float32.

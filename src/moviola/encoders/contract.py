@@ -1,4 +1,4 @@
-"""What every encoder of frames and texts offers; ``tests/encoders/test_contract.py`` holds all to it."""
+"""Contract of the encoders of frames and texts; ``tests/encoders/test_contract.py`` checks all of them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["FrameTextEncoder", "Match", "PictureEncoder", "check_frames", "pictu
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """What the cosine of a query with a picture says about a match, known of the encoder and of no library.
+    """Calibration of an encoder's cosines: whether a query matches a picture, independent of any library.
 
-    The log odds of a match are ``slope * (x - line)``, with x the cosine, or where ``references`` are given
-    how many standard deviations the cosine stands above those of the query with the references.
+    The log odds of a match are ``slope * (x - line)``, with x the cosine, or with ``references`` the number
+    of standard deviations of the cosine above those of the query with the references.
 
     Attributes:
         slope: above 0, per unit of x.
-        line: of x, where a match is as likely as not.
-        centred: whether the mean vector of texts about everything is taken off a query's first, so that no
-            picture is close to every text; x is then the product with the difference, not a cosine.
-        references: (k, d) float32, unit vectors of pictures, or of what stands for pictures; None without.
+        line: value of x at even odds.
+        centred: whether the mean vector of texts about everything is subtracted from a query's first, so that
+            no picture is close to every text; x is then the product with the difference, not a cosine.
+        references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
     """
 
     slope: float
@@ -41,7 +41,7 @@ class FrameTextEncoder(Protocol):
 
     @property
     def id(self) -> str:
-        """The name under which a library records the encoder."""
+        """Name that libraries record."""
 
     @property
     def revision(self) -> str:
@@ -53,28 +53,28 @@ class FrameTextEncoder(Protocol):
 
     @property
     def frame_size(self) -> FrameSize:
-        """How ``moviola.media`` has to make the frames."""
+        """Size of its input frames, for ``moviola.media``."""
 
     @property
     def curve(self) -> Mapping[str, float]:
-        """How a refinement without training should read this encoder's similarity curves: fields of
-        ``moviola.retrieval.CurveRefiner`` by name; those left out keep their defaults."""
+        """Options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves; missing ones
+        keep their defaults."""
 
     @property
     def match(self) -> Match:
-        """What the cosine of a text with a frame says."""
+        """Calibration of the cosine of a text with a frame."""
 
     @property
     def picture_match(self) -> Match:
-        """What the cosine of two pictures says, in the space in which pictures are compared."""
+        """Calibration of the cosine of two pictures, in the space in which pictures are compared."""
 
     @property
     def device(self) -> str:
-        """Where frames and many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
 
     @property
     def precision(self) -> str:
-        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are float32 all the same."""
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
 
     def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features of frames, of any length.
@@ -130,7 +130,7 @@ class PictureEncoder(FrameTextEncoder, Protocol):
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Both features of frames, made together.
 
-        Args:
+        images: see :meth:`FrameTextEncoder.encode_frames`.
             images: as of :meth:`FrameTextEncoder.encode_frames`.
 
         Returns:
@@ -147,10 +147,10 @@ def picture_dim(encoder: FrameTextEncoder) -> int:
 
 
 def check_frames(images: Any, size: FrameSize, encoder: str) -> None:
-    """Refuse what are no frames of a size.
+    """Refuse arrays that are no frames of a size.
 
     Raises:
-        InvalidValue: naming what was given and what ``encoder`` takes.
+        InvalidValue: names the given shape and the one that ``encoder`` takes.
     """
     if isinstance(images, np.ndarray):
         if images.dtype == np.uint8 and images.shape[1:] == (size.height, size.width, 3):

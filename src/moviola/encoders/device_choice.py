@@ -8,17 +8,17 @@ from moviola.errors import InvalidValue
 __all__ = ["PRECISIONS", "DeviceChoice"]
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-"""That may be named."""
+"""Precisions that may be named."""
 
 
 class DeviceChoice:
-    """A device and a precision, either named or ``"auto"``; resolved when asked for.
+    """A device and a precision, named or ``"auto"``; resolved on first use.
 
     auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
     frames may take 8 bits for their own part (:attr:`is_free`).
 
     Attributes:
-        is_resident: whether this process is going to encode text after text, and may take longer to begin.
+        is_resident: this process will encode many texts one after another, and may start more slowly.
 
     Raises:
         InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.
@@ -57,10 +57,10 @@ class DeviceChoice:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody named a precision."""
+        """Whether no precision was named."""
         return self._precision == "auto"
 
     @property
     def batch_size(self) -> int:
-        """Frames or texts that go through the model at once."""
+        """Frames or texts per batch."""
         return self._batch_size or (16 if self.device == "cpu" else 256)

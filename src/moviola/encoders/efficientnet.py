@@ -1,4 +1,4 @@
-"""EfficientNet-Lite1, a classifier of pictures into the 1,000 classes of ImageNet, made for small machines.
+"""EfficientNet-Lite1, a small classifier of pictures into the 1,000 classes of ImageNet.
 
 The network of Tan and Le 2019 (*EfficientNet: rethinking model scaling for convolutional neural networks*)
 without squeeze-and-excitation and with ReLU6 in place of swish, with a stem and a head that are not scaled.
@@ -18,14 +18,14 @@ from typing import NamedTuple
 __all__ = ["BLOCKS", "PIXELS", "Block"]
 
 PIXELS = 240
-"""Of a side of the square pictures that it was trained on."""
+"""Side of its square training pictures in pixels."""
 
 _DEPTH = 1.1
 """Factor of the number of blocks of EfficientNet-B0."""
 
 
 class _Stage(NamedTuple):
-    """Blocks of one resolution: how many, what the first one does, and channels going out."""
+    """Blocks of one resolution: their number, the first one's properties, and the output channels."""
 
     repeats: int
     stride: int
@@ -51,7 +51,7 @@ class Block(NamedTuple):
     Attributes:
         expands: whether channels are expanded.
         stride: of the filter.
-        residual: whether what came in is added to what goes out.
+        residual: whether the input is added to the output.
     """
 
     expands: bool

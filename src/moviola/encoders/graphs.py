@@ -68,17 +68,17 @@ def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) 
 
 
 def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
-    """SigLIP's features (n, d) of frames; arguments as of :func:`clip_frames`."""
+    """SigLIP's features (n, d) of frames; arguments as in :func:`clip_frames`."""
     frames, x = _patches(weights, config, scale, shift)
     x = total(x, weights.array("vision_model.embeddings.position_embedding.weight"))
     x = _layers(weights, "vision_model", x, config, causal=False)
     x = _norm(weights, "vision_model.post_layernorm", x, config)
-    # One learned query asks all patches.
+    # One learned query attends to all patches.
     head = "vision_model.head"
-    asked = repeated(weights.array(f"{head}.probe")[0], x)
-    # These three stay in 32 bits where others are in 8: only matrices of two axes are quantised.
+    probe = repeated(weights.array(f"{head}.probe")[0], x)
+    # These three stay in 32 bits where others are quantised: only matrices of two axes are.
     three = zip(
-        (asked, x, x),
+        (probe, x, x),
         np.split(weights.array(f"{head}.attention.in_proj_weight")[None], 3, axis=1),
         np.split(weights.array(f"{head}.attention.in_proj_bias"), 3),
         strict=True,
@@ -90,7 +90,7 @@ def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats
 
 
 def clip_texts(weights: Weights, config: Config) -> Any:
-    """CLIP's states (b, n, d) of token ids (b, n) int64 in the common space; those behind the end are void.
+    """CLIP's states (b, n, d) of token ids (b, n) int64 in the common space; those after the end are unused.
 
     Args:
         weights: of the checkpoint.
@@ -120,7 +120,7 @@ def sentence_states(weights: Weights, config: Config) -> Any:
     if config["model_type"] == "bert":
         x = total(x, looked_up(places, whole_numbers_below(ids)))
     else:
-        # Positions are counted from behind the padding's own id, and padding has that.
+        # Positions are counted from behind the padding's own id, which padding has.
         pad = config["pad_token_id"]
         real = differs(ids, pad)
         x = total(x, looked_up(places, total(product(counted_up(real), real), np.int64(pad))))

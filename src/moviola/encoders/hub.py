@@ -1,4 +1,4 @@
-"""Models on this machine and on the hub: what is there, and fetching one when the user asks."""
+"""Models on this machine and on the hub: listing them, and fetching one on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = (
     "sentence_bert_config.json",
     "*_Pooling/config.json",
 )
-"""What a checkpoint needs besides its weights."""
+"""Files that a checkpoint needs besides its weights."""
 
 _SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
 # `model.bin` is how CTranslate2 stores a Whisper model; it holds numbers alone.
@@ -86,7 +86,7 @@ def pull_model(name: str) -> Path:
         The snapshot folder.
 
     Raises:
-        InvalidValue: a built-in model, no hub id, or a model of a kind that does not run here (seen from its
+        InvalidValue: a built-in model, no hub id, or a model of a kind that does not run here (by its
             settings, before the weights are fetched).
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
@@ -94,7 +94,7 @@ def pull_model(name: str) -> Path:
         raise InvalidValue(f"{name}: comes with moviola, not from the hub; nothing to fetch")
     if not looks_like_hub_id(name):
         raise InvalidValue(
-            f"{name}: no hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
+            f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
         )
     hub = hub_library()
     if hub.constants.HF_HUB_OFFLINE:
@@ -121,7 +121,7 @@ def pull_model(name: str) -> Path:
 
 
 def _refuse_unusable(folder: Path, name: str) -> None:
-    """Open a checkpoint of which only the settings are there, so that its kind is checked."""
+    """Check the kind of a checkpoint by its settings alone."""
     checkpoint = Checkpoint(name, folder, folder.name)
     if (folder / "modules.json").is_file():
         read_chain(checkpoint)

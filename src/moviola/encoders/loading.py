@@ -1,4 +1,4 @@
-"""Encoders of frames and texts by name, and which one to take when nobody names one."""
+"""Encoders of frames and texts by name, and the default one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BUILTIN: dict[str, Callable[[str, DeviceChoice], FrameTextEncoder]] = {
     DEMO: open_clip,
     CONSE: lambda _, choice: ConseEncoder(choice),
 }
-"""What opens an encoder that the package carries, by name; any other name is a CLIP or SigLIP checkpoint."""
+"""Openers of packaged encoders, by name; any other name is a CLIP or SigLIP checkpoint."""
 
 BETTER = "google/siglip2-base-patch16-224"
-"""What to pull where a hub can be reached."""
+"""Recommended encoder where a hub can be reached."""
 
 
 def load_encoder(
@@ -41,9 +41,9 @@ def load_encoder(
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU; on the CPU fp32, and 8 bits for frames where layers are wide),
             ``"fp32"``, ``"fp16"`` or ``"bf16"``.
-        batch_size: frames or texts at once; by default what suits the device.
-        resident: this process encodes text after text, so that the compiled tower is worth opening (half a
-            second, and a third of the time a text); see :mod:`moviola.encoders.texts`.
+        batch_size: frames or texts at once; by default suited to the device.
+        resident: for a process that encodes many texts one after another: opens the compiled tower (half a
+            second, then a third of the time per text); see :mod:`moviola.encoders.texts`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -62,7 +62,7 @@ def load_encoder(
 
 @dataclass(frozen=True, slots=True)
 class BestEncoder:
-    """An encoder that was chosen: its name, and how to get a better one, empty if there is none to be had."""
+    """A chosen encoder: its name, and how to get a better one, empty if there is none."""
 
     name: str
     better: str

@@ -41,13 +41,13 @@ __all__ = [
 ]
 
 MINILM = "minilm"
-"""Name of all-MiniLM-L6-v2, which the package carries."""
+"""Name of the packaged all-MiniLM-L6-v2."""
 
 MINILM_FOLDER = Path(__file__).parent / "minilm"
-"""Made by ``scripts/make_packaged_models.py``."""
+"""Folder made by ``scripts/make_packaged_models.py``."""
 
 _PREFIXES = {"bert": "bert.", "roberta": "roberta.", "xlm-roberta": "roberta."}
-"""Kinds of transformer that run without torch, with what their weights' names may begin with."""
+"""Kinds of transformer that run without torch, with the possible prefixes of their weights' names."""
 
 _BERT_DEFAULTS: dict[str, Any] = {
     "hidden_act": "gelu",
@@ -60,7 +60,7 @@ _BERT_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What follows the transformer: how its states become one vector."""
+    """Layers after the transformer: how its states become one vector."""
 
     pooling: Literal["mean", "cls"]
     normalise: bool
@@ -81,7 +81,7 @@ class SentenceEncoder:
     """A frozen encoder of texts; made by :func:`load_sentence_encoder`.
 
     Attributes:
-        id: the name under which a library records the encoder.
+        id: name that libraries record.
         revision: changes whenever the weights or settings change.
         dim: length of a vector.
         normalised: whether vectors have length 1, so that a dot product is the cosine.
@@ -99,7 +99,7 @@ class SentenceEncoder:
         self.revision = checkpoint.revision
         self.dim = int(config["hidden_size"])
         self.normalised = self._chain.normalise
-        # Of the last few texts: a search has a query's words compared with pictures, cues and names.
+        # Vectors of the last few texts: a search compares a query with pictures, cues and names.
         self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def __repr__(self) -> str:
@@ -107,12 +107,12 @@ class SentenceEncoder:
 
     @property
     def device(self) -> str:
-        """Where many texts are encoded: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        """Device of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
 
     @property
     def precision(self) -> str:
-        """In which precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are float32 all the same."""
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
         return self._choice.precision
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -203,7 +203,7 @@ class SentenceEncoder:
         )
 
     def _graph(self) -> Any:
-        weights = self._own_weights()  # once more, so that they are not kept
+        weights = self._own_weights()  # opened again, so that they are not kept in memory
         assert weights is not None
         return sentence_states(weights, self._config)
 
@@ -231,8 +231,8 @@ def load_sentence_encoder(
             such a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, mps, cpu), or one of them.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
-        batch_size: texts at once; by default what suits the device.
-        resident: as of :func:`moviola.encoders.load_encoder`.
+        batch_size: texts at once; by default suited to the device.
+        resident: see :func:`moviola.encoders.load_encoder`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -252,16 +252,16 @@ def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
 
 
 def read_chain(checkpoint: Checkpoint) -> Chain:
-    """What a checkpoint's ``modules.json`` and pooling settings ask for.
+    """The modules and pooling of a checkpoint's ``modules.json``.
 
     Raises:
-        DataError: it has no ``modules.json``.
-        InvalidValue: it asks for a module or a pooling that is not implemented.
+        DataError: no ``modules.json``.
+        InvalidValue: a module or a pooling that is not implemented.
     """
     path = checkpoint.folder / "modules.json"
     if not path.is_file():
         raise DataError(
-            f"{checkpoint.folder}: no modules.json, so no sentence encoder; take a checkpoint that has it"
+            f"{checkpoint.folder}: no modules.json, so not a sentence encoder; use a checkpoint that has it"
         )
     try:
         modules = json.loads(path.read_text(encoding="utf-8"))

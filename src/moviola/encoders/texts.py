@@ -1,11 +1,10 @@
-"""The ways of a text through its tower, by NumPy, compiled, or by torch, and which one when.
+"""The three ways of a text through its tower: NumPy, compiled, or torch, and the choice among them.
 
-A handful of texts goes through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query
-of a process takes a third of a second less than with the compiled tower, further ones take three times as
-long (``benchmarks/runtimes.md``). So a process that says that it is resident takes the compiled tower from
-the first text on, as is done for many texts at once. Where torch computes (a GPU, half precision, a
-checkpoint that no graph is known for), many texts go through torch. All ways give the same to rounding
-(2e-5), and an encoder never goes from one to the other for few texts.
+A few texts go through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query of a
+process takes a third of a second less than with the compiled tower, further ones take three times as long
+(``benchmarks/runtimes.md``). A resident process uses the compiled tower from the first text on, as all do for
+many texts at once. Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go
+through torch. All ways agree to rounding (2e-5), and an encoder never switches for few texts.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ class TextTower:
     """States of the tokens of texts.
 
     Args:
-        choice: where many texts are encoded.
+        choice: device and precision for many texts.
         by_numpy: the tower in NumPy; None: it does not know this architecture.
-        source: what is compiled, for a number of threads; None: torch computes.
+        source: what to compile, for a number of threads; None: torch computes.
         build: the tower as a torch module, where ``choice`` says.
         masked: whether the two take, besides ids, which of them are real.
     """

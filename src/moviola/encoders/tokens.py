@@ -26,7 +26,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True, slots=True)
 class _Tokenizer:
-    """What both libraries offer: texts to ids, and the id of one token by its name."""
+    """The common interface of both libraries: texts to ids, and the id of a token by its name."""
 
     encode: Tokenize
     id_of: Callable[[str], int | None]

@@ -43,7 +43,7 @@ Ends = Callable[[Mapping[str, Any], Ints], Ints]
 """(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
 
 
-# The error function is tabulated at so many places between two whole numbers, up to where it is 1.
+# Number of table entries of the error function between two whole numbers, up to where it is 1.
 _PER_ONE, _FLAT_FROM = 2048, 6
 
 
@@ -53,7 +53,7 @@ def _erf_values() -> NDArray[np.float64]:
 
 
 def _erf(x: Floats) -> NDArray[np.float64]:
-    """The error function to 3e-8, half of what float32 tells apart below 1: SciPy takes .15 s to import.
+    """The error function to 3e-8, half of float32's resolution below 1: importing SciPy takes .15 s.
 
     Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|.
     """

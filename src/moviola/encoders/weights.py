@@ -1,4 +1,4 @@
-"""Reading safetensors as NumPy arrays, without torch: mapped into memory, converted when asked for.
+"""Safetensors as NumPy arrays, without torch: memory-mapped, converted on use.
 
 The format: 8 bytes little-endian header length, a JSON header ``name -> {dtype, shape, data_offsets}``,
 then the tensors in row-major order. bfloat16, which NumPy lacks, is widened to float32 by its bits.
@@ -26,7 +26,7 @@ _LONGEST_HEADER = 100 << 20
 class Weights:
     """The float tensors of a checkpoint folder, read lazily; :meth:`of` gives None if it has no safetensors.
 
-    Names may carry a prefix in the file (``"bert."``); they are asked for without it.
+    Names may carry a prefix in the file (``"bert."``); callers leave it out.
     """
 
     def __init__(self, files: list[Path], prefix: str = "") -> None:
@@ -58,7 +58,7 @@ class Weights:
 
     @property
     def names(self) -> list[str]:
-        """Of all tensors."""
+        """Names of all tensors."""
         return list(self._raw)
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -101,13 +101,13 @@ def _tensors(file: Path) -> list[tuple[str, NDArray[Any], str]]:
                 raise ValueError(f"header of {length} bytes")
             header = json.loads(stream.read(length))
         data = np.memmap(file, dtype=np.uint8, mode="r", offset=8 + length)
-        found = []
+        tensors = []
         for name, entry in header.items():
             if name != "__metadata__" and entry["dtype"] in _DTYPES:
                 start, end = entry["data_offsets"]
                 raw = data[start:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-                found.append((name, raw, entry["dtype"]))
-        return found
+                tensors.append((name, raw, entry["dtype"]))
+        return tensors
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
         struct.error,

@@ -1,4 +1,4 @@
-"""Moments out of the library: tables, chapters, edit lists, clips, films, contact sheets; a player."""
+"""Exports of moments: tables, chapters, edit lists, clips, films, contact sheets; players."""
 
 from __future__ import annotations
 

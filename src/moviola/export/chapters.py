@@ -16,7 +16,7 @@ _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def write_video_chapters(chosen: Iterable[Selection], out: Path) -> None:
-    """Write the moments of one video as chapters of it, in order of time.
+    """Write the moments of one video as its chapters, in order of time.
 
     Raises:
         InvalidValue: the file cannot be written.
@@ -37,7 +37,7 @@ def write_film_chapters(timeline: Timeline, out: Path) -> None:
 
 
 def _write(cues: Iterable[tuple[Fraction, Fraction, Selection]], out: Path) -> None:
-    """Written here, since pysubs2 leaves ``<`` and ``&`` as they are, which players would take for tags."""
+    """Escaped text: pysubs2 leaves ``<`` and ``&`` as they are, which players would read as tags."""
     blocks = ["WEBVTT"]
     for number, (start, end, selection) in enumerate(cues, start=1):
         first = round(start * 1000)

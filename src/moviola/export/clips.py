@@ -1,4 +1,4 @@
-"""Moments as files that any browser plays."""
+"""Clips: moments as MP4 files that any browser plays."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from moviola.types import Moment
 
 __all__ = ["clip_name", "export_clip", "export_clips", "source_of"]
 
-# What a browser plays as it is, so that a cut needs no new encoding.
+# Codecs that browsers play, so that a cut needs no encoding.
 _COPYABLE = {"h264"}
-# What players take an MP4 for.
+# Container brands of MP4.
 _SUFFIXES = {".mp4", ".m4v", ".mov"}
 
 
@@ -30,14 +30,14 @@ def export_clips(
     """Cut each moment into an MP4 of its own, named by rank, video and time.
 
     Args:
-        moments: what to cut.
+        moments: the moments to cut.
         sources: path of each video by id.
         folder: where the clips go; made when missing.
-        mode: as of :func:`export_clip`.
+        mode: see :func:`export_clip`.
 
     Returns:
-        the clips that were written, in the order of the moments, and for those that could not be, the reason
-        by file name. H.264 is cut without encoding it again.
+        the clips, in the order of the moments, and the reasons of missing ones by file name. H.264 is cut
+        without encoding.
 
     Raises:
         InvalidValue: nothing can be written in that folder.
@@ -57,7 +57,7 @@ def export_clips(
 
 
 def _require_writable(folder: Path) -> None:
-    """Make the folder and try it, so that not every clip fails for the same reason."""
+    """Make the folder and test it, so that not every clip fails for the same reason."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
@@ -80,17 +80,17 @@ def export_clip(
     """Cut a moment into an MP4.
 
     Args:
-        moment: what to cut.
+        moment: the moment.
         source: its video.
-        out: the MP4; it appears whole or not at all.
-        mode: ``"exact"``: to the frame, without encoding again where the file allows it; ``"key-frames"``:
-            never encoded again, from the key frame before the start on, so that programs which pass over the
-            edit lists of MP4 show the same.
-        track: of the sound: number from 1 on, or language; None: the default one, see
+        out: the MP4; it appears complete or not at all.
+        mode: ``"exact"``: to the frame, without encoding where the file allows it; ``"key-frames"``: never
+            encoded, from the key frame before the start on, so that programs that ignore the edit lists of
+            MP4 show the same.
+        track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
 
     Raises:
-        MediaError: the video cannot be read, or not there; or it cannot be copied; or has no such track.
+        MediaError: the video is missing or unreadable, cannot be copied, or has no such track.
         InvalidValue: ``out`` cannot be written.
     """
     if out.suffix.lower() not in _SUFFIXES:
@@ -98,7 +98,7 @@ def export_clip(
     if mode == "key-frames":
         cut(source, moment.span, out, mode="key-frames", track=track)
         return
-    # What a file allows depends on more than the codec.
+    # The codec alone does not decide what a file allows.
     if probe(source).video_codec in _COPYABLE:
         try:
             cut(source, moment.span, out, mode="copy", track=track)
@@ -112,7 +112,7 @@ def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
     """The path of a video.
 
     Raises:
-        NotFound: it has none.
+        NotFound: unknown.
     """
     if video_id not in sources:
         raise NotFound(f"{video_id}: no path is known for this video; give one, or leave its moments out")
@@ -120,6 +120,6 @@ def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
 
 
 def clip_name(moment: Moment) -> str:
-    """A file name of rank, video and time."""
+    """A file name made of rank, video and time."""
     video = re.sub(r"[^\w.-]+", "_", moment.video_id).strip("._") or "video"
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"

@@ -1,9 +1,9 @@
-"""Edit decision lists: CMX 3600, of cuts, and with the markers that DaVinci Resolve reads.
+"""Edit decision lists: CMX 3600 cuts, and the markers that DaVinci Resolve reads.
 
-Written here, since the adapter of OpenTimelineIO counts drop-frame at every 29.97, says no ``FCM``, and
-begins all records at zero. A reel name has 8 characters at most and no blank; the file's name stands in
+Written here, since the adapter of OpenTimelineIO uses drop-frame at every 29.97, writes no ``FCM``, and
+begins all records at zero. A reel name has at most 8 characters and no blank; the file's name is in
 ``* FROM CLIP NAME:``. The list has one rate: times of a video of another rate are those of its timecode,
-with the frames at the rate of the list, to the nearest.
+with the frames converted to the rate of the list, to the nearest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moviola.files.writing import write_text
 __all__ = ["reel_names", "source_timecodes", "write_cuts", "write_markers"]
 
 _REEL = 8
-# Beside titles and markers, lines of other programs may hold so much; programs cut what is longer, or fail.
+# Besides titles and markers, lines may have this length; programs cut longer ones, or fail.
 _LINE = 120
 _MOST_EVENTS = 999
 
@@ -55,7 +55,7 @@ def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> N
     Args:
         timeline: events.
         out: the file.
-        of_video: the markers stand where the moments are in their video, not where the events are.
+        of_video: markers at the times in their video, not at those of the events.
 
     Raises:
         InvalidValue: more than 999 events, or a file that cannot be written.
@@ -89,9 +89,9 @@ def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
 
 
 def source_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
-    """Where an event begins and ends in its video, as the video counts where it has the timeline's rate."""
+    """Start and end of an event in its video, counted in the video's way where it has the timeline's rate."""
     video = event.video
-    # Without a start timecode it has no way of counting of its own.
+    # Without a start timecode it has no counting of its own.
     own = video.info.start_timecode is not None and video.timebase.rate == timeline.timebase.rate
     timebase = video.timebase if own else timeline.timebase
     first, end = _source_frames(event, timeline)
@@ -99,7 +99,7 @@ def source_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
 
 
 def _source_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
-    """Numbers of frames by source timecode, at the rate of the timeline; as many as of its record."""
+    """Frame numbers by source timecode, at the rate of the timeline; as many as in its record."""
     video, to = event.video, timeline.timebase
     if video.timebase.rate == to.rate:
         first = video.first_frame + event.source[0]
@@ -132,5 +132,5 @@ def _text(text: str) -> str:
 
 
 def _marker_text(text: str) -> str:
-    """Without the bar that divides a marker's fields."""
+    """A text without the bar that divides a marker's fields."""
     return _text(text).replace("|", "/")

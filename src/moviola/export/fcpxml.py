@@ -1,4 +1,4 @@
-"""FCPXML 1.9: what Final Cut Pro, DaVinci Resolve and Premiere (by a converter) read.
+"""FCPXML 1.9, for Final Cut Pro, DaVinci Resolve and Premiere (by a converter).
 
 Written here, since the adapter of OpenTimelineIO writes version 1.8 without ``asset-clip``, takes 23.976 for
 23 frames a second, goes through floating point, and calls a program. All times are exact: whole frames of
@@ -55,7 +55,7 @@ def write_fcpxml(timeline: Timeline, out: Path) -> None:
 
 
 def _format(resources: Element, rate: Fraction, width: int, height: int) -> str:
-    """The id of a format, which is made when no video has had it yet."""
+    """The id of a format, created for the first video that has it."""
     wanted = {
         "frameDuration": f"{rate.denominator}/{rate.numerator}s",
         "width": str(width),
@@ -89,7 +89,7 @@ def _asset(resources: Element, video: SourceVideo) -> Element:
 
 
 def _asset_clip(spine: Element, event: Event, timebase: Timebase, asset: Element, origin: Fraction) -> None:
-    """A clip; what stands in it is in the order of the document type."""
+    """A clip; its content is in the order of the document type."""
     video, selection = event.video, event.selection
     start = _time(video.timebase.seconds(video.first_frame + event.source[0]))
     clip = SubElement(
@@ -106,7 +106,7 @@ def _asset_clip(spine: Element, event: Event, timebase: Timebase, asset: Element
     if note:
         SubElement(clip, "note").text = note
     if video.timebase.rate != timebase.rate:
-        # Without, 23.976 in a timeline of 24 plays faster instead of repeating a frame now and then.
+        # Without it, 23.976 in a timeline of 24 plays faster instead of repeating a frame now and then.
         SubElement(clip, "conform-rate", scaleEnabled="0")
     frame = _time(timebase.seconds(1))
     marker = SubElement(clip, "marker", start=start, duration=frame, value=selection.name)

@@ -1,4 +1,4 @@
-"""One film of all moments."""
+"""One film of several moments."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from moviola.types import clock
 __all__ = ["CARD_SECONDS", "parse_size", "write_film"]
 
 CARD_SECONDS = 2.0
-"""How long a title is shown before its moment."""
+"""Seconds of a title before its moment."""
 
-# Beyond, browsers and phones refuse H.264.
+# Larger sizes are refused for H.264 by browsers and phones.
 _LONGEST_SIDE = 3840
 
 
 def write_film(timeline: Timeline, out: Path, *, size: tuple[int, int] | None = None) -> None:
-    """Write the events as one MP4, at the timeline's rate; a chapter each.
+    """Write the events as one MP4, at the timeline's rate, with a chapter each.
 
     Args:
-        timeline: where it leaves room before an event, a card with its title is shown.
-        out: the film; it appears whole or not at all.
+        timeline: where it has a gap before an event, a card with its title is shown.
+        out: the film; it appears complete or not at all.
         size: width and height in pixels, even; None takes those of the largest video.
 
     Raises:
@@ -54,7 +54,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """Width and height of ``"1280x720"``.
 
     Raises:
-        InvalidValue: something else, odd or too large.
+        InvalidValue: another form, odd or too large.
     """
     sides = [
         int(side) for side in text.lower().split("x") if side.isascii() and side.isdigit() and len(side) < 6

@@ -1,4 +1,4 @@
-"""One table of all ways in which moments go out, and the one function that writes them."""
+"""The table of export formats, and the function that writes them."""
 
 from __future__ import annotations
 
@@ -41,20 +41,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What can be chosen; :class:`MomentFormat` says which of it a format heeds.
+    """Export options; :class:`MomentFormat` names those that a format uses.
 
     Attributes:
         title: name of the timeline or the sheet.
-        rate: frames a second of the timeline, a number or text such as ``"23.976"`` or ``"30000/1001"``; None
-            takes that of most moments.
-        drop_frame: count timecode so, at 29.97 and 59.94; None counts as the videos do, by their start
-            timecode.
-        start_timecode: of the timeline's first frame.
+        rate: frames per second of the timeline, a number or text such as ``"23.976"`` or ``"30000/1001"``;
+            None: the rate of most moments.
+        drop_frame: use drop-frame timecode, at 29.97 and 59.94; None: as in the videos' start timecodes.
+        start_timecode: timecode of the timeline's first frame.
         mode: of clips: ``"exact"``, or ``"key-frames"``, which begin at the key frame before the start and
-            are never encoded again.
+            are never encoded.
         titles: show a card with the title before each moment of the film.
-        size: of the film, ``"1280x720"``; None takes the largest video's.
-        columns: pictures in a row of the sheet.
+        size: of the film, ``"1280x720"``; None: that of the largest video.
+        columns: pictures per row of the sheet.
     """
 
     title: str = "Moments"
@@ -75,11 +74,11 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an export made.
+    """The result of an export.
 
     Attributes:
         files: the files, in order.
-        refused: why something is missing in it, by its name (a clip's file, a picture's video).
+        refused: reasons of missing parts by name (a clip's file, a picture's video).
     """
 
     files: tuple[Path, ...]
@@ -105,7 +104,7 @@ class Export:
     kept: KeptStill | None = None
 
     def timeline(self, *, counted: bool = True) -> Timeline:
-        """The moments one after the other; ``counted``: with timecodes."""
+        """The moments in sequence; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
             self.chosen,
@@ -118,22 +117,22 @@ class Export:
         )
 
     def only_video(self, instead: str) -> None:
-        """All moments must be of one video."""
+        """Refuse moments of more than one video."""
         videos = sorted({selection.moment.video_id for selection in self.chosen})
         if len(videos) > 1:
             raise InvalidValue(
-                f"{self.out}: moments of {len(videos)} videos, with times of one ({videos[0]} and others); "
+                f"{self.out}: moments of {len(videos)} videos ({videos[0]} and others), but this is for one; "
                 f"choose those of one, or the format {instead}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class MomentFormat:
-    """A way out.
+    """An export format.
 
     Attributes:
-        name: by which it is asked for.
-        title: for people.
+        name: its name in options.
+        title: its description for people.
         suffix: of the file; empty for a folder.
         kind: whether it makes a file or a folder of files.
         options: names of those of :class:`ExportOptions` that it heeds.
@@ -160,22 +159,22 @@ def write_moments(
     """Write moments in one of :data:`FORMATS`.
 
     Args:
-        moments: in the order in which they are to stand; as :class:`Selection` with title and note.
+        moments: in the order of the output; :class:`Selection` adds title and note.
         videos: path of each video by id.
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
         format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
-        options: of :class:`ExportOptions`, those that the format heeds.
+        options: fields of :class:`ExportOptions` that the format uses.
 
     Returns:
-        the files, and what was left out and why: a clip that cannot be cut takes no other with it.
+        the files, and the reasons of missing parts: one clip that cannot be cut does not stop the others.
 
     Raises:
-        InvalidValue: no moments, an unknown format, an option that it does not heed or a value out of range,
-            a moment that is no span or after the end of its video, or a place that cannot be written.
+        InvalidValue: no moments, an unknown format, an option that it does not use, a value out of range, a
+            moment that is no span or after the end of its video, or a place that cannot be written.
         NotFound: a video without a path.
-        MediaError: a video's file is gone or cannot be read; it is named, and nothing is written.
+        MediaError: a video's file is missing or unreadable; it is named, and nothing is written.
         MissingDependency: a package that the format needs is not installed.
     """
     chosen, out = selections(moments), Path(out)
@@ -344,4 +343,4 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )
 }  # fmt: skip
-"""By name: all ways in which moments go out."""
+"""All export formats, by name."""

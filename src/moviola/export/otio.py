@@ -1,6 +1,6 @@
-"""OpenTimelineIO: what Resolve, Premiere (by a plug-in), Kdenlive, Blender's add-ons and pipelines read.
+"""OpenTimelineIO, for Resolve, Premiere (by a plug-in), Kdenlive, Blender's add-ons and pipelines.
 
-Each clip counts at its video's own rate, which the format allows, so that no edit is rounded.
+Each clip keeps its video's own rate, which the format allows, so that no edit is rounded.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["write_otio"]
 
 
 def write_otio(timeline: Timeline, out: Path) -> None:
-    """Write the events as a timeline of one track of pictures and, where there is sound, one of sound.
+    """Write the events as a timeline of one picture track and, where there is sound, one sound track.
 
-    Title and note stand in a marker on the clip, moment, score and note in ``metadata["moviola"]``.
+    Title and note are in a marker on the clip, moment, score and note in ``metadata["moviola"]``.
 
     Raises:
         MissingDependency: ``opentimelineio`` is not installed.

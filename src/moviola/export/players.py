@@ -1,4 +1,4 @@
-"""Showing a moment in a player: a table of players, each with its own way to start at a time."""
+"""Players for moments: a table of programs, each with its way to start at a time."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ PLAYERS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "ffplay": (("ffplay",), "-ss {start} -i {path}"),
 }
-"""By name: under which names or paths it is installed, and its arguments. In order of preference."""
+"""Players by name: their program names or paths, and arguments. In order of preference."""
 
 OPENERS: dict[str, tuple[str, ...]] = {
     "linux": ("xdg-open",),
     "darwin": ("open",),
     "win32": ("cmd", "/c", "start", ""),
 }
-"""By ``sys.platform``: what opens a file with the program that the system has for it, from its beginning."""
+"""Programs by ``sys.platform`` that open a file in the system's default player, from its beginning."""
 
 
 def player_command(path: Path, span: Span, player: str | None = None) -> list[str]:
-    """The words that start a player at a moment.
+    """The command that plays a moment.
 
     Args:
         path: the video.
-        span: the moment; it plays on after its end.
-        player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file and
-            ``{start}`` and ``{end}``, where they occur, for seconds. None takes the first of the table that
-            is installed, else what the system opens videos with, which starts at their beginning.
+        span: the moment; playback continues after its end.
+        player: a name in :data:`PLAYERS`, or a command in which ``{path}`` stands for the file, and
+            ``{start}`` and ``{end}``, if present, for seconds. None: the first installed one of the table,
+            else the system's default player, which starts at the beginning.
 
     Raises:
-        NotFound: it is not installed, or nothing is.
+        NotFound: the player is not installed, or none is.
         InvalidValue: a command without ``{path}``, or with other braces.
     """
     if player is None:
@@ -66,7 +66,7 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
 
 
 def play(command: Sequence[str]) -> None:
-    """Start a player; it goes on by itself.
+    """Start a player and leave it running.
 
     Raises:
         NotFound: it cannot be started.
@@ -93,12 +93,12 @@ def _installed(names: Sequence[str]) -> str | None:
 
 
 def _filled(arguments: str, path: Path, span: Span) -> list[str]:
-    """The words of a command; split first, so that a path stays one word."""
+    """The words of a command; split before the path is inserted, so that it stays one word."""
     values = {"path": str(path), "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
     try:
         return [word.format(**values) for word in shlex.split(arguments)]
     except (ValueError, KeyError, IndexError) as error:
         raise InvalidValue(
-            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may stand in braces, and quotes "
-            "come in pairs"
+            f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may be in braces, and quotes "
+            "must be closed"
         ) from error

@@ -1,4 +1,4 @@
-"""What goes out: moments, each with the words that a person gave it."""
+"""Selections: moments to export, with their titles and notes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from moviola.types import Moment
 
 __all__ = ["Selection", "clean_lines", "one_line", "selections"]
 
-# Control characters, the separators of lines and paragraphs, and halves of characters: no format of names
-# holds them, some would break a line.
+# Control characters, separators of lines and paragraphs, and lone surrogates: no format of names allows them,
+# some would break a line.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 
-# Of what is said, as much as names a moment.
+# Characters of speech or text used as a title.
 _LONGEST_SNIPPET = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A moment that was chosen, and what somebody wrote about it.
+    """A moment to export, with a title and a note.
 
     Attributes:
-        moment: its times may have been trimmed since it was found.
-        title: its name in the export; empty for one made of what is said there, else of its video.
-        note: more about it, in as many lines as one likes.
+        moment: its times may have been trimmed.
+        title: its name in the export; empty: made of speech or text there, else of the video's name.
+        note: further text, of any number of lines.
     """
 
     moment: Moment
@@ -35,7 +35,7 @@ class Selection:
 
     @property
     def name(self) -> str:
-        """The title, else what is said or written there, else the video's name; one line, not empty."""
+        """The title, else speech or text there, else the video's name; one line, not empty."""
         video = PurePath(self.moment.video_id).name
         said = one_line(self.moment.snippet)[:_LONGEST_SNIPPET].rstrip()
         names = (one_line(self.title), said, one_line(video), one_line(self.moment.video_id))
@@ -43,15 +43,15 @@ class Selection:
 
 
 def selections(moments: Iterable[Moment | Selection]) -> list[Selection]:
-    """Moments as selections without words, selections as they are."""
+    """Moments as selections without title and note; selections unchanged."""
     return [moment if isinstance(moment, Selection) else Selection(moment) for moment in moments]
 
 
 def one_line(text: str) -> str:
-    """A text without what breaks lines or cannot be written, runs of white space as one space."""
+    """A text without unprintable characters, runs of white space as one space."""
     return " ".join(_UNPRINTABLE.sub(" ", text).split())
 
 
 def clean_lines(text: str) -> str:
-    """A text of several lines, each as of :func:`one_line`; none at its ends are empty."""
+    """A text of several lines, each as in :func:`one_line`; empty ones at its ends are dropped."""
     return "\n".join(map(one_line, text.splitlines())).strip("\n")

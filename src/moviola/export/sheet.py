@@ -1,4 +1,4 @@
-"""A contact sheet of ranked moments: what was found, at a glance."""
+"""Contact sheets of ranked moments."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from moviola.types import Moment, clock
 __all__ = ["KeptStill", "export_sheet", "moment_cells"]
 
 KeptStill = Callable[[str, float], bytes | None]
-"""Gives the WebP bytes of a small still of a video, by id and seconds; None where there is none."""
+"""Returns the WebP bytes of a small still of a video, by id and seconds; None where there is none."""
 
 _WIDTH = 320
-# Shown in place of a picture that cannot be read any more.
+# Shown in place of an unreadable picture.
 _GREY = np.full((_WIDTH * 9 // 16, _WIDTH, 3), 200, np.uint8)
 
 
@@ -35,16 +35,16 @@ def export_sheet(
     """Write one PNG with the middle frame of each moment, its rank, video, time and score.
 
     Args:
-        moments: what to show, in order.
+        moments: the moments, in order.
         sources: path of each video by id.
         out: the PNG file.
         title: a line above the pictures.
         notes: one more line of caption per moment, or none.
-        columns: pictures in a row.
-        kept: gives small stills (WebP) in place of frames that cannot be read now.
+        columns: pictures per row.
+        kept: returns small stills (WebP) in place of unreadable frames.
 
     Returns:
-        reasons by video id for pictures that could not be read (they are grey).
+        reasons by video id for unreadable pictures (they are grey).
 
     Raises:
         InvalidValue: the file cannot be written.
@@ -61,10 +61,10 @@ def moment_cells(
     notes: Sequence[str] = (),
     kept: KeptStill | None = None,
 ) -> tuple[list[SheetCell], dict[str, str]]:
-    """What a contact sheet shows of moments; arguments and reasons as of :func:`export_sheet`.
+    """Cells of a contact sheet; arguments and reasons as in :func:`export_sheet`.
 
     Returns:
-        one cell per moment, and why those that are grey could not be read.
+        one cell per moment, and the reasons of the grey ones.
     """
     failed: dict[str, str] = {}
     cells: list[SheetCell] = []

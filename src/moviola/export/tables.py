@@ -1,4 +1,4 @@
-"""Moments as CSV and JSON, to be read, edited by hand and read back."""
+"""Moments as CSV and JSON, to read, edit by hand and read back."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COLUMNS = (
     "rank", "video_id", "start", "end", "score", "strong", "title", "note", "source", "snippet",
     "snippet_kind", "steps", "path",
 )  # fmt: skip
-# What spreadsheets take for a formula; an apostrophe before it makes it text. One that is there already gets
-# another, so that reading takes away what writing put there.
+# First characters that make a formula in spreadsheets; an apostrophe before it makes it text. A text that
+# begins with an apostrophe gets another one, so that reading removes exactly what writing added.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MASKED = re.compile(r"'+[=+\-@\t\r]")
 
@@ -48,18 +48,18 @@ def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Pa
 
 
 def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
-    """Read moments that were written as CSV or JSON, by us or by hand.
+    """Read moments from CSV or JSON, written by moviola or by hand.
 
     Args:
         path: ``.csv`` with a header, ``.json`` with a list of objects, or ``.jsonl``. Of the fields only
             ``video_id``, ``start`` and ``end`` (seconds) are needed; others are passed over.
 
     Returns:
-        the moments, ranked as they stand, and paths of videos by id as far as they are given.
+        the moments, ranked in their order, and paths of videos by id as far as given.
 
     Raises:
         NotFound: no such file.
-        DataError: a row that is no moment; the file, its line and the field are named.
+        DataError: a row that is no moment; the message names the file, its line and the field.
         InvalidValue: another suffix.
     """
     chosen: list[Selection] = []
@@ -114,7 +114,7 @@ def _selection(place: str, row: Mapping[str, Any], rank: int) -> Selection:
 
 
 def _steps(row: Mapping[str, Any]) -> Any:
-    """Steps as a table has them, ``START-END`` each, as JSON has them."""
+    """Steps of a table, ``START-END`` each, in their JSON form."""
     given = row.get("steps")
     if not isinstance(given, str):
         return given

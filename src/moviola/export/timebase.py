@@ -1,9 +1,9 @@
-"""Frames and timecodes: which frames a span takes in, and what a frame is called.
+"""Frames and timecodes: the frames of a span, and the labels of frames.
 
-Conventions: frames are counted from 0; a range ``(first, end)`` is half-open, as spans are. The first frame
-of a span is the one on screen at its start, its end the first frame that begins at or after its end, so
-that an edit shows exactly the frames of the clip that :func:`moviola.media.cut` makes. Times within a
-sixteenth of a frame of a frame's beginning are taken for it: files round their time stamps, Matroska to a
+Conventions: frames are counted from 0; a range ``(first, end)`` is half-open, like spans. The first frame of
+a span is the one on screen at its start, its end the first frame that begins at or after its end, so that an
+edit shows exactly the frames of the clip that :func:`moviola.media.cut` makes. Times within a sixteenth of a
+frame of a frame's beginning count as that beginning: files round their time stamps, Matroska to a
 millisecond.
 
 Timecodes are those of SMPTE ST 12-1. Drop-frame counting leaves out numbers, not frames: 00 and 01 (00 to 03
@@ -33,11 +33,11 @@ STANDARD_RATES = tuple(
         Fraction(24000, 1001), 24, 25, Fraction(30000, 1001), 30, 50, Fraction(60000, 1001), 60,
     )
 )  # fmt: skip
-"""Rates that all editing programs have for a timeline, rising."""
+"""Timeline rates of all editing programs, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)
-# How far the average of a varying rate may be from the rate that the camera aimed at, and how far a constant
-# one that was rounded: 29.97 for 30000/1001.
+# Tolerances: between the average of a varying rate and the camera's nominal rate, and for a rounded constant
+# rate: 29.97 for 30000/1001.
 _VARIATION = Fraction(2, 100)
 _ROUNDING = Fraction(5, 10_000)
 _TIMECODE = re.compile(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)([:;])(\d\d)")
@@ -45,7 +45,7 @@ _TIMECODE = re.compile(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)([:;])(\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class Timebase:
-    """A rate in frames a second, exact, and the way of counting.
+    """An exact rate in frames per second, and the way of counting.
 
     Raises:
         InvalidValue: a rate that is not above 0, or drop-frame counting at another rate than 29.97, 59.94 and
@@ -66,7 +66,7 @@ class Timebase:
 
     @property
     def base(self) -> int:
-        """Frames that a second of timecode counts: 30 at 29.97."""
+        """Frames per second of timecode: 30 at 29.97."""
         return max(1, round(self.rate))
 
     def frames(self, span: Span) -> tuple[int, int]:
@@ -76,18 +76,18 @@ class Timebase:
         return first, max(first + 1, end)
 
     def seconds(self, frames: int) -> Fraction:
-        """How long so many frames last."""
+        """Duration of a number of frames."""
         return frames / self.rate
 
     def timecode(self, frame: int) -> str:
         """The label of a frame, ``01:00:00:00``; ``;`` before the frames in drop-frame counting.
 
-        After 23:59:59 it begins anew.
+        After 23:59:59 it starts again at zero.
         """
         return str(self._of(frames=frame + 1))
 
     def frame_of(self, timecode: str) -> int:
-        """The frame that has a label.
+        """The frame of a label.
 
         Args:
             timecode: ``hh:mm:ss:ff``; ``;`` before the frames is allowed in drop-frame counting only.
@@ -95,26 +95,26 @@ class Timebase:
         Raises:
             InvalidValue: no timecode, or a number that this counting does not have.
         """
-        found = _TIMECODE.fullmatch(timecode)
-        if not found or int(found[5]) >= self.base:
+        match = _TIMECODE.fullmatch(timecode)
+        if not match or int(match[5]) >= self.base:
             raise InvalidValue(
                 f"timecode {timecode!r}: write hh:mm:ss:ff, with frames from 00 to {self.base - 1:02d}"
             )
         plain = timecode.replace(";", ":")
         frame = self._number(plain)
-        if (found[4] == ";" and not self.drop_frame) or self.timecode(frame).replace(";", ":") != plain:
+        if (match[4] == ";" and not self.drop_frame) or self.timecode(frame).replace(";", ":") != plain:
             counting = "drop-frame" if self.drop_frame else "non-drop"
             raise InvalidValue(
-                f"timecode {timecode!r}: not there in {counting} counting; take the one after it"
+                f"timecode {timecode!r}: does not exist in {counting} counting; use the one after it"
             )
         return frame
 
     def nearest_label(self, timecode: str, base: int) -> int:
-        """The frame here that a label of another counting names: the same hours, minutes and seconds.
+        """The frame for a label of another counting: the same hours, minutes and seconds.
 
         Args:
             timecode: ``hh:mm:ss:ff``.
-            base: frames that a second has in that counting.
+            base: frames per second of that counting.
         """
         clock, frames = timecode.replace(";", ":").rsplit(":", 1)
         return self._number(f"{clock}:{min(self.base - 1, round(int(frames) * self.base / base)):02d}")
@@ -127,13 +127,13 @@ class Timebase:
             from timecode.timecode import Timecode
         except ImportError as error:
             raise MissingDependency("timecodes need 'timecode'; pip install timecode") from error
-        # The library takes the whole part of a rate that it does not know, 12 of 12.5.
+        # The library truncates a rate that it does not know: 12.5 to 12.
         rate = self.rate if self.rate.denominator == 1001 else Fraction(self.base)
         return Timecode(rate, force_non_drop_frame=not self.drop_frame, **value)  # type: ignore[arg-type]
 
 
 def can_drop(rate: Fraction) -> bool:
-    """Whether a rate has drop-frame counting: 29.97 and its multiples."""
+    """Whether a rate allows drop-frame counting: 29.97 and its multiples."""
     return (rate / Fraction(30000, 1001)).denominator == 1
 
 
@@ -154,10 +154,10 @@ def parse_rate(text: str) -> Fraction:
 
 
 def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
-    """The rate that a file was made for.
+    """The nominal rate of a file.
 
     Args:
-        average, base: as :class:`moviola.media.MediaInfo` has them.
+        average, base: from :class:`moviola.media.MediaInfo`.
 
     Returns:
         the base rate where it is a standard one near the average; else the standard rate nearest to the

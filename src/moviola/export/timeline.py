@@ -128,17 +128,17 @@ def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceV
         NotFound: no path is known for a video.
         MediaError: a file is gone, or is no video that can be read.
     """
-    found: dict[str, SourceVideo] = {}
+    sources: dict[str, SourceVideo] = {}
     for selection in chosen:
         video_id = selection.moment.video_id
-        if video_id in found:
+        if video_id in sources:
             continue
         info = probe(source_of(video_id, paths))
         rate = nominal_rate(info.average_rate, info.base_rate)
         start = info.start_timecode
         timebase = Timebase(rate, bool(start and ";" in start and can_drop(rate)))
-        found[video_id] = SourceVideo(video_id, info, timebase)
-    return found
+        sources[video_id] = SourceVideo(video_id, info, timebase)
+    return sources
 
 
 def lay_out(

@@ -1,8 +1,8 @@
-"""The one feature store: memory-mapped half-precision rows, read by everybody in the same way.
+"""The feature store: memory-mapped half-precision rows, with one interface for all readers.
 
-:class:`FeatureShards` holds rows on disk; a library writes them (``moviola.library``), :func:`convert` makes
-them of published files. :class:`VideoFeatures` and :class:`QueryFeatures` are what retrieval and training
-read, and a :class:`FeatureSource` is what gives these: a library, or a :class:`FeatureFolder`.
+:class:`FeatureShards` holds rows on disk; a library writes them (``moviola.library``), and :func:`convert`
+makes them from published files. Retrieval and training read :class:`VideoFeatures` and
+:class:`QueryFeatures`; their source is a :class:`FeatureSource`: a library, or a :class:`FeatureFolder`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What models make of whole videos, kept so that it is made once."""
+"""Caches of what models compute from whole videos."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class EncodingCache(Protocol):
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """What the model of a revision made of a video; made now where it is not there.
+        """Encoding of a video by the model of a revision; computed if missing.
 
         Args:
             revision: of the model; changes with its weights.
             key: number of the video.
-            count: rows that the encoding has.
-            make: gives (count, ...) float16.
+            count: rows of the encoding.
+            make: computes (count, ...) float16.
         """
 
 
 class MemoryCache:
-    """Encodings in memory; the least recently used are forgotten beyond ``most_bytes``. Safe for threads."""
+    """Encodings in memory; the least recently used are dropped beyond ``most_bytes``. Safe for threads."""
 
     def __init__(self, most_bytes: int = _BYTES) -> None:
         self._most_bytes = most_bytes
@@ -43,12 +43,12 @@ class MemoryCache:
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """See :class:`EncodingCache`: what was made of a video, (count, ...) float16."""
+        """See :class:`EncodingCache`: the encoding of a video, (count, ...) float16."""
         with self._lock:
             if (revision, key) in self._recent:
                 self._recent.move_to_end((revision, key))
                 return self._recent[revision, key]
-        rows = make()  # outside of the lock: two threads may make the same, none waits for another's video
+        rows = make()  # outside the lock: two threads may make the same, but none waits for another's video
         with self._lock:
             if (revision, key) not in self._recent:
                 self._recent[revision, key] = rows

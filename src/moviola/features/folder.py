@@ -21,7 +21,7 @@ from moviola.files.writing import write_json
 __all__ = ["FeatureFolder", "describe_folder", "require_new_folder"]
 
 DESCRIPTION = "features.json"
-# Of the description; one without a number is of format 1.
+# Format of the description; without a number it is 1.
 _FORMAT = 1
 
 
@@ -35,7 +35,7 @@ class FeatureFolder:
         FOLDER/features.json  the facts, and the duration of each video; written last
 
     Attributes:
-        folder: where it lies.
+        folder: its path.
         facts: see :class:`moviola.features.source.SourceFacts`.
         durations: seconds by video id.
     """
@@ -63,7 +63,7 @@ class FeatureFolder:
             if about.get("format", 1) != _FORMAT:
                 raise DataError(
                     f"{path}: format {about['format']!r:.40}, but this moviola reads {_FORMAT}; update "
-                    "moviola, or write the folder anew"
+                    "moviola, or write the folder again"
                 )
             durations = {name: float(seconds) for name, seconds in about["durations"].items()}
             visual, queries = (KeyedShards(folder / part).dim for part in ("visual", "queries"))
@@ -80,7 +80,7 @@ class FeatureFolder:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{path}: damaged ({error!r}); write the folder anew") from error
+            raise DataError(f"{path}: damaged ({error!r}); write the folder again") from error
         return cls(folder, facts, durations)
 
     @cached_property
@@ -90,7 +90,7 @@ class FeatureFolder:
         if len(names) < len(self.durations):
             first = next(name for name in self.durations if name not in visual)
             raise DataError(
-                f"{self.folder}: lists {first!r}, but has no features of it; write the folder anew"
+                f"{self.folder}: lists {first!r}, but has no features of it; write the folder again"
             )
         subtitles = _subtitles(self.folder) if self.facts.subtitle_dim else None
         return VideoFeatures(
@@ -126,7 +126,7 @@ class FeatureFolder:
         if missing:
             raise NotFound(
                 f"{self.folder}: {len(missing):,} of {len(texts):,} queries without features, the first "
-                f"{missing[0]!r}; write the folder anew with their annotation file"
+                f"{missing[0]!r}; write the folder again with their annotation file"
             )
         rows = tuple(stored.mapped(text) for text in texts)
         return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
@@ -145,15 +145,15 @@ def _stored(shards: KeyedShards, names: Sequence[str]) -> StoredRows:
 
 
 def require_new_folder(folder: Path) -> None:
-    """Raises :class:`InvalidValue` unless a folder can be written whole: it is not there, or is empty."""
+    """Raise :class:`InvalidValue` unless a folder is new or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidValue(f"{folder}: not empty; give a new folder")
 
 
 def describe_folder(folder: Path, facts: SourceFacts, durations: Mapping[str, float]) -> FeatureFolder:
-    """Write ``features.json``, which makes a folder of features whole; gives the folder, opened."""
+    """Write ``features.json``, which completes a folder of features; returns the folder, opened."""
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):
-        del about[size]  # the arrays say it themselves
+        del about[size]  # known from the arrays
     write_json(folder / DESCRIPTION, {"format": _FORMAT, **about, "durations": dict(durations)}, indent=1)
     return FeatureFolder.open(folder)

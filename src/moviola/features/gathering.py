@@ -1,4 +1,4 @@
-"""A folder of features from published feature files, as the papers' authors give them away."""
+"""Feature folders made from published feature files, as released by the papers' authors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moviola.features.videos import normalise_rows
 
 __all__ = ["Gathered", "Published", "PublishedFiles", "gather_features"]
 
-# More rows than this beside what its duration asks for make a video worth a look.
+# Allowed difference between a video's rows and its duration.
 _ODD_ROWS = 2
 
 
@@ -30,11 +30,11 @@ class Published:
 
     @classmethod
     def open(cls, path: Path) -> Published:
-        """Of any form; errors as of :func:`moviola.features.open_features`."""
+        """Open features of any form; errors as in :func:`moviola.features.open_features`."""
         return cls(path, open_features(path))
 
     def require(self, keys: Sequence[str], what: str) -> None:
-        """Raises :class:`NotFound` if some keys are missing; names the first."""
+        """Raise :class:`NotFound` if some keys are missing; names the first."""
         known = set(self.features.keys())
         missing = [key for key in keys if key not in known]
         if missing:
@@ -46,10 +46,10 @@ class Published:
 
 @dataclass(frozen=True)
 class PublishedFiles:
-    """What a folder of features is gathered from.
+    """Source files of a folder of features.
 
     Attributes:
-        visual: one or more files by video id; the rows of several are brought to length 1 each and joined.
+        visual: one or more files by video id; rows of several are normalised and concatenated.
         queries: one row per token, by key of the query.
         subtitles: by video id.
         query_vectors: one row per query, appended to its tokens as the last one.
@@ -62,18 +62,18 @@ class PublishedFiles:
 
     @property
     def streams(self) -> tuple[Published, ...]:
-        """All that have one row per clip."""
+        """All files with one row per clip."""
         return self.visual if self.subtitles is None else (*self.visual, self.subtitles)
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was written.
+    """The result.
 
     Attributes:
         folder: the folder of features, opened.
         clips: clips of all videos.
-        odd: ids of videos with over two rows more or less than their duration asks for.
+        odd: ids of videos whose rows differ from their duration by more than two.
     """
 
     folder: FeatureFolder
@@ -98,25 +98,25 @@ def gather_features(
     """Write a folder of features (:class:`moviola.features.FeatureFolder`).
 
     Arrays are read and written one at a time; all keys and lengths are checked before. The last row of a
-    query is its sentence vector, which stage 1 of SPR and SPR_CLIP take: the file's own last row (as in files
-    of CLIP's tokens), or that of ``files.query_vectors``. Models that read tokens take it for one more.
+    query is its sentence vector, which stage 1 of SPR and SPR_CLIP use: the file's own last row (as in files
+    of CLIP's tokens), or that of ``files.query_vectors``. Models that read tokens treat it as one more.
 
     Args:
-        files: where features are.
+        files: the files.
         out: a new folder.
         queries: the key of each query in ``files`` by its text.
-        key: what these keys are, for messages: "query_id", "text", …
-        durations: seconds by video id, of the videos that are taken.
+        key: name of these keys, for messages: "query_id", "text", …
+        durations: seconds by video id, of the videos to write.
         clip_seconds: length of a clip, one row of features.
         segment_clips: clips of a segment.
-        encoder: name and revision of what the features are; models trained on others are refused.
-        raw: models take the rows as they are; else each is brought to length 1 when it is read.
-        max_tokens: most rows of a query, with its vector; None keeps all.
-        slack: most rows by which streams may differ in one video, which is cut to the shortest.
+        encoder: name and revision of the features' encoder; models trained on others are refused.
+        raw: models use the rows unchanged; else each is normalised when read.
+        max_tokens: maximum rows of a query, with its vector; None keeps all.
+        slack: maximum difference of the streams of a video, which is cut to the shortest.
 
     Raises:
-        InvalidValue: ``out`` holds something, or the lengths are not of clips of ``clip_seconds``.
-        NotFound: videos or queries have no features; the first is named with how many there are.
+        InvalidValue: ``out`` is not empty, or the lengths do not fit ``clip_seconds``.
+        NotFound: missing features of videos or queries; the message names the first and their number.
         DataError: a video's streams differ in length, it has no rows, or a query's vector is not one row.
     """
     require_new_folder(out)
@@ -184,7 +184,7 @@ def _clip_counts(streams: Sequence[Published], names: Sequence[str], slack: int)
 
 
 def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_seconds: float) -> list[str]:
-    """Videos with more or less clips than their duration asks for; an error if most are."""
+    """Videos whose clips do not fit their duration; an error if most do not."""
     odd = [name for name, count in counts.items() if abs(count - seconds[name] / clip_seconds) > _ODD_ROWS]
     if 2 * len(odd) > len(counts):
         name = odd[0]
@@ -196,7 +196,7 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 
 
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
-    """Raises unless all queries have features, and vectors that can be appended to them."""
+    """Raise unless all queries have features, and vectors that can be appended to them."""
     files.queries.require(keys, f"queries (by {key})")
     if files.query_vectors is not None:
         files.query_vectors.require(keys, f"queries (by {key})")
@@ -204,7 +204,7 @@ def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> No
 
 
 def _require_one_row(vectors: Published, queries: Published, keys: Iterable[str]) -> None:
-    """Raises :class:`DataError` if a vector cannot be appended to its query's tokens."""
+    """Raise :class:`DataError` if a vector cannot be appended to its query's tokens."""
     for key in keys:
         shape, dim = vectors.features.shape(key), queries.features.shape(key)[1]
         if shape != (1, dim):

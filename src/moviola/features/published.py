@@ -1,4 +1,4 @@
-"""Feature files as others publish them: one (n, d) array per key, a key being a video or a query.
+"""Published feature files: one (n, d) array per key, a video or a query.
 
 Three forms are read lazily, one array at a time: HDF5 with one data set per key (as the papers' features were
 released), a folder of ``KEY.npy``, and a folder of ``KEY.safetensors`` (or one such file) with one tensor per
@@ -22,12 +22,12 @@ from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, 
 
 __all__ = ["Computed", "FeatureFiles", "convert", "open_features"]
 
-# As much as compression makes of anything.
+# Maximum ratio of compression.
 _MOST_TIMES = 2000
 
 
 class FeatureFiles(Protocol):
-    """Arrays by key, read when asked for."""
+    """Arrays by key, read on access."""
 
     def keys(self) -> tuple[str, ...]:
         """All keys, in file order."""
@@ -92,12 +92,12 @@ class _Hdf5:
 
     @contextmanager
     def _named(self, key: str = "") -> Iterator[None]:
-        """Whatever HDF5 says of bytes that are damaged, as an error that names the file and the key."""
+        """Errors of HDF5 on damaged bytes, as errors that name the file and the key."""
         try:
             yield
         except MoviolaError:
             raise
-        except Exception as error:  # h5py raises nearly everything
+        except Exception as error:  # h5py raises nearly anything
             what = f"{self._path}: {key}" if key else str(self._path)
             raise DataError(f"{what}: damaged ({error!r:.200}); get the file again") from error
 
@@ -118,14 +118,14 @@ class _Hdf5:
 
     def read(self, key: str) -> NDArray[np.float32]:
         with self._named(key):
-            found = self._at(key)
-            # A damaged shape may promise more than any memory holds; chunks that are not there are zeros.
-            if found.size * found.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
+            array = self._at(key)
+            # A damaged shape may promise more than any memory holds; missing chunks are zeros.
+            if array.size * array.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
                 raise DataError(
-                    f"{self._path}: {key}: {found.shape} of {found.dtype} is more than the file can hold; "
+                    f"{self._path}: {key}: {array.shape} of {array.dtype} is more than the file can hold; "
                     "get it again"
                 )
-            return _as_rows(found[()], f"{self._path}: {key}")
+            return _as_rows(array[()], f"{self._path}: {key}")
 
 
 class _Files:
@@ -205,7 +205,7 @@ class _Safetensors:
 
 
 def open_features(path: Path) -> FeatureFiles:
-    """Features of any form; which, the path tells.
+    """Open features of any form, recognised by the path.
 
     Raises:
         NotFound: no such file or folder.
@@ -236,12 +236,12 @@ def convert(
     Args:
         source: arrays of one dimension.
         folder: a new or empty folder.
-        shard_bytes: a new shard begins when one is that long.
+        shard_bytes: size at which a new shard begins.
         progress: called with the number of keys done and the number of all keys.
 
     Raises:
-        InvalidValue: the folder holds something, or there are no features.
-        DataError: dimensions differ, or a number does not fit half precision; the key is named.
+        InvalidValue: the folder is not empty, or there are no features.
+        DataError: dimensions differ, or a number does not fit half precision; the message names the key.
     """
     if folder.exists() and any(folder.iterdir()):
         raise InvalidValue(f"{folder}: not empty; give a new folder")

@@ -16,22 +16,22 @@ from moviola.features.videos import Integers, normalise_rows
 __all__ = ["MAX_TOKENS", "QueryFeatures"]
 
 MAX_TOKENS = 30
-"""Tokens of a query that models are trained with; of a longer query the first ones and the last one."""
+"""Maximum tokens of a query in training; of a longer query the first ones and the last one."""
 
 
 @dataclass(frozen=True)
 class QueryFeatures:
-    """Queries with the features of their tokens, in half precision wherever they come from.
+    """Queries with the features of their tokens, in half precision.
 
     Attributes:
         query_ids: of Q queries.
         texts: their texts.
         rows: (n, d) float16 each, n >= 1, one row per token; the last row stands for the whole text. A query
-            of which only the whole is known has that one row.
-        max_tokens: most tokens that :meth:`tokens` gives.
-        segment_vectors: (Q, d') float32, L2-normalised, where the queries stand among the segments of an
-            index, for queries that are no texts, of which a stage 1 could not say it; None otherwise.
-        unit: bring each row to length 1, see :class:`moviola.features.videos.VideoFeatures`.
+            without tokens has that one row.
+        max_tokens: maximum tokens returned by :meth:`tokens`.
+        segment_vectors: (Q, d') float32, L2-normalised, in the space of an index's segments, for queries that
+            are no texts and that stage 1 cannot embed; None otherwise.
+        unit: normalise each row, see :class:`moviola.features.videos.VideoFeatures`.
     """
 
     query_ids: tuple[str, ...]
@@ -50,7 +50,7 @@ class QueryFeatures:
         *,
         unit: bool = True,
     ) -> QueryFeatures:
-        """From what an encoder gives: (n, d) of each text, or (d,) where it gives one vector per text."""
+        """From an encoder's output: (n, d) of each text, or (d,) where it is one vector per text."""
         given = tuple(
             halves(np.atleast_2d(array), f"query {text!r}") for array, text in zip(rows, texts, strict=True)
         )
@@ -93,7 +93,7 @@ class QueryFeatures:
         return self._floats(np.stack([rows[-1] for rows in self.rows]))
 
     def cut(self, max_tokens: int) -> QueryFeatures:
-        """The same with at most so many tokens, for a model that has positions for no more."""
+        """The same with at most this many tokens, for a model with fewer positions."""
         return self if max_tokens >= self.max_tokens else replace(self, max_tokens=max_tokens)
 
     def among_segments(self, vectors: NDArray[np.float32]) -> QueryFeatures:

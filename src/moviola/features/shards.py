@@ -1,9 +1,9 @@
 """Feature rows on disk: float16, contiguous, append-only shards that are read through memory maps.
 
 A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. Where the rows of a
-video lie is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
-files in ``offsets.npz`` (:class:`KeyedShards`). Rows behind the end that the owner knows are the remains of
-a killed process; the next writer overwrites them.
+video are is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
+files in ``offsets.npz`` (:class:`KeyedShards`). Rows after the owner's end were left by a killed process; the
+next writer overwrites them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where rows lie: ``count`` rows of a shard from row ``offset``; ``crc`` is the CRC-32 of their bytes."""
+    """Place of rows: ``count`` rows of a shard from row ``offset``; ``crc`` is the CRC-32 of their bytes."""
 
     shard: int
     offset: int
@@ -45,7 +45,7 @@ def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
 
     Args:
         rows: floating point, of any shape.
-        what: names the rows in an error.
+        what: name of the rows in errors.
 
     Raises:
         DataError: a number is not finite, or too large for half precision.
@@ -64,10 +64,10 @@ class FeatureShards:
     """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder.
 
     Args:
-        folder: where the shards lie; made by the first :meth:`append`.
+        folder: folder of the shards; made by the first :meth:`append`.
         kind: the first part of their names, for instance ``"frames"``.
         dim: numbers in a row.
-        shard_bytes: a new shard begins when one is that long.
+        shard_bytes: size at which a new shard begins.
     """
 
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
@@ -85,17 +85,17 @@ class FeatureShards:
         return self.folder / f"{self.kind}-{number:05d}.f16"
 
     def shards(self) -> dict[int, Path]:
-        """The shards that are there, by number."""
+        """The existing shards, by number."""
         return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
 
     def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
-        """Write rows behind the last ones that were ever committed.
+        """Write rows after the last committed ones.
 
         Args:
             rows: (n, dim) floating point; stored as float16.
-            end: shard and row where committed rows end. The owner never moves it back, so that rows which
+            end: shard and row of the end of committed rows. The owner never lowers it, so that rows that
                 another process still reads are not overwritten after a removal.
-            sync: have them on disk before this returns; else :meth:`sync` does that for all of them.
+            sync: sync to disk before returning; else :meth:`sync` does that later.
 
         Raises:
             DataError: a number does not fit half precision.
@@ -119,14 +119,13 @@ class FeatureShards:
         return Extent(number, offset, len(data), zlib.crc32(payload))
 
     def sync(self) -> None:
-        """Have everything that was written on disk."""
+        """Sync all written shards to disk."""
         for path in self.shards().values():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
 
     def hold(self, places: NDArray[np.int64]) -> bool:
-        """Map all shards that some extents lie in, so that they can be read after a compaction has deleted
-        them.
+        """Map all shards of some extents, so that they can be read after a compaction has deleted them.
 
         Args:
             places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
@@ -157,10 +156,10 @@ class FeatureShards:
         return mapped[extent.offset : end]
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
-        """As :meth:`read`; what is read for the first time is compared with its CRC.
+        """Like :meth:`read`; rows that are read for the first time are checked against their CRC.
 
         Raises:
-            LibraryError: also where a byte has changed since it was written.
+            LibraryError: also if a byte has changed since it was written.
         """
         rows = self.read(extent)
         if extent.crc and extent not in self._sound:
@@ -178,7 +177,8 @@ class FeatureShards:
         if there < rows_needed:
             raise LibraryError(
                 f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
-                "takes the damaged videos out so that they can be indexed again; write a folder anew"
+                "takes the damaged videos out so that they can be indexed again; otherwise write the folder "
+                "again"
             )
         mapped: NDArray[np.float16] = (
             np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
@@ -189,7 +189,7 @@ class FeatureShards:
         return mapped
 
     def intact(self, extent: Extent) -> bool:
-        """Whether the rows of an extent are all there and unchanged since they were written."""
+        """Whether the rows of an extent exist and are unchanged."""
         try:
             rows = self.read(extent)
         except LibraryError:
@@ -205,7 +205,7 @@ class KeyedShards:
         FOLDER/shards.json        {"format": 1, "dim": d}; written last, so it marks a whole folder
 
     Raises:
-        DataError: the folder is not whole, of another format, or a shard is shorter than the table says.
+        DataError: the folder is incomplete, of another format, or a shard is shorter than the table says.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -241,7 +241,7 @@ class KeyedShards:
         return key in self._extents
 
     def extent(self, key: str) -> Extent:
-        """Where the rows of a key lie.
+        """Place of the rows of a key.
 
         Raises:
             NotFound: there are none.
@@ -268,7 +268,7 @@ def _read_table(path: Path) -> list[NDArray[Any]]:
     try:
         with ZipFile(path) as archive:
             if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
-                raise ValueError("compressed, as moviola never writes it")
+                raise ValueError("compressed, which moviola never does")
         with np.load(path, allow_pickle=False) as table:
             keys, *places = (table[name] for name in ("keys", "shard", "offset", "count"))
         if keys.dtype.kind != "U" or {column.shape for column in places} != {(len(keys),)}:
@@ -276,14 +276,14 @@ def _read_table(path: Path) -> list[NDArray[Any]]:
         if any(column.dtype.kind not in "iu" or (len(column) and column.min() < 0) for column in places):
             raise ValueError("a place is no number from 0")
         if len(set(keys.tolist())) != len(keys):
-            raise ValueError("a key stands twice")
-    except Exception as error:  # zipfile and NumPy raise nearly everything where a file is damaged
-        raise DataError(f"{path}: no readable table ({error!r:.200}); write the folder anew") from error
+            raise ValueError("a key occurs twice")
+    except Exception as error:  # zipfile and NumPy raise nearly anything where a file is damaged
+        raise DataError(f"{path}: no readable table ({error!r:.200}); write the folder again") from error
     return [keys, *places]
 
 
 def write_table(folder: Path, keys: list[str], extents: list[Extent], dim: int) -> KeyedShards:
-    """Name what lies where in a folder of shards, which makes it whole."""
+    """Write the table of a folder of shards, which completes it."""
     places = np.array([(e.shard, e.offset, e.count) for e in extents], np.int64).reshape(-1, 3)
     shard, offset, count = places.T
     with atomic_write(folder / "offsets.npz", "wb") as file:

@@ -1,4 +1,4 @@
-"""What gives features: a library, or a folder of converted files. Training and answering know no more."""
+"""Sources of features: a library, or a folder of converted files. Training and answering use only this."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["FeatureSource", "SourceFacts"]
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What a model is bound to once it has learned from some features.
+    """Properties of features that a trained model depends on.
 
     Attributes:
-        encoder, encoder_revision: whose features these are.
+        encoder, encoder_revision: encoder of the features.
         clip_seconds: seconds per row.
         segment_clips: clips of a segment (T of SPR, section 3.1.1).
-        unit: whether rows are brought to length 1 when they are read.
+        unit: whether rows are normalised when read.
         visual_dim, subtitle_dim, query_dim: numbers in a row of each kind; 0 for subtitles without them.
     """
 
@@ -39,7 +39,7 @@ class FeatureSource(Protocol):
 
     @property
     def facts(self) -> SourceFacts:
-        """What a model that learns from these features is bound to."""
+        """Properties that a model trained on these features depends on."""
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
         """Features of some videos, of all by default.
@@ -52,5 +52,5 @@ class FeatureSource(Protocol):
         """Features of queries.
 
         Raises:
-            NotFound: a query has no features, and they cannot be made here.
+            NotFound: a query has no features, and they cannot be computed here.
         """

@@ -1,7 +1,7 @@
-"""Features of videos, one row per clip, whoever keeps them.
+"""Features of videos, one row per clip, independent of their storage.
 
 A *clip* here is a model's time step: ``clip_seconds`` of a video, one row of features. Rows are half
-precision and stay where they are, mostly memory-mapped; only what is asked for is copied.
+precision and mostly memory-mapped; only requested rows are copied.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Int
     """Clips (n,) of videos by place (n,), each once, so that what is stored of a video is read once.
 
     Returns:
-        the place of each video with its clips, rising; and for each of the n where it stands among all of
-        these, one after another.
+        the place of each video with its clips, rising; and for each of the n its place among all of these,
+        one after another.
     """
     most = int(clip.max(initial=0)) + 1
     wanted, place = np.unique(video * most + clip, return_inverse=True)
@@ -66,7 +66,7 @@ class FeatureRows(Protocol):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows in shards: the extent of each video, and which columns of it count."""
+    """Rows in shards: the extent of each video, and the used columns."""
 
     shards: FeatureShards
     extents: Sequence[Extent]
@@ -88,11 +88,11 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class ComputedRows:
-    """Rows that are computed when they are asked for: ``make`` gives (n, dim) float16 of a key.
+    """Rows computed on access: ``make`` returns (n, dim) float16 of a key.
 
     Attributes:
         dim: numbers in a row.
-        keys: what ``make`` is called with for each video, (V,) int64 or as numbers.
+        keys: arguments of ``make`` for each video, (V,) int64 or as numbers.
         make: the function.
     """
 
@@ -119,13 +119,13 @@ class VideoFeatures:
         clip_seconds: length of a clip in seconds.
         counts: (V,) int64, clips of each video, >= 1.
         visual: features of the pictures, one row per clip.
-        subtitles: features of what is said during each clip, zeros where nobody speaks; None without them.
-        unit: bring each row to length 1 (:func:`normalise_rows`) when it is read. The releases of SPR's stage
-            1 and of CONQUER take rows as they are.
-        keys: (V,) int64 rising, numbers by which caches and indexes know the videos; 0, 1, … by default.
-        cache: what models made of these videos before.
-        shots: gives the seconds at which the shots of each of the videos with some keys begin, (s,) float64
-            rising, the first 0; empty where they are not known. None where they are known of no video.
+        subtitles: features of speech during each clip, zeros in silence; None without them.
+        unit: normalise each row (:func:`normalise_rows`) when it is read. The releases of SPR's stage 1 and
+            of CONQUER use unnormalised rows.
+        keys: (V,) int64 rising, numbers of the videos in caches and indexes; 0, 1, … by default.
+        cache: encodings of these videos by models.
+        shots: returns the start times of the shots of some videos by key, (s,) float64 rising, the first 0;
+            empty if unknown. None if unknown for all videos.
     """
 
     video_ids: Sequence[str]
@@ -169,9 +169,9 @@ class VideoFeatures:
         return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
 
     def shot_edges(self, video: int) -> NDArray[np.float64]:
-        """(s + 1,) float64 rising seconds: where each shot of a video begins, and the end of the video.
+        """(s + 1,) float64 rising seconds: the start of each shot of a video, and the end of the video.
 
-        One shot where nothing else is known.
+        One shot if they are unknown.
         """
         return self.shot_edges_of(np.array([video]))[1]
 

@@ -1,5 +1,5 @@
-"""Files read and written, once for all rooms.
+"""Reading and writing files, for all rooms.
 
 ``rows``: JSON, JSON lines, CSV and plain rows, with the file and the line in every error. ``writing``: files
-that are whole or not there. ``toml``: settings. ``locks``: one writer at a time.
+that appear complete or not at all. ``toml``: settings. ``locks``: one writer at a time.
 """

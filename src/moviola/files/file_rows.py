@@ -1,7 +1,7 @@
-"""Vectors in a file that are read block by block, so that no more of them is in memory than is looked at.
+"""Vectors in a file, read block by block, so that little of them is in memory.
 
-They are read, not mapped: where files are cached in large pages, the first look at a mapped file makes all of
-it count as memory of the process.
+They are read, not mapped: where files are cached in large pages, the first access to a mapped file makes all
+of it count as memory of the process.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from moviola.errors import SegmentIndexError
 
 __all__ = ["FileRows", "Rows", "rows_in_file"]
 
-# Rows between two that are wanted which are read along rather than left out by another call.
+# Gap between wanted rows up to which the rows between are read, too, rather than skipped by another call.
 _GAP = 8
 _ROWS_AT_ONCE = 1 << 9
 
 
 class Rows(Protocol):
-    """Vectors (n, dim) float32 or float16 that are looked at part by part: an array, or rows in a file."""
+    """Vectors (n, dim) float32 or float16 that are read part by part: an array, or rows in a file."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -42,9 +42,9 @@ class FileRows:
     """Rows (n, dim) of a file.
 
     Args:
-        file: its number; it is closed with the rows.
-        name: what errors call it.
-        offset: where in it the first row begins, in bytes.
+        file: its descriptor; closed with the rows.
+        name: its name in errors.
+        offset: of the first row, in bytes.
         shape: n and dim.
         dtype: of the numbers.
     """
@@ -63,31 +63,31 @@ class FileRows:
         """Some rows, (m, dim): a slice of step 1, or those with some numbers (m,), none twice.
 
         Raises:
-            SegmentIndexError: the file is shorter than it was.
+            SegmentIndexError: the file has become shorter.
         """
         if isinstance(rows, slice):
             begin, end, _ = rows.indices(len(self))
-            found = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
-            if len(found):
-                self._fill(found, [(0, found.nbytes, begin * found[0].nbytes)])
-            return found
+            rows_read = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
+            if len(rows_read):
+                self._fill(rows_read, [(0, rows_read.nbytes, begin * rows_read[0].nbytes)])
+            return rows_read
         if (np.diff(rows) > 0).all():
             return self.read(rows)
         order = np.argsort(rows)
-        found = np.empty((len(rows), self.shape[1]), self.dtype)
-        found[order] = self.read(rows[order])
-        return found
+        rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
+        rows_read[order] = self.read(rows[order])
+        return rows_read
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Some rows (m,), rising, none twice, as (m, dim).
 
         Raises:
-            SegmentIndexError: the file is shorter than it was.
+            SegmentIndexError: the file has become shorter.
         """
-        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            found[part] = block
-        return found
+            rows_read[part] = block
+        return rows_read
 
     def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Some rows (m,), rising, none twice, ``size`` at a time: which of them, and those rows (size, dim).
@@ -95,7 +95,7 @@ class FileRows:
         A block is overwritten by the next one.
 
         Raises:
-            SegmentIndexError: the file is shorter than it was.
+            SegmentIndexError: the file has become shorter.
         """
         if not len(rows):
             return
@@ -108,7 +108,7 @@ class FileRows:
         opens = np.searchsorted(begins, np.arange(0, len(rows), size))
         before = np.cumsum(counts) - counts
         before -= np.repeat(before[opens], np.diff(np.append(opens, len(begins))))
-        # Where each row comes to lie among all that are read for its block.
+        # Place of each row among all that are read for its block.
         places = rows - np.repeat(rows[begins] - before, ends - begins)
         longest = int((before + counts).max())
         target: NDArray[Any] = np.empty((longest, self.shape[1]), self.dtype)
@@ -149,7 +149,7 @@ def rows_in_file(
 ) -> Iterator[tuple[NDArray[np.int64], FileRows]]:
     """Ids (n,) and vectors (n, dim) that come in parts, the vectors in a temporary file (in ``TMPDIR``).
 
-    Only one part is in memory at a time. The file has no name, so nothing is left of it, come what may.
+    Only one part is in memory at a time. The file has no name, so nothing is left of it in any case.
     """
     ids = [np.empty(0, np.int64)]
     with tempfile.TemporaryFile(prefix="moviola-vectors-") as file:

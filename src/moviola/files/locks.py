@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the operating system drops when the process ends, however it ends."""
+"""Lock files for one writer at a time; the operating system releases them when the process ends."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ __all__ = ["exclusive"]
 
 @contextmanager
 def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock file ``path`` of a folder; another process that asks is refused at once, or waits.
+    """Hold the lock file ``path`` of a folder; another process is refused at once, or waits.
 
-    The owner's process id stands in a file of its own beside it, since a locked file cannot be read
-    everywhere.
+    The owner's process id is in a file beside it, since a locked file cannot be read everywhere.
 
     Args:
         path: the file.
-        wait: until whoever holds it is done.
+        wait: until the lock is free.
 
     Raises:
         LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id if
-            that is known already.
+            known.
         InvalidValue: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
@@ -54,7 +53,7 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _written(owner: Path) -> str:
-    """Who holds the lock, for a message."""
+    """The owner of the lock, for a message."""
     try:
         return f"process {int(owner.read_text())}"
     except (OSError, ValueError):  # not yet written, or gone this moment

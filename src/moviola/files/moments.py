@@ -1,4 +1,4 @@
-"""Moments as rows of JSON: every field, written and read in one place."""
+"""Moments as JSON rows: all fields, written and read in one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["moment_row", "read_moment"]
 
 
 def moment_row(moment: Moment) -> dict[str, Any]:
-    """A moment as JSON has it: its fields by name."""
+    """A moment's fields by name, for JSON."""
     return asdict(moment)
 
 
@@ -23,10 +23,9 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
     """A moment from its row.
 
     Args:
-        row: ``video_id``, ``start`` and ``end`` (seconds) are needed; what else a moment has is read where it
-            is there.
+        row: needs ``video_id``, ``start`` and ``end`` (seconds); other fields of a moment are optional.
         place: for messages.
-        rank: from 1, instead of the row's own.
+        rank: from 1, replaces the row's own.
 
     Raises:
         DataError: a field is missing or malformed; the place and the field are named.

@@ -1,7 +1,7 @@
 """Files of rows: JSON, JSON lines, CSV and blank-separated text, with the file and the line in every error.
 
-A reader takes the ``text`` beside the ``path`` where its caller looks at the text first, to find out the
-format; the path then serves for messages only.
+A reader also takes the ``text`` itself, for callers that detect the format first; the path is then used in
+messages only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GAP = re.compile(r"[\s,:]*")
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a file and, for messages, where each stands: ``where(i)`` is for instance ``line 7``."""
+    """Rows of a file with their places for messages: ``where(i)`` is for instance ``line 7``."""
 
     path: Path
     rows: Sequence[Any]
@@ -52,7 +52,7 @@ class Rows:
             raise
 
     def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Each row as a mapping, after its place: ``("queries.jsonl: line 7", {…})``.
+        """Each row as a mapping, with its place: ``("queries.jsonl: line 7", {…})``.
 
         Raises:
             DataError: a row is no object.
@@ -79,17 +79,17 @@ class CsvRows(Rows):
         return [[row[place] for row in self.rows] for place in places]
 
     def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Each row as a mapping from column to text, after its place."""
+        """Each row as a mapping from column to text, with its place."""
         for i, row in enumerate(self.rows):
             yield f"{self.path}: {self.where(i)}", dict(zip(self.header, row, strict=True))
 
 
 def read_text(path: Path) -> str:
-    """The file as text, a byte order mark left out.
+    """The file as text, without a byte order mark.
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, or not a file that can be read.
+        DataError: not UTF-8, or unreadable.
     """
     try:
         raw = path.read_bytes()
@@ -105,7 +105,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file; errors as of :func:`read_text` and :func:`parse_json`."""
+    """The content of a JSON file; errors as in :func:`read_text` and :func:`parse_json`."""
     return parse_json(path, read_text(path))
 
 
@@ -166,7 +166,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Objects of a JSON-lines file, each after its place, ``FILE: line 7``.
+    """Objects of a JSON-lines file, each with its place, ``FILE: line 7``.
 
     Raises:
         NotFound: no such file.
@@ -176,7 +176,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def json_rows(path: Path, text: str) -> Rows:
-    """One JSON value per line; empty lines are passed over.
+    """One JSON value per line; empty lines are skipped.
 
     Raises:
         DataError: a line is not JSON.
@@ -200,7 +200,7 @@ def json_rows(path: Path, text: str) -> Rows:
 
 
 def listed_rows(path: Path, text: str) -> Rows:
-    """The entries of one JSON list, or one JSON value per line where the text is none.
+    """The entries of a JSON list, or one JSON value per line.
 
     Raises:
         DataError: not JSON.
@@ -210,7 +210,7 @@ def listed_rows(path: Path, text: str) -> Rows:
     lines: list[int] = []
 
     def where(row: int) -> str:
-        if not lines:  # only for messages and places, so not before one is asked for
+        if not lines:  # needed for messages only, so computed on first use
             lines.extend(_entry_lines(text))
         return f"line {lines[row]}"
 
@@ -229,12 +229,12 @@ def _entry_lines(text: str) -> Iterator[int]:
 
 
 def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
-    """Rows of a CSV file; errors as of :func:`read_text` and :func:`csv_rows`."""
+    """Rows of a CSV file; errors as in :func:`read_text` and :func:`csv_rows`."""
     return csv_rows(path, read_text(path), required)
 
 
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
-    """Rows of a CSV file's text, every row as long as the header; empty lines are passed over.
+    """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
     Args:
         path: for messages.
@@ -270,7 +270,7 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
 
 
 def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
-    """Rows of blank-separated fields, one for each of ``names``; empty lines are passed over.
+    """Rows of blank-separated fields, one for each of ``names``; empty lines are skipped.
 
     Raises:
         DataError: a row has more or fewer fields.
@@ -299,23 +299,24 @@ def text(row: Mapping[str, Any], name: str, place: str) -> str:
 
 
 def number(value: Any, name: str, place: str, low: float = 0.0, high: float = math.inf) -> float:
-    """A finite number from ``low`` to ``high``, given as number or as text; the names are for the error.
+    """A finite number from ``low`` to ``high``, given as number or text; ``name`` and ``place`` are for the
+    error.
 
     Raises:
         DataError: anything else.
     """
     try:
-        found = float(value)
+        value_read = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not (low <= found <= high and math.isfinite(found)):
+        value_read = math.nan
+    if not (low <= value_read <= high and math.isfinite(value_read)):
         bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f">= {low:g}"
         raise DataError(f"{place}: {name}: {value!r} is no number {bounds}")
-    return found
+    return value_read
 
 
 def span(value: Any, name: str, place: str) -> tuple[float, float]:
-    """``[start, end]``, two finite numbers >= 0 of whatever unit; the order is not checked.
+    """``[start, end]``, two finite numbers >= 0; their order is not checked.
 
     Raises:
         DataError: anything else.

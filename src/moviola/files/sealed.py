@@ -1,9 +1,9 @@
-"""Files that say of themselves whether they are whole: a digest of all that is before it stands at the end.
+"""Sealed files: a digest of the content at the end shows whether they are complete.
 
-A sealed file ends with eight bytes that name the form and the SHA-256 of everything before them. It is for
-what can be made anew (a library's ``cache/``): a reader that finds a seal broken does without the file, and
-the next writer makes it again. What reads from a file's beginning or has its own directory (``.npy``,
-``.npz``, arrays on pages) does not mind the seal behind it.
+A seal is eight bytes that name the form and the SHA-256 of everything before them. It is for files that can
+be made again (a library's ``cache/``): a reader ignores a file with a broken seal, and the next writer makes
+it again. Formats that are read from the beginning or have a directory (``.npy``, ``.npz``, arrays on pages)
+are not disturbed by the seal.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["SEAL_BYTES", "is_sealed", "opened_sealed", "seal", "sealed_draft_of"
 
 _MARK = b"sealed\x00\x01"
 SEAL_BYTES = len(_MARK) + hashlib.sha256().digest_size
-"""Length of a seal."""
+"""Length of a seal in bytes."""
 
 _AT_ONCE = 1 << 20
 
 
 @contextmanager
 def sealed_draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """As :func:`moviola.files.writing.draft_of`; what was written is sealed when the block ends.
+    """Like :func:`moviola.files.writing.draft_of`; the file is sealed when the block ends.
 
     Raises:
-        InvalidValue: as there.
+        InvalidValue: see there.
     """
     with draft_of(path) as draft:
         yield draft
@@ -41,7 +41,7 @@ def sealed_draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def seal(path: Path) -> None:
-    """Seal a file that was just written and that nobody reads yet."""
+    """Seal a new file that has no reader yet."""
     with path.open("r+b") as file:
         digest = _digest(file, os.fstat(file.fileno()).st_size)
         file.write(_MARK + digest)
@@ -49,35 +49,34 @@ def seal(path: Path) -> None:
 
 @contextmanager
 def opened_sealed(path: Path) -> Iterator[IO[bytes]]:
-    """A sealed file, compared with its digest and open at its beginning.
+    """A sealed file, checked against its digest and open at its beginning.
 
     Raises:
-        DataError: there is no such file, it is no regular one (a pipe is never waited for), or its seal is
-            missing or broken.
+        DataError: no such file, no regular one (a pipe is never waited for), or a missing or broken seal.
     """
     try:
-        # Without O_NONBLOCK a pipe would be waited for until somebody writes to it.
+        # Without O_NONBLOCK a pipe would block until a writer opens it.
         opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); delete it, it is made anew") from error
+        raise DataError(f"{path}: cannot be read ({error}); delete it, it is made again") from error
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise DataError(f"{path}: no regular file; delete it, it is made anew")
+        raise DataError(f"{path}: no regular file; delete it, it is made again")
     with os.fdopen(opened, "rb") as file:
         try:
             whole = _is_whole(file)
         except OSError as error:
             raise DataError(
-                f"{path}: cannot be read ({error.strerror}); delete it, it is made anew"
+                f"{path}: cannot be read ({error.strerror}); delete it, it is made again"
             ) from error
         if not whole:
-            raise DataError(f"{path}: damaged (it does not match its digest); delete it, it is made anew")
+            raise DataError(f"{path}: damaged (it does not match its digest); delete it, it is made again")
         file.seek(0)
         yield file
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a file is there, with a digest that it matches."""
+    """Whether a file exists and matches its digest."""
     try:
         with opened_sealed(path):
             return True
@@ -94,7 +93,7 @@ def _is_whole(file: IO[bytes]) -> bool:
 
 
 def _digest(file: IO[bytes], length: int) -> bytes:
-    """Of the first ``length`` bytes of an open file, which stands behind them afterwards."""
+    """Digest of the first ``length`` bytes of an open file, which is then positioned after them."""
     digest, left = hashlib.sha256(), length
     while left and (part := file.read(min(left, _AT_ONCE))):
         digest.update(part)

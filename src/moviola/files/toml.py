@@ -22,7 +22,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8 or not TOML; file and line are named.
+        DataError: not UTF-8 or not TOML; the message names file and line.
     """
     text = read_text(path)
     try:
@@ -42,7 +42,7 @@ def write_toml(path: Path, values: Mapping[str, Any], head: str = "") -> None:
 
     Args:
         path: the file.
-        values: what :func:`read_toml` gives back; TOML has no ``None``.
+        values: tables in :func:`read_toml`'s form; TOML has no ``None``.
         head: a comment for people, one or more lines, without ``#``.
 
     Raises:

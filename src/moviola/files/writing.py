@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written to a draft beside them, flushed to the disk, then renamed."""
+"""Files that appear complete or not at all: written to a draft beside them, synced, then renamed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["atomic_write", "draft_folder_of", "draft_of", "write_csv", "write_js
 def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside ``path`` to write to, for libraries that take a name and no open file.
 
-    When the block ends, what was written there is flushed and takes the name ``path``; when it raises, the
-    draft is removed and what stood at ``path`` stays. Missing parent folders are made. A symbolic link is
-    written through.
+    When the block ends, the draft is synced and renamed to ``path``; when it raises, the draft is removed and
+    ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through.
 
     Raises:
-        InvalidValue: the place cannot be written, or the disk is full; path, reason and remedy are named.
+        InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
+            remedy.
     """
     target = Path(os.path.realpath(path))
-    # Cut, since the target's name may be as long as the file system allows.
+    # Shortened, since the target's name may be as long as the file system allows.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
         if target.exists() and not target.is_file():
@@ -42,7 +42,7 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
             _flush(draft)
             draft.replace(target)
     finally:
-        with suppress(OSError):  # a place that cannot be written holds no draft either
+        with suppress(OSError):  # an unwritable place has no draft either
             draft.unlink()
 
 
@@ -50,11 +50,12 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
 def draft_folder_of(path: Path) -> Iterator[Path]:
     """A folder beside ``path`` to fill with files.
 
-    When the block ends, its files are flushed and it takes the name ``path``, unless another process was
+    When the block ends, its files are synced and it is renamed to ``path``, unless another process was
     faster, whose folder stays; when the block raises, the draft is removed. Missing parent folders are made.
 
     Raises:
-        InvalidValue: the place cannot be written, or the disk is full; path, reason and remedy are named.
+        InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
+            remedy.
     """
     draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
@@ -75,13 +76,13 @@ def _rename_folder(draft: Path, path: Path) -> None:
     try:
         draft.rename(path)
     except OSError:
-        if not path.is_dir():  # else another process was faster, this moment
+        if not path.is_dir():  # else another process was just faster
             raise
 
 
 @contextmanager
 def _explained(path: str | os.PathLike[str], only: Path | None = None) -> Iterator[None]:
-    """Failures of the file system as errors that name ``path``; ``only``: those about that file alone."""
+    """File system errors as errors that name ``path``; ``only``: those of that file alone."""
     try:
         yield
     except OSError as error:
@@ -104,11 +105,11 @@ def atomic_write(
 def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """An open file that becomes ``path`` when the block ends and leaves no trace when it raises.
+    """An open file that becomes ``path`` when the block ends, and is removed when it raises.
 
     Args:
-        path: the file; see :func:`draft_of` for what happens to it, and for the errors.
-        mode: ``"w"`` UTF-8 text, where ``\\n`` stays so on every system, as ``csv`` expects; ``"wb"`` bytes.
+        path: the file; see :func:`draft_of` for details and errors.
+        mode: ``"w"`` UTF-8 text, with ``\\n`` on every system, as ``csv`` expects; ``"wb"`` bytes.
     """
     with draft_of(path) as draft:
         opened: IO[Any] = draft.open("wb") if mode == "wb" else draft.open("w", encoding="utf-8", newline="")
@@ -117,13 +118,13 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file (UTF-8) in one step; errors as of :func:`draft_of`."""
+    """Write a text file (UTF-8) in one step; errors as in :func:`draft_of`."""
     with atomic_write(path) as file:
         file.write(text)
 
 
 def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a CSV file (UTF-8, lines end in ``\\n``) in one step; errors as of :func:`draft_of`."""
+    """Write a CSV file (UTF-8, lines end in ``\\n``) in one step; errors as in :func:`draft_of`."""
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -131,11 +132,11 @@ def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterabl
 
 
 def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = None) -> None:
-    """Write one JSON document (UTF-8, letters of all scripts as they are) in one step.
+    """Write one JSON document (UTF-8, unescaped letters of all scripts) in one step.
 
     Raises:
         InvalidValue: the file cannot be written.
-        TypeError: ``value`` holds what JSON cannot.
+        TypeError: ``value`` is not serialisable.
     """
     write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 

@@ -1,4 +1,4 @@
-"""Nearest segments: one contract (:class:`Index`), its backends, and their files on disk.
+"""Nearest-neighbour indexes of segments: the contract (:class:`Index`), its backends, and their files.
 
 Vectors are float32 and L2-normalised, so the inner product that every backend ranks by is the cosine.
 """
@@ -30,11 +30,11 @@ __all__ = [
 BACKENDS: dict[str, type[Index]] = {
     "flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex,
 }  # fmt: skip
-"""What every backend does. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
+"""The backends by name. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
 
 
 def backends_of(setting: str) -> dict[str, type[Index]]:
-    """:data:`BACKENDS`, and the type of a setting: of a plug-in, or for the vectors at an address.
+    """:data:`BACKENDS`, and, if a setting is an address, the type for it.
 
     Raises:
         InvalidValue: an address of no server.
@@ -51,7 +51,7 @@ def backends_of(setting: str) -> dict[str, type[Index]]:
 
 
 def name_of(setting: str) -> str:
-    """The name of the type that a setting chooses: itself, or ``"milvus"`` for an address."""
+    """Name of the type in a setting: the setting itself, or ``"milvus"`` for an address."""
     return "milvus" if _is_address(setting) else setting
 
 

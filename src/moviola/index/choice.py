@@ -1,9 +1,9 @@
-"""Which type of index suits how many vectors.
+"""Choice of the index type by the number of vectors.
 
-Up to some ten thousand vectors exact search is as fast as any other and needs no learning. From 50,000 on
-(55 hours of film) codes are ten times as fast and take a tenth of the memory, at 99 % of the same answers;
-``benchmarks/index.md`` has the figures. A library that shrinks goes back later than it came, so that one that
-grows and shrinks about the border is not made anew each time.
+Up to some ten thousand vectors exact search is as fast as any other and needs no learning. From 50,000 on (55
+hours of film) codes are ten times as fast and take a tenth of the memory, with 99 % of the same answers;
+``benchmarks/index.md`` has the figures. A shrinking library changes back later than it came, so that one
+about the border is not rebuilt each time.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ _MANY, _FEW = 50_000, 25_000
 
 
 def suited(count: int, present: str = "") -> str:
-    """The name of the type for so many vectors, where one of type ``present`` is there already (or none)."""
+    """The suitable type for ``count`` vectors, where one of type ``present`` exists already (or none)."""
     return "reranked" if count >= (_FEW if present == "reranked" else _MANY) else "flat"

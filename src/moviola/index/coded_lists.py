@@ -1,4 +1,4 @@
-"""Lists of 4-bit codes: how they are learnt, and which of their vectors come nearest by their codes."""
+"""Lists of 4-bit codes: learning them, and finding the nearest vectors by their codes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
 _VECTORS_OF_LIST = 6000
 _SAMPLE_OF_LIST, _SAMPLE_OF_CODES, _LARGEST_SAMPLE = 128, 1 << 15, 1 << 17
 _ROUNDS = 10
-# Axes are kept until they hold so much of the variance; the rest counts when vectors are compared.
+# Axes are kept until they hold this share of the variance; the rest counts when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.97, 32
 _ROWS_AT_ONCE = 1 << 14
-# Of faiss's ways to scan, the one that takes query by query and list by list. What it would choose by itself
-# is made for many queries at once, and takes one alone up to twice as long.
+# faiss's scan implementation for one query and one list at a time. Its default is made for many queries at
+# once, and takes up to twice as long for one.
 _QUERY_BY_QUERY = 11
 
 
 def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     """Sort vectors (n, dim) into lists and code them.
 
-    The number of lists is the power of two that puts about 6,000 vectors into each, so that looking at as
-    many lists costs the same in a library of any size. In memory there are at most twice the sample, of
-    131,072 vectors at most, in single precision, and the codes.
+    The number of lists is the power of two with about 6,000 vectors in each, so that probing a number of
+    lists costs the same in a library of any size. At most twice the sample is in memory, of 131,072 vectors
+    at most, in single precision, and the codes.
 
     Returns:
         the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
@@ -74,7 +74,7 @@ def _mean(vectors: Rows) -> NDArray[np.float32]:
 def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
     """The principal axes that hold nearly all variance, (dim, kept), the widest beside the narrowest.
 
-    Two numbers share a code. So paired, the codes of each pair go to whichever of the two varies.
+    Two numbers share a code. In such pairs the codes go to the number that varies more.
     """
     variances, axes = np.linalg.eigh(sample.T @ sample)
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float32).tiny)
@@ -119,7 +119,7 @@ def _index(centroids: NDArray[np.float32]) -> Any:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Queries and the lists in the order in which they look at them.
+    """Queries with their lists in the order of probing.
 
     Attributes:
         queries: (q, kept) float32, on the axes of the codes.
@@ -136,7 +136,7 @@ class Nearest:
         return Nearest(self.queries[numbers], self.lists[numbers], self.scores[numbers])
 
     def part(self, begin: int, end: int) -> Nearest:
-        """Those that are looked at from one turn to another."""
+        """Those that are probed from one turn to another."""
         part = slice(begin, end)
         return Nearest(
             self.queries,
@@ -145,7 +145,7 @@ class Nearest:
         )
 
     def turns(self) -> Ids:
-        """(q, lists) int64, as which one each list, by its number, is looked at; of all lists."""
+        """(q, lists) int64, turn in which each list, by its number, is probed; of all lists."""
         turns: Ids = np.argsort(self.lists, axis=1)
         return turns
 
@@ -205,13 +205,13 @@ class CodedLists:
     def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
         """The best vectors of some lists by the scores of their codes.
 
-        Args:
-            nearest: queries, and the lists that each looks at.
+        nearest: queries, with the lists that each probes.
+            count: number of vectors.
             count: how many vectors.
-            allowed: (n,) bool, those that may be found; None: all.
+            allowed: (n,) bool, the vectors to search; None: all.
 
         Returns:
-            (q, count), the same for a query whoever else is asked for.
+            (q, count), independent of the other queries of the batch.
         """
         import faiss
 
@@ -221,10 +221,10 @@ class CodedLists:
         if allowed is not None:
             parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
         scores = np.empty((len(queries), count), np.float32)
-        found = np.empty((len(queries), count), np.int64)
-        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, found))
+        ids = np.empty((len(queries), count), np.int64)
+        arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, ids))
         self._faiss.search_preassigned_c(
             len(queries), faiss.swig_ptr(queries), count, *arrays, False, parameters, None
         )
-        scores[found < 0] = -np.inf
-        return Candidates(found, scores)
+        scores[ids < 0] = -np.inf
+        return Candidates(ids, scores)

@@ -1,4 +1,4 @@
-"""What every backend does. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
+"""Contract of the backends. A new one is done when ``tests/index/test_conformance.py`` passes for it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "first_line"]
 
 Ids = NDArray[np.int64]
 
-# How far from 1 the norm of a float32 vector may be that went through half precision on the way.
+# Tolerance of the norm of a float32 vector that was rounded to half precision on the way.
 _NORM_TOLERANCE = 5e-3
 ROWS_AT_ONCE = 1 << 14
-"""Vectors that are looked at together where there may be many."""
+"""Vectors per block where there may be many."""
 
 
 @dataclass(frozen=True)
 class IndexStats:
-    """What an index holds, and what a search reads of it.
+    """Size of an index, and the bytes that a search reads.
 
     Attributes:
-        vectors: how many can be found.
-        added: of those, how many came after the last training and are compared exactly.
-        removed: vectors that cannot be found any more and still take room.
-        lists: into how many lists the others are divided; 0 without.
+        vectors: number of searchable vectors.
+        added: of those, the number that came after the last training and are compared exactly.
+        removed: vectors that cannot be found any more and still take space.
+        lists: number of lists of the others; 0 without.
         scanned_bytes: bytes per vector that is scanned.
         ranked_bytes: bytes per candidate that is compared again; 0 without.
-        parameters: what is chosen about a search, by name.
+        parameters: search parameters, by name.
     """
 
     vectors: int
@@ -50,15 +50,15 @@ class IndexStats:
 class Index(ABC):
     """Vectors under int64 ids, searched by inner product.
 
-    The public methods check their input; a backend fills in the underscored ones.
+    The public methods check their input; a backend implements the underscored ones.
 
     Attributes:
-        LADDERS: what may be chosen about a search, and the values that tuning tries, rising.
-        parameters: what is chosen now, by the same names; written and read with the index.
-        origin: name of the file that the index was read from; empty for one that was made in memory.
-        home: folder and name under which it is saved, as one path; empty before that.
-        added, removed: ids (n,) int64, rising, that were added and removed since. What was removed was in the
-            file; an id may be in both.
+        LADDERS: search parameters, with the values that tuning tries, rising.
+        parameters: their present values; written and read with the index.
+        origin: name of the file that the index was read from; empty for one made in memory.
+        home: folder and name of a saved index, as one path; empty before that.
+        added, removed: ids (n,) int64, rising, added and removed since the file was read. A removed id was in
+            the file; an id may be in both.
     """
 
     LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
@@ -103,15 +103,15 @@ class Index(ABC):
         self._sorted, self.added = None, np.union1d(self.added, ids)
 
     def build(self, ids: Ids, vectors: Rows) -> None:
-        """Hold these vectors and no others, with all that is learnt of vectors learnt of them.
+        """Replace all vectors, and learn from the new ones.
 
         Args:
             ids: (n,) int64, >= 0, each once.
             vectors: (n, dim) float32 or float16, L2-normalised: an array, or rows in a file, of which a type
-                has no more in memory than it holds itself, a sample and a block. Ids must rise for that.
+                keeps at most its own storage, a sample and a block in memory. Ids must rise for that.
 
         Raises:
-            InvalidValue: as :meth:`add`; nothing is changed then.
+            InvalidValue: as in :meth:`add`; nothing is changed then.
         """
         ids = self._checked_all(ids, vectors)
         self.remove(self.ids())
@@ -122,7 +122,7 @@ class Index(ABC):
         self.origin = ""
 
     def remove(self, ids: Ids) -> int:
-        """Remove vectors by id, (n,) int64; unknown ids are passed over. Returns how many were removed."""
+        """Remove vectors by id, (n,) int64; unknown ids are ignored. Returns the number of removed ones."""
         ids = np.unique(np.asarray(ids, dtype=np.int64))
         ids = ids[self.has(ids)]
         if len(ids):
@@ -154,15 +154,14 @@ class Index(ABC):
         """The ``k`` nearest vectors of each query.
 
         Args:
-            queries: (q, dim) float32, L2-normalised.
-            k: depth, >= 1; answers are shorter when fewer vectors are there.
-            allowed: (m,) int64; when given, only these ids are searched. Asked for as many as are allowed, it
-                gives the score of each.
+            k: depth, >= 1; answers are shorter if there are fewer vectors.
+            allowed: (m,) int64; if given, only these ids are searched. With k = m it returns the score of
+                each.
 
         Returns:
-            scores (q, k') float32, cosines (or what the type has of them), falling along each row, and
-            ids (q, k') int64 with k' = min(k, vectors that may be found). Among those returned, the smaller
-            id comes first where scores are equal.
+            scores (q, k') float32, cosines (or the type's approximation), falling along each row, and ids (q,
+            k') int64 with k' = min(k, searchable vectors). Among those returned, the smaller id comes first
+            where scores are equal.
         """
         queries = self._checked(queries)
         if k < 1:
@@ -191,7 +190,7 @@ class Index(ABC):
         return vectors
 
     def _checked_all(self, ids: Ids, vectors: Rows) -> Ids:
-        """Ids of a whole index; raises :class:`InvalidValue` where those or the vectors cannot be taken."""
+        """Ids of a whole index; raises :class:`InvalidValue` for invalid ids or vectors."""
         ids = np.asarray(ids, dtype=np.int64)
         if ids.shape != (len(vectors),) or len(np.unique(ids)) != len(ids) or (ids < 0).any():
             raise InvalidValue(
@@ -206,21 +205,21 @@ class Index(ABC):
         """All ids, (n,) int64, in no particular order."""
 
     def stats(self) -> IndexStats:
-        """What it holds, and what a search reads."""
+        """Size, and the bytes that a search reads."""
         return IndexStats(len(self), 0, 0, 0, 4 * self.dim, 0, dict(self.parameters))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32] | None:
-        """Those of :attr:`added` ids, (n, dim) float32, as they were given.
+        """Vectors of the :attr:`added` ids, (n, dim) float32, as given.
 
-        None where a type does not keep them; then its files are written whole whenever something was added.
+        None if a type does not keep them; its files are then written whole after every addition.
         """
         return None
 
     def take_over(self) -> bool:
-        """Before a writer compares it with the library: go on with what is there, where that is not in files.
+        """Prepare for a comparison with the library: refresh the state of an index on a server.
 
         Returns:
-            whether it differs from what was published. False for all that is in files.
+            whether it differs from what was published. False for indexes in files.
 
         Raises:
             IndexServerError: the server does not answer.
@@ -228,11 +227,11 @@ class Index(ABC):
         return False
 
     def take_stock(self) -> bool:
-        """The same, compared id by id; :meth:`take_over` compares numbers."""
+        """Like :meth:`take_over`, compared id by id, not by numbers."""
         return False
 
     def published(self) -> None:  # noqa: B027 - most types have nothing to do
-        """Called when a manifest names what was written; what only older ones named may go."""
+        """Called when a manifest names what was written; older data may be deleted."""
 
     @abstractmethod
     def write(self, path: Path) -> None:
@@ -264,5 +263,5 @@ class Index(ABC):
 
 
 def first_line(error: Exception) -> str:
-    """What faiss says of an error, without where in its source."""
+    """First line of an error of faiss, without the place in its source."""
     return str(error).strip().splitlines()[0]

@@ -1,14 +1,14 @@
-"""Indexes on disk: written beside and renamed, with a manifest that is the point of commitment.
+"""Index files, published in one step by a manifest.
 
 ``NAME.json`` names the main file (``NAME-<digest>.faiss``) and, where something changed since that was
 written, the delta (``NAME-<digest>.delta``): all vectors that were added since and all ids that were removed.
 An index of many vectors writes the delta alone as long as it is small beside the main file. The manifest also
-holds the digests (SHA-256), what is chosen about a search, and a ``tag`` by which the owner recognises what
-went in.
+An index of many vectors writes the delta alone while it is small beside the main file. The manifest also
+holds the digests (SHA-256), the search parameters, and a ``tag`` by which the owner recognises the content.
 
-faiss notices a truncated file but not a flipped byte; the digest notices both. Opening compares the digests
-of files that are read whole anyway; of one that is mapped only the length, since reading it would take longer
-than any search. ``thorough`` compares all.
+faiss notices a truncated file but not a flipped byte; the digest covers both. Opening compares the digests of
+files that are read whole anyway; of a mapped one only the length, since reading it would take longer than any
+search. ``thorough`` compares all.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["home_of", "load_index", "save_index"]
 
-# A main file of less is written anew with every change: that takes no time, and folders stay simple.
+# Smaller main files are rewritten with every change: that takes no time, and folders stay simple.
 _WRITTEN_WHOLE_BYTES = 1 << 23
-# So many vectors of the main part for one of the delta, which every search compares exactly.
+# Vectors of the main part per vector of the delta, which every search compares exactly.
 _MAIN_OF_DELTA, _DELTA_AT_LEAST = 64, 4096
-# Larger files are mapped; of these only the length is compared on opening.
+# Larger files are mapped; only their length is compared on opening.
 _CHECKED_BYTES = 1 << 26
 _KEYS = {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"}
-# Of manifests; those without a number are of format 1.
+# Format of manifests; those without a number are of format 1.
 _FORMAT = 1
 
 
@@ -52,7 +52,7 @@ class _File:
 
     @classmethod
     def named_by_digest(cls, written: Path, stem: str) -> _File:
-        """Give a file that was just written its final name."""
+        """Rename a new file to its final name."""
         with written.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         path = written.replace(written.with_name(f"{stem}-{digest[:16]}{written.suffix}"))
@@ -100,7 +100,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
     }  # fmt: skip
     write_json(folder / f"{name}.json", {**manifest, "digest": _digest(manifest)}, indent=1)
     index.published()
-    # What the manifest named before, and drafts of processes that were killed.
+    # Files of the previous manifest, and drafts of killed processes.
     named = {file.path.name for file in (main, delta) if file}
     for old in (*folder.glob(f"{name}-*"), *folder.glob(".*.tmp")):
         if old.name not in named:
@@ -112,12 +112,12 @@ def _digest(manifest: dict[str, Any]) -> str:
 
 
 def home_of(folder: Path, name: str) -> str:
-    """What ``Index.home`` says of an index that is saved as ``name`` in ``folder``."""
+    """``Index.home`` of an index saved as ``name`` in ``folder``."""
     return str(folder.resolve() / name)
 
 
 def _main_of(index: Index, folder: Path, name: str) -> _File | None:
-    """The main file, where it stays and only what changed since is written."""
+    """The main file if it can stay, with only the changes since written."""
     changed = len(index.added) + len(index.removed)
     try:
         stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -156,9 +156,9 @@ def load_index(
     """The published index and its tag, or None when there is none yet.
 
     Args:
-        folder, name: as it was saved.
-        backends: the types that are known, by name.
-        thorough: read and compare every byte, of files that are mapped too, and every id on a server.
+        folder, name: as saved.
+        backends: the known types, by name.
+        thorough: read and compare every byte, also of mapped files, and every id on a server.
 
     Raises:
         IndexServerError: a server that was to be compared with does not answer.
@@ -172,12 +172,12 @@ def load_index(
         except SegmentIndexError:
             if _identity(path) == before:
                 raise
-            # A writer has published another one meanwhile, and deleted the files of this one.
+            # Another index was published in the meantime, and the files of this one deleted.
     return None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is replaced; None where it is gone."""
+    """Identity of a file, which changes when it is replaced; None if it is gone."""
     try:
         about = path.stat()
     except OSError:
@@ -209,12 +209,12 @@ def _replay(index: Index, path: Path) -> None:
 
 
 def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
-    """What a manifest says."""
+    """The content of a manifest."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if values.get("format", 1) != _FORMAT:
             raise ValueError(f"format {values['format']!r:.40}; this version reads {_FORMAT}")
-        # Manifests of before bear no digest, and no number either.
+        # Earlier manifests have no digest, and no number either.
         digest = values.pop("digest", None)
         if values.keys() - _KEYS or ("format" in values and digest != _digest(values)):
             raise ValueError("it does not match its digest")
@@ -231,7 +231,7 @@ def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
 
 
 def _named(path: Path, entry: dict[str, Any], kind: str) -> _File:
-    """A file that a manifest names; one from elsewhere must not lead out of the library's folder."""
+    """A file named by a manifest; a foreign name must not lead out of the library's folder."""
     file, size = str(entry["file"]), entry.get("size")
     if not re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]+\.{kind}", file):
         raise SegmentIndexError(

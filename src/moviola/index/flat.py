@@ -14,7 +14,7 @@ from moviola.threads import one_faiss_thread
 
 __all__ = ["FlatIndex"]
 
-# From here on a file is mapped, and read only when the index is to be changed.
+# Files from this size on are mapped, and read into memory only before a change.
 _MAPPED_FROM_BYTES = 1 << 26
 _COPIED_ROWS = 1 << 16
 
@@ -55,7 +55,7 @@ class FlatIndex(Index):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Open a faiss file; a large one is mapped and read as far as it is searched."""
+        """Open a faiss file; a large one is mapped and read as needed."""
         import faiss
 
         large = path.stat().st_size >= _MAPPED_FROM_BYTES
@@ -74,7 +74,7 @@ class FlatIndex(Index):
         self._faiss.remove_ids(ids)
 
     def _own(self) -> None:
-        """Copy what was only mapped into memory, before it changes."""
+        """Copy mapped vectors into memory, before a change."""
         import faiss
 
         if not self._mapped:

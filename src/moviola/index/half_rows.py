@@ -1,4 +1,4 @@
-"""Vectors in half precision in a file, of which a search reads the rows that it compares."""
+"""Half-precision vectors in a file, of which a search reads only the rows that it compares."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from moviola.index.products import all_products, paired_products
 
 __all__ = ["HalfRows", "widened"]
 
-# So few rows stay in the processor's cache, and in memory that is used again, from reading to comparing.
+# Number of rows that stay in the processor's cache from reading to comparing.
 _ROWS_AT_ONCE = 1 << 8
 _KEPT_BITS = np.array(0x8FFFE000, np.uint32).view(np.int32)
-# By which queries are multiplied, since widened rows are smaller by as much.
+# Factor for queries, since widened rows are smaller by as much.
 _SCALE = np.float32(2.0**112)
 
 
@@ -37,8 +37,8 @@ class HalfRows(FileRows):
     ) -> NDArray[np.float32]:
         """Inner products (p,) float32 of rows with queries, pair by pair.
 
-        What several queries want is read once, in the order in which it lies, and some hundred rows at a
-        time. Equal rows get equal products, wherever they lie and whoever else asks.
+        Rows are read once for all queries, in the order of the file, some hundred at a time. Equal rows get
+        equal products, at any place and in any batch.
 
         Args:
             rows: (p,), in any order.
@@ -58,19 +58,19 @@ class HalfRows(FileRows):
             sorted_scores[pairs] = paired_products(
                 scaled, sorted_numbers[pairs], _shifted(block), place[pairs] - part.start
             )
-        found = np.empty_like(sorted_scores)
-        found[order] = sorted_scores
-        return found
+        in_order = np.empty_like(sorted_scores)
+        in_order[order] = sorted_scores
+        return in_order
 
     def all_scores(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
         """Inner products (q, m) float32 of queries (q, dim) with each of some rows (m,), rising, none twice.
 
         The same numbers as :meth:`scores`.
         """
-        scaled, found = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
+        scaled, products = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            found[:, part] = all_products(scaled, _shifted(block))
-        return found
+            products[:, part] = all_products(scaled, _shifted(block))
+        return products
 
 
 def widened(rows: NDArray[np.float16]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The paper's approximate indexes (SPR, section 4.2): lists of neighbours, of whole or of coded vectors."""
+"""The paper's approximate indexes (SPR, section 4.2): lists of neighbours, of whole or coded vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moviola.index.trained import TrainedIndex
 __all__ = ["IVFIndex", "IVFPQIndex"]
 
 _LISTS, _PROBES = 8192, 128
-# faiss asks for so many vectors a list; with fewer vectors than 8,192 lists need there are fewer lists.
+# faiss wants this many vectors per list; with fewer than 8,192 lists need, there are fewer lists.
 _VECTORS_OF_LIST = 39
 _ROWS_AT_ONCE = 1 << 16
 
@@ -36,14 +36,14 @@ class IVFIndex(TrainedIndex):
         self._faiss: Any = None
 
     def stats(self) -> IndexStats:
-        """What it holds, and what a search reads."""
+        """Size, and the bytes that a search reads."""
         lists, code = (self._faiss.nlist, self._faiss.code_size) if self._faiss is not None else (0, 0)
         return IndexStats(
             len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
         )
 
     def write(self, path: Path) -> None:
-        """Sort what was added into the lists, take out what was removed, and write a faiss file."""
+        """Add and remove pending vectors in the lists, and write a faiss file."""
         import faiss
 
         if self._faiss is None:
@@ -64,7 +64,7 @@ class IVFIndex(TrainedIndex):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Open a faiss file; its lists are mapped, and read as far as they are searched."""
+        """Open a faiss file; its lists are mapped and read as needed."""
         import faiss
 
         try:
@@ -103,7 +103,7 @@ class IVFIndex(TrainedIndex):
         main = self._empty(lists)
         main.cp.seed = 0
         main.cp.min_points_per_centroid = 1
-        # All vectors, as the paper; the lists hold them anyway.
+        # All vectors, as in the paper; the lists hold them anyway.
         main.train(np.asarray(vectors[:], np.float32))
         for begin in range(0, len(ids), _ROWS_AT_ONCE):
             part = slice(begin, begin + _ROWS_AT_ONCE)
@@ -111,7 +111,7 @@ class IVFIndex(TrainedIndex):
         self._faiss = main
 
     def _empty(self, lists: int) -> Any:
-        """An untrained faiss index of so many lists."""
+        """An untrained faiss index with a number of lists."""
         import faiss
 
         return faiss.IndexIVFFlat(faiss.IndexFlatIP(self.dim), self.dim, lists, faiss.METRIC_INNER_PRODUCT)
@@ -131,7 +131,7 @@ class IVFIndex(TrainedIndex):
             parameters.sel = faiss.IDSelectorNot(faiss.IDSelectorBatch(self._gone))
         parameters.nprobe = min(self.parameters["probes"], self._faiss.nlist)
         scores, ids = self._faiss.search(queries, depth, params=parameters)
-        # faiss fills up with -1 where the lists that were looked at hold too few; all lists hold enough.
+        # faiss pads with -1 where the probed lists hold too few; all lists together hold enough.
         short = np.flatnonzero(ids[:, -1] < 0)
         if len(short):
             parameters.nprobe = self._faiss.nlist
@@ -142,14 +142,14 @@ class IVFIndex(TrainedIndex):
 class IVFPQIndex(IVFIndex):
     """Vectors as 16 codes of 8 bits in 8,192 lists: the paper's IVFPQ.
 
-    Scores are those of the codes, so they are no cosines of the vectors, and of the 200 nearest segments half
-    are missed (``benchmarks/index.md``). It is here to compare with.
+    Scores are those of the codes, not cosines of the vectors, and half of the 200 nearest segments are missed
+    (``benchmarks/index.md``). It serves as a comparison.
     """
 
     def _empty(self, lists: int) -> Any:
         import faiss
 
-        # A code stands for as many numbers as the next; 16 need a dimension that they divide.
+        # All codes stand for the same number of dimensions; 16 need a dimension that they divide.
         parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
         main = faiss.IndexIVFPQ(
             faiss.IndexFlatIP(self.dim), self.dim, lists, parts, 8, faiss.METRIC_INNER_PRODUCT

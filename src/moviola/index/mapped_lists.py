@@ -1,7 +1,7 @@
 """Lists of 4-bit codes that faiss scans where they lie in a file.
 
-faiss keeps lists of its fast scan in memory, 32 vectors to a block. The blocks of a list, followed by the
-numbers of its vectors, are also what its lists on disk look like, so they can be mapped as such.
+faiss keeps the lists of its fast scan in memory, in blocks of 32 vectors. The blocks of a list, followed by
+the numbers of its vectors, have the layout of faiss's lists on disk, so they can be mapped as such.
 """
 
 from __future__ import annotations

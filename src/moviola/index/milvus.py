@@ -1,9 +1,9 @@
 """Vectors on a Milvus server, for libraries that outgrow one machine. Its client is imported here only.
 
-What was published is on the server; what came since is compared here, exactly, until it is written. So a
-library that is opened read-only changes nothing there, and the manifest commits as with every other type: it
-names a file with the collection's name and the ids that the server has acknowledged. Rows on the server that
-are not in that file (a writer was killed before its commit, or is at work) are never found.
+Published vectors are on the server; later ones are compared here, exactly, until they are written. So a
+library opened read-only changes nothing there, and the manifest commits as with every other type: it names a
+file with the collection's name and the ids that the server has acknowledged. Rows on the server that are not
+in that file (of a writer that was killed before its commit, or is at work) are never found.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from moviola.index.trained import TrainedIndex
 
 __all__ = ["MilvusIndex"]
 
-# Ids that differ in these bits alone belong to one video (moviola.retrieval.segments): one number says all of
-# them in a filter, which is then fifteen times as fast. Ids that are made otherwise are named one by one.
+# Ids that differ in these bits alone belong to one video (moviola.retrieval.segments): one number covers them
+# in a filter, which is then fifteen times as fast. Other ids are listed one by one.
 _BLOCK_BITS = 20
 
-# The most that the server gives of one search.
+# The server's maximum per search.
 _DEEPEST = 16_384
-# Asked for beyond the depth, to see whether equals of the last one follow it.
+# Extra hits beyond the depth, to see whether equals of the last one follow.
 _SPARE = 16
 _BYTES_AT_ONCE, _IDS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 23, 4096, 64
 _HELD_BYTES = 1 << 28
 _OWNER = "moviola.owner"
-# Milvus' codes for a collection that is not there, and for one that is not yet in memory.
+# Milvus' codes for a missing collection, and for one that is not yet in memory.
 _NOT_FOUND, _NOT_LOADED = 100, (101, 103)
 _PROBES = 128
 
@@ -56,7 +56,7 @@ class MilvusIndex(TrainedIndex):
     once; those of others on a cluster of several query nodes after at most five seconds (Milvus' "Bounded").
     """
 
-    LEAST = sys.maxsize  # Nothing is learnt here.
+    LEAST = sys.maxsize  # nothing is learnt here
     ADDRESS: ClassVar[MilvusAddress]
 
     def __init__(self, dim: int) -> None:
@@ -83,13 +83,13 @@ class MilvusIndex(TrainedIndex):
     # -- files -------------------------------------------------------------------------------------------
 
     def vectors_of(self, ids: Ids) -> None:  # type: ignore[override]
-        """None: what was added goes to the server with every writing."""
+        """None: additions go to the server with every write."""
 
     def write(self, path: Path) -> None:
-        """Bring the server up to date, and write a file that names what is there.
+        """Update the server, and write a file that names its content.
 
         Raises:
-            IndexServerError: the server does not answer, or refuses; the same again completes it.
+            IndexServerError: the server does not answer, or refuses; running the same again completes it.
         """
         with self._explained():
             self._upload()
@@ -98,7 +98,7 @@ class MilvusIndex(TrainedIndex):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read which ids are on the server, and where; the server is asked by the first search."""
+        """Read the ids on the server, and their place; the server itself is first contacted by a search."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 place, collection = str(stored["place"]), str(stored["collection"])
@@ -112,7 +112,7 @@ class MilvusIndex(TrainedIndex):
         return index
 
     def published(self) -> None:
-        """Drop the collections that earlier writings of this index left on the server."""
+        """Drop the collections that earlier writes of this index left on the server."""
         with self._explained():
             client = self._client()
             for name in client.list_collections(timeout=self.ADDRESS.timeout):
@@ -122,11 +122,11 @@ class MilvusIndex(TrainedIndex):
     # -- what is on the server ---------------------------------------------------------------------------
 
     def take_over(self) -> bool:
-        """Compare with the server, before a change is written: by ownership and by number.
+        """Compare with the server before a change: ownership and number.
 
-        A collection of another library (this one is a copy, or was moved) is left to it: all goes into a new
-        one. Ids that are not on the server are given up, so that whoever knows their vectors adds them. From
-        now on what is added goes to the server as soon as it is much.
+        A collection of another library (this one is a copy, or was moved) is left alone: all vectors go into
+        a new one. Ids that are not on the server are dropped, so that the caller adds them again. From now on
+        additions go to the server in large batches.
         """
         self._writing = True
         with self._explained():
@@ -137,7 +137,7 @@ class MilvusIndex(TrainedIndex):
         return self._hold(np.empty(0, np.int64))
 
     def take_stock(self) -> bool:
-        """Compare with the server id by id, and go on with what is there."""
+        """Compare with the server id by id, and adopt its state."""
         found = []
         with self._explained():
             if self._exists():
@@ -177,7 +177,8 @@ class MilvusIndex(TrainedIndex):
                 {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
                 for number, vector in zip(ids.tolist(), vectors, strict=True)
             ]
-            # Inserted, what a writing that was cut short has left, or the client sends twice, would double.
+            # Upsert: rows of an interrupted write, or sent twice by the client, would be duplicated by an
+            # insert.
             client.upsert(self._collection, rows, timeout=timeout)
         self._main = np.union1d(np.setdiff1d(self._main, self._gone), recent)
         self._gone, self._recent = self._gone[:0], FlatIndex(self.dim)
@@ -189,7 +190,7 @@ class MilvusIndex(TrainedIndex):
             )
 
     def _create(self) -> None:
-        """Make a collection: under the name of one that was lost, so that readers go on, else a new one."""
+        """Make a collection: under the name of a lost one, so that readers continue, else a new one."""
         from pymilvus import DataType, MilvusClient
 
         self._collection = self._collection or self._stem + secrets.token_hex(6)
@@ -204,12 +205,14 @@ class MilvusIndex(TrainedIndex):
             self._collection,
             schema=schema,
             index_params=index,
-            properties={_OWNER: self._owner},  # at once: what is altered later does not outlive the server
+            properties={
+                _OWNER: self._owner
+            },  # at once: later alterations do not survive a restart of the server
             timeout=self.ADDRESS.timeout,
         )
 
     def _index_type(self) -> tuple[str, dict[str, int]]:
-        """Milvus' name of the type, and its parameters."""
+        """Milvus' name of the type, with its parameters."""
         lists = {"nlist": self.ADDRESS.lists}
         if self.ADDRESS.kind == "flat":
             return "FLAT", {}
@@ -224,7 +227,7 @@ class MilvusIndex(TrainedIndex):
         )
 
     def _count(self) -> int:
-        """How many vectors the collection holds; answered when all that was written can be found."""
+        """Number of vectors in the collection; returns when all writes are searchable."""
         (row,) = self._loaded(
             lambda client: client.query(
                 self._collection,
@@ -237,7 +240,7 @@ class MilvusIndex(TrainedIndex):
 
     @property
     def _stem(self) -> str:
-        """What the names of this index's collections begin with."""
+        """Prefix of the names of this index's collections."""
         return f"{self.ADDRESS.collection}_{Path(self.home).name}_"
 
     @property
@@ -251,7 +254,7 @@ class MilvusIndex(TrainedIndex):
     # -- contract ----------------------------------------------------------------------------------------
 
     def stats(self) -> IndexStats:
-        """What it holds, and what a search reads on the server."""
+        """Size, and the bytes that a search reads on the server."""
         lists = 0 if self.ADDRESS.kind == "flat" else self.ADDRESS.lists
         code = self._index_type()[1].get("m", 4 * self.dim)
         return IndexStats(
@@ -280,7 +283,7 @@ class MilvusIndex(TrainedIndex):
         self, queries: NDArray[np.float32], depth: int, only: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]:
         if depth > _DEEPEST:
-            raise InvalidValue(f"{depth} segments asked of {self.ADDRESS}: Milvus gives at most {_DEEPEST}")
+            raise InvalidValue(f"depth {depth}: {self.ADDRESS} (Milvus) returns at most {_DEEPEST} segments")
         condition = "" if only is None or len(only) == len(self._main) else _filter(only, self._main)
         scores = np.empty((len(queries), depth), np.float32)
         ids = np.empty((len(queries), depth), np.int64)
@@ -292,7 +295,7 @@ class MilvusIndex(TrainedIndex):
     def _nearest(
         self, queries: NDArray[np.float32], depth: int, condition: str
     ) -> tuple[NDArray[np.float32], Ids]:
-        """The best of some queries: asked again for more where equals of the last one may be left out."""
+        """The best of some queries; repeated with more depth where equals of the last one may be missing."""
         scores = np.empty((len(queries), depth), np.float32)
         ids = np.empty((len(queries), depth), np.int64)
         left, limit, everywhere = np.arange(len(queries)), min(depth + _SPARE, _DEEPEST), not self.LADDERS
@@ -307,7 +310,7 @@ class MilvusIndex(TrainedIndex):
                 elif exhausted and everywhere:
                     raise IndexServerError(
                         f"{self.ADDRESS}: {len(own_ids)} of {depth} vectors are found in {self._collection}; "
-                        "the others were lost there, or are being changed: try again, or put them there anew "
+                        "the others were lost there, or are being changed: try again, or upload them again "
                         "with `moviola verify --repair`"
                     )
                 else:
@@ -316,7 +319,7 @@ class MilvusIndex(TrainedIndex):
         return scores, ids
 
     def _known(self, hits: Any) -> tuple[NDArray[np.float32], Ids]:
-        """Scores and ids of a query's hits, by falling score and rising id, of those that were published."""
+        """Scores and ids of a query's published hits, by falling score and rising id."""
         scores, ids = np.array(hits.distances, np.float32), np.array(hits.ids, np.int64)
         own = np.flatnonzero(self.has(ids) & ~self._recent.has(ids))
         order = own[np.lexsort((ids[own], -scores[own]))]
@@ -327,7 +330,7 @@ class MilvusIndex(TrainedIndex):
     ) -> Sequence[Any]:
         probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
         params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
-        found: Sequence[Any] = self._loaded(
+        answers: Sequence[Any] = self._loaded(
             lambda client: client.search(
                 self._collection,
                 data=list(queries),
@@ -338,7 +341,7 @@ class MilvusIndex(TrainedIndex):
                 timeout=self.ADDRESS.timeout,
             )
         )
-        return found
+        return answers
 
     # -- connection --------------------------------------------------------------------------------------
 
@@ -350,7 +353,7 @@ class MilvusIndex(TrainedIndex):
                 raise MissingDependency(
                     f"{self.ADDRESS}: Milvus' client is not installed; pip install 'moviola[milvus]'"
                 ) from error
-            # It prints every failure with a traceback before it raises it; ours say what to do.
+            # The client logs every failure with a traceback before it raises it; our errors are enough.
             logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
             self._connected = MilvusClient(
                 self.ADDRESS.uri, token=self.ADDRESS.credential, timeout=self.ADDRESS.timeout
@@ -358,7 +361,7 @@ class MilvusIndex(TrainedIndex):
         return self._connected
 
     def _loaded(self, ask: Callable[[Any], Any]) -> Any:
-        """What the server answers, once it has the collection in memory: after a start it takes a while."""
+        """The server's answer, once the collection is in memory: after a start that takes a while."""
         from pymilvus import MilvusException
 
         client = self._client()
@@ -372,7 +375,7 @@ class MilvusIndex(TrainedIndex):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Failures of the server or the way to it as errors that name the address and the remedy."""
+        """Errors of the server or the connection as errors that name the address and the remedy."""
         try:
             yield
         except Exception as error:
@@ -381,12 +384,12 @@ class MilvusIndex(TrainedIndex):
             self._connected = None
             if getattr(error, "code", None) == _NOT_FOUND:
                 problem = f"no collection {self._collection} on the server"
-                remedy = "`moviola verify --repair` puts it there again from the features"
+                remedy = "`moviola verify --repair` uploads it again from the features"
             else:
                 problem = str(getattr(error, "message", error)).strip().rstrip(".")
                 remedy = (
-                    f"start the server, see that it answers there and that {TOKEN_VARIABLE} is right "
-                    "if it asks for a token, and run the same again; nothing that was indexed is lost, and "
+                    f"start the server, check that it answers and that {TOKEN_VARIABLE} is right "
+                    "if it needs a token, and run the same again; nothing that was indexed is lost, and "
                     "`moviola index --index auto` searches without it"
                 )
             raise IndexServerError(f"{self.ADDRESS}: {problem}; {remedy}") from error

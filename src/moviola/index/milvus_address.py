@@ -1,4 +1,4 @@
-"""Where a Milvus server is, and what a library's vectors are called and how they are searched there."""
+"""Addresses of Milvus servers, with the collection and the search type of a library."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PORT, _TIMEOUT, _LISTS = 19530, 30.0, 1024
 
 @dataclass(frozen=True)
 class MilvusAddress:
-    """An address as it is written: ``milvus://host:19530/collection?index=ivf&lists=1024``.
+    """A server address: ``milvus://host:19530/collection?index=ivf&lists=1024``.
 
     Attributes:
         scheme: ``milvus``, or ``milvus+https`` for an encrypted connection.
         host, port: of the server; 19530 by default.
-        collection: what the names of the collections begin with; letters, digits and ``_``.
-        kind: how the server searches: ``flat`` exactly, ``ivf`` and ``ivfpq`` as the types of those names.
-        lists: of ``ivf`` and ``ivfpq``, into how many lists the server divides the vectors of a segment.
-        timeout: seconds after which a server that does not answer is given up.
-        token: as it stands in the address; never printed.
+        collection: prefix of the names of the collections; letters, digits and ``_``.
+        kind: search type of the server: ``flat`` exact, ``ivf`` and ``ivfpq`` as the types of those names.
+        lists: number of lists per server segment, of ``ivf`` and ``ivfpq``.
+        timeout: seconds to wait for the server.
+        token: token of the address; never printed.
     """
 
     scheme: str
@@ -49,16 +49,16 @@ class MilvusAddress:
         """Read an address.
 
         Raises:
-            InvalidValue: it is none; no secret of it stands in the message.
+            InvalidValue: not an address; the message contains no secret.
         """
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port or _PORT
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         except ValueError:
-            raise _refused(text, f"no address; write {_FORM}") from None
+            raise _refused(text, f"not an address; write {_FORM}") from None
         if parts.scheme not in _SCHEMES or not host:
-            raise _refused(text, f"no address of a Milvus server; write {_FORM}")
+            raise _refused(text, f"not an address of a Milvus server; write {_FORM}")
         if parts.username is not None:
             raise _refused(text, f"names a user; put user:password into {TOKEN_VARIABLE}")
         collection = parts.path.removeprefix("/")
@@ -78,7 +78,7 @@ class MilvusAddress:
         return cls(parts.scheme, host, port, collection, kind, int(lists), timeout, token)
 
     def __str__(self) -> str:
-        """The address without its secret and without what does not concern the place."""
+        """The address without its secret and without search options."""
         options = "" if self.kind == "flat" else f"?index={self.kind}&lists={self.lists}"
         return f"{self.scheme}://{self._server}/{self.collection}{options}"
 
@@ -89,7 +89,7 @@ class MilvusAddress:
 
     @property
     def credential(self) -> str:
-        """The token: that of the environment goes before that of the address."""
+        """The token: that of the environment, else that of the address."""
         return os.environ.get(TOKEN_VARIABLE, "") or self.token
 
     @property

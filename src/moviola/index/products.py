@@ -1,8 +1,7 @@
-"""Inner products that come out the same to the bit however many are asked for at once.
+"""Inner products that are equal to the bit for any size of batch.
 
-Each is summed by itself, in one order. Those of the BLAS depend on where in a matrix a row stands, on how
-many rows there are and on the number of threads, so a query would find other neighbours among many than
-alone.
+Each is summed separately, in one order. Those of the BLAS depend on the place in the matrix, on the number of
+rows and on the number of threads, so a query in a batch would find other neighbours than alone.
 """
 
 from __future__ import annotations

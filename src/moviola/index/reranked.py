@@ -1,19 +1,17 @@
-"""Coded vectors for a first look, half-precision vectors on disk for the answer.
+"""Codes for a first scan, half-precision vectors on disk for re-ranking.
 
-The mean of all vectors is taken off, since queries by text lie far from all of them in one direction that
-tells nothing; what is left is turned to the axes on which it varies. It is sorted into lists (k-means) and,
-less the middle of its list, coded with 4 bits for two numbers (product quantisation), which faiss compares in
-registers. The best by their codes are compared again, with vectors in half precision that are read from the
-file.
+The mean of all vectors is subtracted, since text queries are far from all of them in one uninformative
+direction; the rest is rotated to its principal axes. Vectors are sorted into lists (k-means) and, minus the
+middle of the list, coded with 4 bits for two numbers (product quantisation), which faiss compares in
+registers. The best by codes are compared again, with half-precision vectors that are read from the file.
 
-How far a search looks checks itself. If the second half of the candidates that were compared again, in the
-order of their codes, or of the lists, in the order of their middles, still gave more than one in 12 of the
-answers, there may be more behind them, and twice as many are looked at. Codes of twice as many candidates are
-found at once, since a second scan costs more.
+A search checks its own depth. If the second half of the re-ranked candidates, in the order of their codes, or
+of the probed lists, in the order of their middles, still holds more than one in 12 of the answers, twice as
+many are examined. Codes of twice as many candidates are found at once, since a second scan costs more.
 
-A list is chosen by the inner product of its middle with the query, that is by the mean score of what it
-holds, though vectors are sorted into it by distance: nearest by distance to a query that lies far off would
-be the lists in the middle of all, whatever is asked.
+A list is chosen by the inner product of its middle with the query, that is by the mean score of its vectors,
+though vectors are sorted into it by distance: nearest by distance to a far query would always be the lists in
+the middle of all.
 """
 
 from __future__ import annotations
@@ -42,26 +40,26 @@ from moviola.threads import one_faiss_thread
 __all__ = ["RerankedIndex"]
 
 _ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
-# Candidates are as many as this at least, however few answers are wanted.
+# Minimum number of candidates, even for few answers.
 _LEAST_CANDIDATES = 128
 _ROWS_AT_ONCE = 1 << 14
-# Of so many ids that are allowed, all are compared.
+# Up to this many allowed ids all are compared.
 _COMPARED = 8192
-# Of how many answers one may come from the second half of what was looked at.
+# Of this many answers one may come from the second half of what was examined.
 _LATE = 12
-# Bits of a float32 but for its sign, and those of a sort key that hold the row.
+# Bits of a float32 without its sign, and bits of a sort key for the row.
 _MAGNITUDE, _ROW_BITS, _ROW = np.int32(0x7FFFFFFF), 32, 0xFFFFFFFF
-# Numbers in a matrix of queries and what each of them looks at, about.
+# Approximate limit of a matrix of queries and the items that each examines.
 _CELLS_AT_ONCE = 1 << 20
-# Fewer queries than this are searched on one thread: others only wait for each other.
+# Fewer queries than this are searched on one thread: others would only wait for each other.
 _FEW_QUERIES = 16
 
 
 class RerankedIndex(TrainedIndex):
     """Lists of 4-bit codes, and half-precision vectors on disk by which the answer is ranked.
 
-    ``parameters``: ``probes``, lists that are looked at first, and ``candidates``, vectors compared again
-    first for each answer that is wanted.
+    ``parameters``: ``probes``, number of lists probed first, and ``candidates``, number of vectors re-ranked
+    first per wanted answer.
     """
 
     LADDERS: ClassVar = {"probes": (8, 16, 32, 64, 128, 256), "candidates": (3, 4, 5, 6, 8, 12)}
@@ -72,7 +70,7 @@ class RerankedIndex(TrainedIndex):
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
-        """What it holds, and what a search reads."""
+        """Size, and the bytes that a search reads."""
         main = self._main
         lists, code = (len(main.lists), main.lists.code_size) if main else (0, 0)
         return IndexStats(
@@ -80,7 +78,7 @@ class RerankedIndex(TrainedIndex):
         )
 
     def write(self, path: Path) -> None:
-        """Learn anew from all vectors, where some came or went, and write the file."""
+        """Learn again from all vectors, if some came or went, and write the file."""
         main = self._main
         if main is not None and (len(self._recent) or len(self._gone)):
             with rows_in_file(self._everything(main), self.dim, np.float16) as (ids, vectors):
@@ -92,7 +90,7 @@ class RerankedIndex(TrainedIndex):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Open a file; it is mapped, and read as far as it is searched."""
+        """Open a file; it is mapped, and read as needed."""
         with path.open("rb") as file:
             trained = file.read(len(MAGIC)) == MAGIC
         if trained:
@@ -152,7 +150,7 @@ class RerankedIndex(TrainedIndex):
         return best.scores, main.ids[best.rows]
 
     def _rows(self, main: _Main, only: Ids | None) -> Ids | None:
-        """Rows, rising, that may be found; None: all."""
+        """Allowed rows, rising; None: all."""
         if only is not None:
             return np.searchsorted(main.ids, only)
         if not len(self._gone):
@@ -160,7 +158,7 @@ class RerankedIndex(TrainedIndex):
         return np.flatnonzero(~np.isin(main.ids, self._gone))
 
     def _looked_up(self, main: _Main, queries: NDArray[np.float32], depth: int, rows: Ids | None) -> _Best:
-        """The best of each query by codes, then by vectors; as deep as it takes."""
+        """The best of each query by codes, then by vectors; as deep as necessary."""
         allowed = None
         if rows is not None:
             allowed = np.zeros(len(main.ids), np.bool_)
@@ -179,25 +177,25 @@ class _Best:
 
     @classmethod
     def empty(cls, queries: int, depth: int) -> _Best:
-        """Of so many queries, to be filled in."""
+        """Empty answers for a number of queries."""
         return cls(np.empty((queries, depth), np.float32), np.empty((queries, depth), np.int64))
 
     @classmethod
     def of(cls, keys: Ids) -> _Best:
-        """What sort keys (q, k), rising, stand for."""
+        """Answers from sort keys (q, k), rising."""
         scores = ~(keys >> _ROW_BITS).astype(np.int32)
         scores ^= (scores >> 31) & _MAGNITUDE
         return cls(scores.view(np.float32), keys & _ROW)
 
     def fill(self, numbers: Ids | slice, other: _Best) -> None:
-        """Take over what was found for some of the queries."""
+        """Insert the answers of some queries."""
         self.scores[numbers], self.rows[numbers] = other.scores, other.rows
 
 
 def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
-    """Numbers int64 that rise as scores fall and, among equal ones, as rows rise; rows are below 2^32.
+    """Numbers int64 that rise as scores fall and, for equal ones, as rows rise; rows are below 2^32.
 
-    The bits of numbers of one sign are in the order of what they stand for, so they sort by themselves.
+    The bits of floats of one sign sort like their values.
     """
     bits = (scores + np.float32(0)).view(np.int32)
     bits ^= (bits >> 31) & _MAGNITUDE
@@ -207,7 +205,7 @@ def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
 
 @dataclass(eq=False)
 class _Main:
-    """What was learnt, mapped.
+    """The learnt part, mapped.
 
     Attributes:
         path: the file.
@@ -244,33 +242,33 @@ class _Main:
 
     def best(self, rows: Ids, queries: NDArray[np.float32], depth: int) -> _Best:
         """The best of some rows, which rise; of equal ones those with the smaller id."""
-        found = _Best.empty(len(queries), depth)
+        kept = _Best.empty(len(queries), depth)
         for part in _parts(len(queries), len(rows)):
             keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
-            found.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
-        return found
+            kept.fill(part, _Best.of(np.sort(keys, axis=1)[:, :depth]))
+        return kept
 
 
 _NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
-"""The sort key of no row at all, which comes last."""
+"""The sort key of no row, which comes last."""
 
 
 def _parts(queries: int, width: int) -> Iterator[slice]:
-    """Queries in parts for which a matrix of so many columns takes no more than some ten megabytes."""
+    """Queries in parts for which a matrix of ``columns`` columns takes no more than some ten megabytes."""
     step = max(1, _CELLS_AT_ONCE // width)
     return (slice(begin, begin + step) for begin in range(0, queries, step))
 
 
 @dataclass
 class _Look:
-    """Queries that have looked equally far.
+    """Queries with the same search depth.
 
     Attributes:
         numbers: (g,), which queries.
-        probes: how many lists were looked at.
-        candidates: (g, n), the best of them by their codes.
-        count: of these so many are compared, at most n.
-        keys: (g, m), sort keys of the first m candidates, which were compared before.
+        probes: number of probed lists.
+        candidates: (g, n), the best by their codes.
+        count: number of these to compare, at most n.
+        keys: (g, m), sort keys of the first m candidates, compared before.
     """
 
     numbers: Ids
@@ -281,7 +279,7 @@ class _Look:
 
     @classmethod
     def fresh(cls, numbers: Ids, probes: int, candidates: Candidates, count: int) -> _Look:
-        """Where none of the candidates was compared yet."""
+        """The state before any comparison."""
         return cls(numbers, probes, candidates, count, np.empty((len(numbers), 0), np.int64))
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:
@@ -297,10 +295,9 @@ class _Look:
 
 @dataclass(frozen=True)
 class _Lookup:
-    """A search that looks at twice as much for those queries that have not seen enough.
+    """A search that doubles its depth for queries that need it.
 
-    All queries go the same way that one would go alone, and what those that have looked equally far want is
-    computed at once.
+    All queries take the same steps as alone, and steps at the same depth are computed together.
     """
 
     main: _Main
@@ -313,7 +310,7 @@ class _Lookup:
         return self.main.lists.nearest(self.queries)
 
     def best(self, probes: int, count: int) -> _Best:
-        """The answers, where so many lists and candidates are looked at first."""
+        """The answers, with initial numbers of lists and candidates."""
         best = _Best.empty(len(self.queries), self.depth)
         for part in _parts(len(self.queries), 2 * count):
             looks = [self._look(np.arange(len(self.queries))[part], probes, count)]
@@ -325,20 +322,20 @@ class _Lookup:
         return _Look.fresh(numbers, probes, self._search(numbers, 0, probes, 2 * count), count)
 
     def _further(self, look: _Look, best: _Best) -> list[_Look]:
-        """Compare the candidates, note what is best, and look further for those that have not seen enough."""
+        """Compare the candidates, keep the best, and search deeper where necessary."""
         keys = self._compared(look)
         answers = np.sort(keys, axis=1)[:, : self.depth]
-        found = _Best.of(answers)
-        best.fill(look.numbers, found)
-        few = np.isneginf(found.scores[:, -1])
+        kept = _Best.of(answers)
+        best.fill(look.numbers, kept)
+        few = np.isneginf(kept.scores[:, -1])
         full = look.candidates.rows[:, look.count - 1] >= 0
         deeper = full & self._late(keys[:, -(-look.count // 2) :] <= answers[:, -1:])
         wider = np.zeros_like(few)
         if look.probes < len(self.main.lists):
-            lists = self.main.list_of[found.rows].astype(np.int64)
+            lists = self.main.list_of[kept.rows].astype(np.int64)
             turns = np.take_along_axis(self._nearest.of(look.numbers).turns(), lists, axis=1)
             wider = ~deeper & (few | self._late(turns >= look.probes / 2))
-        # faiss leaves out what scores least of all.
+        # faiss omits the lowest scores of all.
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
             best.fill(short, self.main.best(self._everything(), self.queries[short], self.depth))
@@ -360,7 +357,7 @@ class _Lookup:
         return np.concatenate([look.keys, keys], axis=1)
 
     def _late(self, late: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether of what was looked at (g, n) too many are late: answers that come from its second half."""
+        """Whether too many answers come from the second half of what was examined (g, n)."""
         too_many: NDArray[np.bool_] = np.count_nonzero(late, axis=1) * _LATE > self.depth
         return too_many
 

@@ -1,8 +1,8 @@
-"""What the types that learn from their vectors have in common: a main part, and what came after it.
+"""Common base of the types that learn from their vectors: a main part, and later additions.
 
-Vectors that are added are not sorted into the main part: they are compared exactly (``recent``) until a
-writer makes the two one, and until there are enough of them to learn from, that is all there is. What is
-removed from the main part is kept out of every search at once.
+Added vectors are not sorted into the main part: they are compared exactly (``recent``) until a writer
+rebuilds it; until there are enough vectors to learn from, there is no main part. Removed vectors are left out
+of every search at once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
 
-# Of so few queries faiss sums each product by itself; for 20 and more it takes the BLAS.
+# Up to this many queries faiss sums each product separately; from 20 on it uses the BLAS.
 _SUMMED_ALONE = 16
 
 
 class TrainedIndex(Index):
-    """An index whose main part is learnt from its vectors.
+    """An index with a main part learnt from its vectors.
 
     Attributes:
-        LEAST: vectors from which on there is something to learn.
+        LEAST: minimum number of vectors to learn from.
     """
 
     LEAST = 1024
@@ -41,14 +41,14 @@ class TrainedIndex(Index):
         return self._main_count() - len(self._gone) + len(self._recent)
 
     def ids(self) -> Ids:
-        """All ids, (n,) int64: of the main part, then those that came after it."""
+        """All ids, (n,) int64: of the main part, then later ones."""
         main = self._main_ids()
         if len(self._gone):
             main = main[~np.isin(main, self._gone)]
         return np.concatenate([main, self._recent.ids()])
 
     def build(self, ids: Ids, vectors: Rows) -> None:
-        """Learn from these vectors and hold them and no others; see :meth:`moviola.index.Index.build`."""
+        """Learn from these vectors and replace all others; see :meth:`moviola.index.Index.build`."""
         ids = self._checked_all(ids, vectors)
         self._sorted, self.origin = None, ""
         self._gone, self._recent = ids[:0], FlatIndex(self.dim)
@@ -63,7 +63,7 @@ class TrainedIndex(Index):
                 self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
-        """Vectors (n, dim) float32 that were added after the main part was made, as they were given."""
+        """Vectors (n, dim) float32 added after the main part was made, as given."""
         return self._recent.vectors_of(ids)
 
     def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
@@ -91,7 +91,7 @@ class TrainedIndex(Index):
     def _search_recent(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]:
-        """What was added after the main part was made, scored the same to the bit in a batch of any size."""
+        """Scores of later additions, equal to the bit in a batch of any size."""
         parts = [
             self._recent.search(queries[begin : begin + _SUMMED_ALONE], depth, allowed=allowed)
             for begin in range(0, len(queries), _SUMMED_ALONE)
@@ -100,11 +100,11 @@ class TrainedIndex(Index):
 
     @abstractmethod
     def _main_count(self) -> int:
-        """How many vectors the main part has, those among them that are gone too."""
+        """Number of vectors of the main part, removed ones included."""
 
     @abstractmethod
     def _main_ids(self) -> Ids:
-        """Ids (n,) int64 of the main part, those among them that are gone too."""
+        """Ids (n,) int64 of the main part, removed ones included."""
 
     @abstractmethod
     def _train(self, ids: Ids, vectors: Rows) -> None:
@@ -112,7 +112,7 @@ class TrainedIndex(Index):
 
     @abstractmethod
     def _forget(self) -> None:
-        """Have no main part."""
+        """Drop the main part."""
 
     @abstractmethod
     def _search_main(

@@ -1,4 +1,4 @@
-"""How far a search must look in this library: measured on its own vectors and on queries by text."""
+"""Tuning of the search depth, measured on a library's own vectors and on text queries."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from moviola.index.contract import Ids, Index
 __all__ = ["DEPTH", "Exact", "Trial", "tune"]
 
 DEPTH = 200
-"""Answers that are compared, as many as a search retrieves (SPR, appendix B.1)."""
+"""Number of compared answers, as many as a search retrieves (SPR, appendix B.1)."""
 
-# What must be found of the exact answers, by every kind of query.
+# Required share of the exact answers, for every kind of query.
 _RECALL = 0.99
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice and what came of it.
+    """One setting and its results.
 
     Attributes:
         parameters: of the index, by name.
@@ -38,7 +38,7 @@ class Trial:
 
 
 class Exact:
-    """The exact answers to queries (q, dim), of vectors that come one part after the other."""
+    """The exact answers to queries (q, dim), from vectors that come in parts."""
 
     def __init__(self, queries: NDArray[np.float32], depth: int = DEPTH) -> None:
         self._queries, self._depth = queries, depth
@@ -47,7 +47,7 @@ class Exact:
         """(q, depth) int64, in no particular order."""
 
     def see(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
-        """Take vectors (n, dim) under ids (n,) into account."""
+        """Include vectors (n, dim) with ids (n,)."""
         scores = np.concatenate([self._scores, self._queries @ vectors.T], axis=1)
         known = np.concatenate([self.ids, np.broadcast_to(ids, (len(self._queries), len(ids)))], axis=1)
         if scores.shape[1] > self._depth:
@@ -57,12 +57,12 @@ class Exact:
 
 
 def tune(index: Index, queries: Mapping[str, tuple[NDArray[np.float32], Ids]]) -> list[Trial]:
-    """Try what may be chosen about a search, and leave the index with the fastest that finds 99 %.
+    """Try the settings of an index, and keep the fastest that finds 99 %.
 
-    Where nothing does, it is left with what finds most.
+    If none does, the one that finds most is kept.
 
     Args:
-        index: any type; one that has nothing to choose is left as it is.
+        index: of any type; one without settings is left unchanged.
         queries: by kind, (q, dim) float32 and the ids (q, depth) of their exact answers.
 
     Returns:

@@ -1,12 +1,11 @@
-"""Judging moments by people: candidates pooled from several systems, rated, agreed on, and written out.
+"""Judging moments by raters: candidates pooled from several systems, rated, agreed on, and exported.
 
-It is the task of TVR-Ranking (section 3.2 and appendix B) on a library of one's own: for each query, moments
-that several systems found are shown one at a time in batches of 20, each is given a level from 0 to 4 by two
-raters, by four where the two differ, and the rule of :mod:`moviola.datasets.building.consensus` says what
-they agree on.
+It is the task of TVR-Ranking (section 3.2 and appendix B) on one's own library: for each query, moments of
+several systems are shown one at a time in batches of 20; two raters give each a level from 0 to 4, four if
+the two differ, and the rule of :mod:`moviola.datasets.building.consensus` decides.
 
-``pooling`` finds what to judge, ``task`` is the file that raters work on, ``schedule`` says who judges what
-next, ``progress`` how far they are and how well they agree, ``exports`` what others can read.
+``pooling`` collects the moments, ``task`` is the file that raters work on, ``schedule`` assigns batches,
+``progress`` measures progress and agreement, ``exports`` writes files for other programs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a task gives: a graded test set, ratings, and pairs to train on; all in forms that others read."""
+"""Exports of a judging task: a graded test set, ratings, and training pairs, in common forms."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = ["EXPORTS", "Export", "export_splits", "export_task", "import_ratings"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A form in which a task can be written.
+    """An export form of a task.
 
     Attributes:
         title: for people.
         suffix: of the file.
-        write: writes a task to a path and gives how many rows that are.
+        write: writes a task to a path and returns the number of rows.
     """
 
     title: str
@@ -82,10 +82,10 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
     """Write a task in one of its forms; moments without agreement are in none but the ratings.
 
     Returns:
-        how many judged moments, ratings or pairs were written.
+        the number of judged moments, or ratings, that were written.
 
     Raises:
-        InvalidValue: no such form, nobody has agreed on anything yet, or the file cannot be written.
+        InvalidValue: no such form, no agreement so far, or the file cannot be written.
     """
     if form not in EXPORTS:
         raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
@@ -95,18 +95,14 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
 
 
 def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
-    """Take in ratings of another task, or of another program.
-
-    Args:
-        task: that gets them.
-        path: CSV with ``pair_id``, ``worker`` and ``relevance``.
+    """Import ratings made in Label Studio, from tasks of :func:`export_task`.
 
     Returns:
-        by pair id, why a rating was refused: the pair is not in the task, or has all the ratings it needs.
+        reasons of refused ratings by pair id: the pair is not in the task, or has all the ratings it needs.
 
     Raises:
-        NotFound, DataError: as of :func:`~moviola.datasets.building.annotation_files.read_ratings`.
-        InvalidValue: a rater's name cannot be one.
+        NotFound, DataError: see :func:`~moviola.datasets.building.labelstudio.ratings_of`.
+        InvalidValue: an invalid rater's name.
     """
     refused = {}
     ratings = read_ratings(path)
@@ -122,13 +118,13 @@ def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
 def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -> list[dict[str, Any]]:
     """Judged relevant moments as TVR-Ranking's training pairs, which ``moviola train`` reads.
 
-    In the paper, ``similarity`` stands for relevance that nobody judged, and weighs the pair in the loss;
-    here people judged, so it is the level by the highest. The most relevant moments come first.
+    In the paper, ``similarity`` stands for relevance without a judgement, and weighs the pair in the loss;
+    here it is the judged level divided by the highest. The most relevant moments come first.
 
     Args:
-        pairs: of the queries to learn from.
+        pairs: of the training queries.
         agreed: levels by pair id.
-        level: the least, 1 to 4.
+        level: minimum level, 1 to 4.
     """
     queries: dict[str, dict[str, Any]] = {}
     for pair in sorted(pairs, key=lambda pair: (-agreed.get(pair.pair_id, 0), pair.rank)):
@@ -147,24 +143,24 @@ def export_splits(
 ) -> dict[str, tuple[int, int]]:
     """Judged moments as ``train.json``, ``val.json`` and ``test.json``, with no query text in two of them.
 
-    Val and test hold every judged moment with its level; train those of ``level`` and above, see
+    Val and test hold every judged moment with its level; train those from ``level`` on, see
     :func:`training_entries`.
 
     Args:
         task: with judged moments.
-        folder: where the files go.
-        val, test: how many queries, drawn at random, are kept for each, >= 0; the others are learned from.
-        level: least level of a moment to learn from, 1 to 4.
+        folder: folder for the files.
+        val, test: number of queries, drawn at random, kept for each, >= 0; the others are for training.
+        level: minimum level of a training moment, 1 to 4.
         seed: of the draw.
 
     Returns:
-        by split, how many queries and moments it has.
+        by split, its numbers of queries and moments.
 
     Raises:
-        InvalidValue: ``level`` out of range, or no query with such a moment is left to learn from.
+        InvalidValue: ``level`` out of range, or no query with such a moment is left for training.
     """
     if not 1 <= level < LEVELS:
-        raise InvalidValue(f"level {level}: from 1 to {LEVELS - 1}; moments of level 0 are no answers")
+        raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
     agreed = task.outcome().agreed
     answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
     drawn = draw_queries((pair.query for pair in answered), {"val": val, "test": test}, seed)

@@ -1,8 +1,8 @@
-"""What is to be judged: the best moments of several systems, near-duplicates once.
+"""Pooling: the best moments of several systems, without near-duplicates.
 
-Pooling is that of TREC: all that any of the systems ranks among its first ``depth`` is judged, so that none
-of them is held to the judgements of another. A moment that overlaps one already in the pool is not judged
-again; it would be the same few seconds with another edge.
+As in TREC, everything that any system ranks among its first ``depth`` is judged, so that no system is
+measured by the judgements of another. A moment that overlaps one of the pool is not judged again; it would be
+the same few seconds with another edge.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "text": {"by": "text"},
     "joined": {"by": "both"},
 }
-"""Ways to search a library, each a system: its name, and what it is in `moviola.Library.search`."""
+"""Ways to search a library, each a system: options of `moviola.Library.search` by name."""
 
 _CUES: dict[str, tuple[CueKind, ...]] = {"said": ("subtitle", "speech"), "text": ("text",)}
 
@@ -43,12 +43,12 @@ NEAR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is to be judged, and where it came from.
+    """The pooled moments, and their systems.
 
     Attributes:
-        pairs: by query; of each query by best rank in any system.
-        systems: whose answers were pooled.
-        found_by: by pair id, the systems that have this moment among their first.
+        pairs: by query, then by best rank in any system.
+        systems: the pooled systems.
+        found_by: by pair id, the systems with this moment among their first.
     """
 
     pairs: tuple[Pair, ...]
@@ -56,10 +56,10 @@ class Pool:
     found_by: Mapping[str, tuple[str, ...]]
 
     def contributions(self) -> dict[str, tuple[int, int]]:
-        """Of each system: how many moments of the pool it found, and how many it alone."""
-        found = Counter(system for systems in self.found_by.values() for system in systems)
+        """For each system the number of its moments in the pool, and the number that no other found."""
+        counts = Counter(system for systems in self.found_by.values() for system in systems)
         alone = Counter(systems[0] for systems in self.found_by.values() if len(systems) == 1)
-        return {system: (found[system], alone[system]) for system in self.systems}
+        return {system: (counts[system], alone[system]) for system in self.systems}
 
 
 def library_runs(
@@ -70,14 +70,14 @@ def library_runs(
     systems: Sequence[str] | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> dict[str, Run]:
-    """What a library answers in each of its ways to search.
+    """A library's answers in each of its ways to search.
 
     Args:
-        library: to be searched.
-        queries: what to ask.
+        library: the library to search.
+        queries: the queries.
         depth: moments per query and system, >= 1.
-        systems: names in :data:`SYSTEMS`; by default those for which the library has evidence.
-        progress: called with a system and the number of queries that it has answered.
+        systems: names in :data:`SYSTEMS`; by default those with evidence in the library.
+        progress: called with a system and the number of its finished queries.
 
     Returns:
         a run for each system.
@@ -92,8 +92,8 @@ def library_runs(
         raise InvalidValue(f"systems {', '.join(unknown) or 'none'}: choose from {', '.join(SYSTEMS)}")
     runs = {}
     for name in chosen:
-        tell = (lambda done, name=name: progress(name, done)) if progress else None
-        answers = library.search_many(queries, top_k=depth, progress=tell, **SYSTEMS[name])
+        report = (lambda done, name=name: progress(name, done)) if progress else None
+        answers = library.search_many(queries, top_k=depth, progress=report, **SYSTEMS[name])
         runs[name] = Run.from_dict(
             {query.query_id: _rows(moments) for query, moments in zip(queries, answers, strict=True)}
         )
@@ -101,11 +101,11 @@ def library_runs(
 
 
 def _systems_of(library: Library) -> list[str]:
-    """The systems that differ in a library: pictures are joined with words, and with telling names."""
+    """The distinct systems of a library: pictures, words, names and their combinations."""
     counts = library.catalogue.cue_counts()
     visual = ["refined", "coarse"] if library.settings.encoder else []
     words = [name for name, kinds in _CUES.items() if any(counts[kind] for kind in kinds)]
-    joined = visual and (words or VideoNames.of(library.store.searchable()).telling)
+    joined = visual and (words or VideoNames.of(library.store.searchable()).distinctive)
     return [*visual, *words, *(["joined"] if joined else [])]
 
 
@@ -127,12 +127,12 @@ def pool(
     Of equal ranks, the system named first comes first. ``similarity`` of a pair is one by its best rank.
 
     Args:
-        queries: whose answers are pooled.
+        queries: the queries of the runs.
         runs: by system.
         durations: of the videos by id, in seconds; moments end with their video.
-        depth: how much of each run is taken per query, >= 1.
+        depth: number of moments taken per run and query, >= 1.
         near: moments of one video that overlap more (IoU in [0, 1)) are pooled once, the better-ranked one.
-        top: at most so many per query are judged; the paper's two batches by default.
+        top: maximum number of moments to judge per query; the paper's two batches by default.
 
     Raises:
         InvalidValue: ``depth`` or ``near`` out of range, no run, a query id twice, or a moment that
@@ -140,7 +140,7 @@ def pool(
         NotFound: a moment of a video without a duration.
     """
     if depth < 1 or not runs:
-        raise InvalidValue(f"depth={depth}, {len(runs)} systems: pool at least one moment of one system")
+        raise InvalidValue(f"depth={depth}, {len(runs)} systems: give at least 1 of both")
     if not 0 <= near < 1:
         raise InvalidValue(
             f"near={near}: an overlap (IoU) from 0 up to, but not, 1, which is the same moment"
@@ -151,13 +151,13 @@ def pool(
     pairs: list[Pair] = []
     found_by: dict[str, tuple[str, ...]] = {}
     for query in queries:
-        found = [
+        candidates = [
             (rank, name, _within(row, durations, name))
             for name, rows in rows_of.items()
             for rank, row in enumerate(rows.get(query.query_id, ())[:depth], start=1)
         ]
-        found.sort(key=lambda one: one[0])  # stable: of equal ranks the system named first
-        for pair, systems in _pooled(query, found, durations, near, top):
+        candidates.sort(key=lambda one: one[0])  # stable: equal ranks keep the order of the systems
+        for pair, systems in _pooled(query, candidates, durations, near, top):
             pairs.append(pair)
             found_by[pair.pair_id] = systems
     return Pool(tuple(pairs), tuple(runs), found_by)
@@ -219,11 +219,11 @@ def make_task(
     settings: TaskSettings | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Pool:
-    """A new judging task: what a library and other systems answer to one's own queries, pooled.
+    """A new judging task: pooled answers of a library and of other systems to one's own queries.
 
     Args:
-        path: the task's file; none may be there.
-        library: whose moments are judged.
+        path: the task's file, which must not exist.
+        library: the library with the moments.
         queries: each with an id of its own.
         run_files: other systems' answers to these queries in these videos, see
             :func:`moviola.measures.read_run`.
@@ -233,7 +233,7 @@ def make_task(
 
     Raises:
         InvalidValue: the file is there already, two systems have one name (a run's is that of its file), or
-            nothing was found to judge; and as of :func:`pool`.
+            no moments to judge; or as in :func:`pool`.
         NotFound, DataError: a run file is missing or damaged, or is about other videos.
     """
     if path.exists():
@@ -246,6 +246,6 @@ def make_task(
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
     runs |= {file.stem: read_run(file) for file in run_files}
     durations = {video.video_id: video.duration for video in library.videos()}
-    found = pool(queries, runs, durations, depth=depth, near=near)
-    JudgingTask.create(path, found.pairs, settings or TaskSettings()).close()
-    return found
+    pooled = pool(queries, runs, durations, depth=depth, near=near)
+    JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()
+    return pooled

@@ -1,4 +1,4 @@
-"""How far a task is, and how well its raters agree."""
+"""Progress of a task, and agreement of its raters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Progress", "QueryProgress", "RaterProgress", "progress_of"]
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """One query: how many of its due moments are where.
+    """State of one query's due moments.
 
-    ``answers`` counts the moments that are agreed to be at level 1 or above.
+    ``answers`` counts the moments with an agreed level of 1 or above.
     """
 
     query_id: str
@@ -32,11 +32,12 @@ class QueryProgress:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """One rater: moments judged and passed over; and how far from the others, as in a qualification exam.
+    """State of one rater: moments judged and skipped; and agreement with the others, as in a qualification
+    exam.
 
-    ``distance`` is the mean one from the median level, ``kappa`` Cohen's mean one with each other rater
-    (:class:`~moviola.datasets.building.consensus.Examined`); both None where nobody else judged the same
-    moments, ``kappa`` also where chance alone explains all.
+    ``distance`` is the mean distance from the median level, ``kappa`` the mean Cohen's kappa with each other
+    rater (:class:`~moviola.datasets.building.consensus.Examined`); both None without shared moments,
+    ``kappa`` also where chance alone explains all.
     """
 
     name: str
@@ -55,20 +56,20 @@ class Progress:
     agreement: Agreement
 
     def count(self, field: str) -> int:
-        """A field of :class:`QueryProgress` added up: ``count("agreed")``."""
+        """Sum of a field of :class:`QueryProgress`: ``count("agreed")``."""
         return sum(int(getattr(query, field)) for query in self.queries)
 
 
 def progress_of(task: JudgingTask) -> Progress:
-    """How far a task is now."""
+    """The present progress of a task."""
     with task.snapshot():
         answers, names = task.answers(), task.raters()
-    found = task.outcome(answers)
+    outcome = task.outcome(answers)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     texts = {pair.query_id: pair.query for pair in task.pairs}
-    for pair in task.due(found):
-        counts[pair.query_id][found.standing[pair.pair_id]] += 1
-        counts[pair.query_id]["answers"] += found.agreed.get(pair.pair_id, 0) > 0
+    for pair in task.due(outcome):
+        counts[pair.query_id][outcome.standing[pair.pair_id]] += 1
+        counts[pair.query_id]["answers"] += outcome.agreed.get(pair.pair_id, 0) > 0
     queries = tuple(
         QueryProgress(
             query_id, text, sum(here[kind] for kind in ("agreed", "discarded", "set aside", "open")),
@@ -79,10 +80,10 @@ def progress_of(task: JudgingTask) -> Progress:
     )  # fmt: skip
     judged = Counter(answer.rater for answer in answers if answer.level is not None)
     passed = Counter(answer.rater for answer in answers if answer.level is None)
-    shared = _shared(found.ratings)
+    shared = _shared(outcome.ratings)
     examined = exam(shared).raters if shared else {}
     raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
-    return Progress(queries, raters, agreement(found.ratings))
+    return Progress(queries, raters, agreement(outcome.ratings))
 
 
 def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
@@ -91,6 +92,6 @@ def _rater(name: str, judged: int, passed: int, found: Examined | None) -> Rater
 
 
 def _shared(ratings: Sequence[Rating]) -> list[Rating]:
-    """Those of the pairs that several raters judged."""
+    """The pairs that several raters judged."""
     count = Counter(rating.pair_id for rating in ratings)
     return [rating for rating in ratings if count[rating.pair_id] > 1]

@@ -1,8 +1,8 @@
-"""Who judges what next, and what came of it; without a file, so that it can be tested by brute force.
+"""Assignment of batches to raters, and outcomes; without a file, so that it can be tested by brute force.
 
-A moment needs two ratings, and four where the two differ by more than one level
-(:mod:`moviola.datasets.building.consensus`). A rater holds a batch while judging it; what two raters hold or
-have judged is not given to a third as long as they may agree.
+A moment needs two ratings, and four if the two differ by more than one level
+(:mod:`moviola.datasets.building.consensus`). A rater holds a batch while judging it; moments that two raters
+hold or have judged are not given to a third as long as the two may agree.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from moviola.datasets.building.consensus import Rating, agree, consensus
 __all__ = ["Answer", "Outcome", "Standing", "due_pairs", "hidden_order", "missing", "next_batch", "outcome"]
 
 Standing = Literal["open", "agreed", "discarded", "set aside"]
-"""Of a moment: more ratings are needed; raters agree; four do not; too many raters passed it over."""
+"""State of a moment: more ratings needed; agreed; four raters disagree; too many raters skipped it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One rater's answer on one pair: a level, or None where it was passed over."""
+    """One rater's answer on one pair: a level, or None if it was skipped."""
 
     pair_id: str
     rater: str
@@ -33,11 +33,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What answers came to.
+    """The outcome of all answers.
 
     Attributes:
-        agreed: level of each pair that raters agree on.
-        standing: of each pair.
+        standing: state of each pair.
+        ratings: all ratings, in the order of the answers.
         ratings: all of them, in the order of the answers.
     """
 
@@ -47,15 +47,14 @@ class Outcome:
 
 
 def missing(levels: Sequence[int], raters: int) -> int:
-    """How many ratings a moment still needs.
+    """Number of ratings that a moment still needs.
 
     >>> missing([], 2), missing([3], 2), missing([3, 4], 2), missing([1, 4], 2), missing([1, 4, 2, 2], 2)
     (2, 1, 0, 2, 0)
 
     Args:
-        levels: the ratings that it has, at most four.
-        raters: how many judge every moment: 2, or 4 for four from the beginning, or 1 for no agreement at
-            all.
+        levels: its ratings, at most four.
+        raters: raters per moment: 2, or 4 from the beginning, or 1 without agreement.
     """
     if raters == 1 or len(levels) < raters:
         return raters - len(levels)
@@ -63,10 +62,10 @@ def missing(levels: Sequence[int], raters: int) -> int:
 
 
 def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Outcome:
-    """The rule of :func:`~moviola.datasets.building.consensus.consensus`, on moments with all their ratings.
+    """Outcome by the rule of :func:`~moviola.datasets.building.consensus.consensus`, for complete moments.
 
-    Where one rater is enough, a single rating is taken as it is. A moment that as many raters passed over as
-    should judge it is set aside, so that it keeps no batch open.
+    With one rater per moment, a single rating counts. A moment skipped by as many raters as should judge it
+    is set aside, so that it keeps no batch open.
     """
     given = list(answers)
     levels, passed = _by_pair(given)
@@ -86,7 +85,7 @@ def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Ou
 
 
 def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """By pair id: its levels in the order of the answers, and how many raters passed it over."""
+    """By pair id: its levels in the order of the answers, and the number of raters who skipped it."""
     levels: dict[str, list[int]] = defaultdict(list)
     passed: dict[str, int] = defaultdict(int)
     for answer in answers:
@@ -98,11 +97,11 @@ def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], dict[str,
 
 
 def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:
-    """First batches, and second ones of the queries whose first one is done and ends very relevant.
+    """First batches, and second ones of queries whose first one is complete and ends with relevant moments.
 
     Args:
-        pairs: all of the task.
-        found: what the answers came to.
+        pairs: all pairs of the task.
+        found: outcome of the answers.
         last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
     """
     pairs = list(pairs)
@@ -113,7 +112,7 @@ def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: fl
 
 
 def hidden_order(seed: int, *names: str) -> bytes:
-    """A sort key by which nothing can be told of rank or system; the same for the same seed and names."""
+    """A sort key that reveals neither rank nor system; the same for the same seed and names."""
     return sha256("\0".join((str(seed), *names)).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -126,17 +125,16 @@ def next_batch(
     raters: int,
     seed: int,
 ) -> list[Pair]:
-    """The pairs of the batch that a rater should judge next; empty where there is nothing for this one.
+    """The pairs of the next batch of a rater; empty if nothing is left.
 
-    A batch is of one query. The fullest come first, so that moments on which two differ wait until there are
-    some; of these the ones that somebody has begun, so that agreement is reached early; else the order of
-    queries is the seed's.
+    A batch has one query. The fullest come first, so that disputed moments wait until there are some; of
+    these the ones already begun, so that agreement is reached early; else the seed decides the order.
 
     Args:
-        due: what may be judged now.
+        due: pairs that may be judged now.
         answers: all so far.
-        held: by pair id, the raters other than this one who hold it and have not answered.
-        rater: who asks.
+        held: by pair id, other raters who hold it and have not answered.
+        rater: the rater.
         raters: see :func:`missing`.
         seed: of the order.
     """

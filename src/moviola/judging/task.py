@@ -1,4 +1,4 @@
-"""The file of a judging task: what is to be judged, who holds what, and every answer as soon as it is given.
+"""The file of a judging task: moments to judge, held batches, and every answer as soon as it is given.
 
 One SQLite file, in WAL mode: several raters write at the same time, from one server or from several, and an
 answer that was acknowledged survives a process that is killed. It needs the library only to show the moments.
@@ -29,7 +29,7 @@ __all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings"]
 FORMAT = 1
 REMEDY = "restore a copy or make a new task"
 HOLD_SECONDS = 1800.0
-"""For how long a batch is kept for a rater who does not answer."""
+"""Seconds for which a batch is kept for an inactive rater."""
 LONGEST_NAME = 60
 
 _SCHEMA = """
@@ -53,14 +53,14 @@ _PAIR = ", ".join(field.name for field in fields(Pair))
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How a task is judged.
+    """Settings of a judging task.
 
     Attributes:
-        raters: how many judge every moment: 2 (the paper; four where the two differ), 4 for four from the
-            beginning, or 1 where one person judges alone and there is no agreement.
-        seed: of the order in which queries and moments are shown.
-        last, threshold: a second batch is due where the last so many moments of the first have this mean
-            level; see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+        raters: raters per moment: 2 (the paper; four if the two differ), 4 from the beginning, or 1 for one
+            person alone, without agreement.
+        seed: of the order of queries and moments.
+        last, threshold: a second batch is due if the last moments of the first, ``last`` of them, have this
+            mean level; see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
 
     Raises:
         InvalidValue: a number outside its range.
@@ -74,17 +74,17 @@ class TaskSettings:
     def __post_init__(self) -> None:
         if self.raters not in (1, 2, 4):
             raise InvalidValue(
-                f"raters={self.raters}: 1, 2 or 4 judge a moment; the rule of consensus takes two or four"
+                f"raters={self.raters}: give 1, 2 or 4; the rule of consensus takes two or four"
             )
         if self.last < 1:
-            raise InvalidValue(f"last={self.last}: the end of a batch is at least one moment")
+            raise InvalidValue(f"last={self.last}: give at least 1 moment")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchMoment:
-    """A moment as its rater sees it: nothing of its rank, its systems or the others' levels.
+    """A moment to judge, without rank, systems or other raters' levels.
 
-    ``level`` is this rater's, None before; ``passed`` says that it was passed over.
+    ``level`` is this rater's, None before; ``passed``: it was skipped.
     """
 
     pair_id: str
@@ -97,7 +97,7 @@ class BatchMoment:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Moments of one query, in the rater's order, those that are judged already included."""
+    """Moments of one query, in the rater's order, judged ones included."""
 
     query_id: str
     query: str
@@ -105,15 +105,15 @@ class Batch:
 
 
 class JudgingTask(Database):
-    """A judging task that exists; safe for threads, and for several processes at once.
+    """An existing judging task; safe for threads, and for several processes at once.
 
     Args:
         path: the file.
-        clock: seconds that rise; for how long a batch has been held.
+        clock: rising seconds, to measure how long a batch has been held.
 
     Attributes:
-        settings: how it is judged.
-        pairs: all that may be judged.
+        settings: its settings.
+        pairs: all pairs of the task.
 
     Raises:
         NotFound: no such file.
@@ -141,18 +141,18 @@ class JudgingTask(Database):
         *,
         clock: Callable[[], float] = time.time,
     ) -> JudgingTask:
-        """A new file with these pairs.
+        """Create a file with these pairs.
 
         Raises:
-            InvalidValue: there is nothing to judge, a pair id is given twice, or the file is there already.
+            InvalidValue: no pairs, a pair id given twice, or an existing file.
         """
         rows = [tuple(getattr(pair, field.name) for field in fields(Pair)) for pair in pairs]
         if not rows:
-            raise InvalidValue(f"{path}: no moment to judge; ask other queries, or name more systems")
+            raise InvalidValue(f"{path}: no moment to judge; use other queries, or name more systems")
         if len({row[0] for row in rows}) != len(rows):
             raise InvalidValue(f"{path}: a pair id is given twice; give each pair an id of its own")
         if path.exists():
-            raise InvalidValue(f"{path}: is there already; name another file")
+            raise InvalidValue(f"{path}: exists already; name another file")
         values = {"format": FORMAT} | {f.name: getattr(settings, f.name) for f in fields(TaskSettings)}
         with (
             draft_of(path) as draft,
@@ -182,7 +182,7 @@ class JudgingTask(Database):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """One writer at a time sees and changes the task; all of it or nothing."""
+        """A transaction: one writer at a time, all or nothing."""
         self._rows("BEGIN IMMEDIATE")
         try:
             yield
@@ -191,7 +191,7 @@ class JudgingTask(Database):
             raise
         self._rows("COMMIT")
 
-    # -- what is known -------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which each was first given."""
@@ -200,26 +200,26 @@ class JudgingTask(Database):
         ]
 
     def outcome(self, answers: Iterable[Answer] | None = None) -> Outcome:
-        """What these answers come to, all of them by default."""
+        """The outcome of these answers, of all by default."""
         return outcome(self.pairs, self.answers() if answers is None else answers, self.settings.raters)
 
     def due(self, found: Outcome | None = None) -> list[Pair]:
-        """What may be judged now: first batches, and the second ones that are due."""
+        """Pairs that may be judged now: first batches, and second ones that are due."""
         return due_pairs(
             self.pairs, found or self.outcome(), last=self.settings.last, threshold=self.settings.threshold
         )
 
     def raters(self) -> list[str]:
-        """Names of those who signed in, sorted."""
+        """Names of the raters signed in, sorted."""
         return [name for (name,) in self._rows("SELECT name FROM raters ORDER BY folded")]
 
     # -- judging -------------------------------------------------------------------------------------------
 
     def sign_in(self, name: str) -> str:
-        """A rater's name as the task knows it; ``anna`` is ``Anna`` where she was here before.
+        """A rater's name as the task knows it; ``anna`` is ``Anna`` if that name signed in before.
 
         Raises:
-            InvalidValue: the name is empty, too long, or holds what cannot be read.
+            InvalidValue: the name is empty, too long, or unprintable.
         """
         shown = " ".join(unicodedata.normalize("NFC", name).split())
         if not 0 < len(shown) <= LONGEST_NAME or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", shown):
@@ -229,25 +229,25 @@ class JudgingTask(Database):
             return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
 
     def next_batch(self, rater: str) -> Batch | None:
-        """The batch to judge now: the one that is held, else another, which is held from now on.
+        """The batch to judge now: the one held, else another, which is held from now on.
 
         Args:
-            rater: a name that :meth:`sign_in` gave.
+            rater: a name from :meth:`sign_in`.
 
         Returns:
-            the batch; None where nothing is left for this rater.
+            the batch; None if nothing is left for this rater.
 
         Raises:
-            NotFound: nobody signed in under this name.
+            NotFound: no rater of this name.
         """
         with self._changing():
             self._known(rater)
             answers = self.answers()
             own = self._unfinished(rater, answers)
             if not own:
-                found = self.outcome(answers)
+                outcome = self.outcome(answers)
                 own = next_batch(
-                    self.due(found), answers, self._held_by_others(rater), rater,
+                    self.due(outcome), answers, self._held_by_others(rater), rater,
                     raters=self.settings.raters, seed=self.settings.seed,
                 )  # fmt: skip
                 now = self._clock()
@@ -256,26 +256,26 @@ class JudgingTask(Database):
         return self._batch(rater, own, answers) if own else None
 
     def answer(self, rater: str, pair_id: str, level: int | None) -> None:
-        """Write down one answer, or change it; it is on the disk when this returns.
+        """Save an answer, or change it; it is on disk when this returns.
 
         Args:
-            rater: a name that :meth:`sign_in` gave.
+            rater: a name from :meth:`sign_in`.
             pair_id: of the moment.
-            level: 0 to 4; None passes the moment over.
+            level: 0 to 4; None skips the moment.
 
         Raises:
             NotFound: no such rater or pair.
             InvalidValue: no such level.
-            AlreadyJudged: others have judged the moment meanwhile.
+            AlreadyJudged: others have judged the moment in the meantime.
         """
         if level is not None and level not in range(LEVELS):
-            raise InvalidValue(
-                f"level {level!r}: a level from 0 to {LEVELS - 1}, or none to pass the moment over"
-            )
+            raise InvalidValue(f"level {level!r}: give 0 to {LEVELS - 1}, or none to skip the moment")
         with self._changing():
             self._known(rater)
             if not self._has_place(rater, pair_id):
-                raise AlreadyJudged(f"{pair_id}: others have judged it meanwhile; go on with the next moment")
+                raise AlreadyJudged(
+                    f"{pair_id}: others have judged it in the meantime; continue with the next moment"
+                )
             self._rows(
                 "INSERT INTO answers (pair_id, rater, level) VALUES (?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET level = excluded.level",
@@ -285,17 +285,17 @@ class JudgingTask(Database):
             self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
 
     def undo(self, rater: str, pair_id: str) -> None:
-        """Take an answer back; the moment stays with its rater, to be judged again.
+        """Withdraw an answer; the moment stays with its rater, to be judged again.
 
         Raises:
-            NotFound: no such rater, or there is no answer of this rater.
+            NotFound: no such rater, or no answer of this rater.
         """
         with self._changing():
             self._known(rater)
             if not self._rows(
                 "DELETE FROM answers WHERE pair_id = ? AND rater = ? RETURNING 1", (pair_id, rater)
             ):
-                raise NotFound(f"{pair_id}: {rater} has given no answer; there is nothing to take back")
+                raise NotFound(f"{pair_id}: {rater} has given no answer; there is nothing to withdraw")
             self._rows("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", (pair_id, rater, self._clock()))
 
     def _known(self, rater: str) -> None:
@@ -303,7 +303,7 @@ class JudgingTask(Database):
             raise NotFound(f"rater {rater[:80]!r}: not signed in; sign in first")
 
     def _has_place(self, rater: str, pair_id: str) -> bool:
-        """Whether this rater's level is a change, or fewer judge or hold the pair than it needs."""
+        """Whether this rater's level is a change, or the pair needs more raters than judge or hold it."""
         if pair_id not in self._pair_of:
             raise NotFound(f"pair {pair_id[:200]!r}: not in this task")
         rows = self._rows("SELECT rater, level FROM answers WHERE pair_id = ? ORDER BY number", (pair_id,))
@@ -327,7 +327,7 @@ class JudgingTask(Database):
         return held
 
     def _unfinished(self, rater: str, answers: list[Answer]) -> list[Pair]:
-        """What this rater holds and may still judge; held anew."""
+        """The pairs that this rater holds and may still judge; held from now on."""
         given = {answer.pair_id for answer in answers if answer.rater == rater}
         held = [
             pair_id
@@ -338,7 +338,7 @@ class JudgingTask(Database):
         return [self._pair_of[pair_id] for pair_id in held]
 
     def _batch(self, rater: str, own: list[Pair], answers: list[Answer]) -> Batch:
-        """These pairs with what the rater has judged of the same batch."""
+        """Pairs with the rater's judgements of the same batch."""
         keys = {(pair.query_id, pair.batch) for pair in own}
         given = {answer.pair_id: answer.level for answer in answers if answer.rater == rater}
         wanted = {pair.pair_id for pair in own}

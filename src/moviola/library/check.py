@@ -1,4 +1,4 @@
-"""Is a library sound, and if not, what can be put right."""
+"""Checks and repairs of a library."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from moviola.retrieval.segments import pack_ids
 __all__ = ["Problem", "compact", "repair", "verify"]
 
 # What a writer leaves that was killed after it had changed the catalogue or the settings.
-_LAGS = "searches complete it for themselves, and whatever writes next brings it up to date"
+_LAGS = "searches complete it in memory, and the next write brings it up to date"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. ``video_id`` is empty when it concerns the library as a whole.
+    """A problem that was found. ``video_id`` is empty when it concerns the library as a whole.
 
-    ``repairable`` problems are put right by :func:`repair`; the others need the person (a file that is gone).
+    ``repairable`` problems are fixed by :func:`repair`; the others need a person (a file that is gone).
     """
 
     video_id: str
@@ -39,7 +39,7 @@ class Problem:
 
 
 def verify(store: LibraryStore) -> list[Problem]:
-    """Look at everything: catalogue, every feature byte, indexes, source files. Changes nothing."""
+    """Check everything: catalogue, every feature byte, indexes, source files. Changes nothing."""
     damage = store.catalogue.integrity_problem()
     if damage:
         return [Problem("", f"catalogue.sqlite: {damage}; restore it from a copy", False)]
@@ -71,14 +71,14 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         yield Problem(
-            video.video_id, f"{video.path}: the file is gone; index where it is now, or remove it", False
+            video.video_id, f"{video.path}: the file is gone; index it at its new place, or remove it", False
         )
     elif source.stat().st_size != video.size:
         yield Problem(video.video_id, f"{video.path}: the file has changed; index it again", False)
 
 
 def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
-    """Whether shots divide a video from its beginning to its end."""
+    """Whether shots cover a video from its beginning to its end."""
     starts = [shot.start for shot in shots]
     openings = ["start", *(shot.opening for shot in shots[1:])]
     return not shots or (
@@ -100,7 +100,7 @@ def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]
             yield Problem("", f"index {name}: {error}", False)
             continue
         except SegmentIndexError as error:
-            yield Problem("", f"{error} (it is made anew from the features)", True)
+            yield Problem("", f"{error} (it is rebuilt from the features)", True)
             continue
         if loaded is None:
             continue
@@ -123,11 +123,11 @@ def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
     # Before format 2 there were no digests.
     for path in damaged_in_cache(store.folder) if store.settings.format_version > 1 else ():
         name = path.relative_to(store.folder).as_posix()
-        yield Problem("", f"{name}: damaged; searches do without it, and it is made anew", True)
+        yield Problem("", f"{name}: damaged; searches ignore it, and it is rebuilt", True)
 
 
 def _model_problems(store: LibraryStore) -> Iterator[Problem]:
-    """Whether the trained models in use are those that were put in use."""
+    """Whether the trained models in use are intact."""
     for role in ROLES:
         if getattr(store.settings, role):
             try:
@@ -137,16 +137,16 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def repair(store: LibraryStore) -> list[Problem]:
-    """Take damaged videos out (indexing brings them back) and rebuild what is stale.
+    """Remove damaged videos (indexing brings them back) and rebuild stale indexes.
 
     Returns:
-        the problems that were put right.
+        the problems that were fixed.
 
     Raises:
         InvalidValue: opened read-only.
         LibraryLocked: another process is writing.
-        MissingModel: what is damaged in the cache can only be made anew by a model that is not on this
-            machine; it was deleted, and searches do without it.
+        MissingModel: a damaged cache file needs a model that is not on this machine; the file was deleted,
+            and searches work without it.
     """
     problems = [problem for problem in verify(store) if problem.repairable]
     indexer = Indexer(store)
@@ -163,9 +163,9 @@ def repair(store: LibraryStore) -> list[Problem]:
 
 
 def compact(store: LibraryStore) -> int:
-    """Copy live features into new shards and drop the old ones; gives the bytes that were freed.
+    """Copy live features into new shards and delete the old ones; returns the bytes that were freed.
 
-    What was removed cannot be brought back any more.
+    Removed videos cannot be brought back afterwards.
 
     Readers that have the old shards open keep them; the catalogue changes over in one transaction.
 
@@ -197,7 +197,7 @@ def compact(store: LibraryStore) -> int:
 
 
 def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Extent]:
-    """The same rows in shards whose numbers follow the old ones."""
+    """The same rows in shards numbered after the old ones."""
     end = (_next_shard(features), 0)
     copies = {}
     for row, extent in extents.items():

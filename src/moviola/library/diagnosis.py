@@ -1,4 +1,4 @@
-"""Whether a machine can index and search: packages, encoder, device; and how a library stands."""
+"""Diagnosis of a machine and a library: packages, encoder, device, state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moviola.plugins import plugins
 
 __all__ = ["Finding", "diagnose"]
 
-# What each optional package is for, by the extra that installs it.
+# Purpose of each optional package, by the extra that installs it.
 _OPTIONAL = {
     "torch": ("train", "train models, and compute on a GPU"),
     "h5py": ("features", "read released feature files"),
@@ -31,7 +31,7 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at and what was found; ``ok`` is False when somebody should act."""
+    """One finding; ``ok`` is False where something should be done."""
 
     what: str
     ok: bool
@@ -39,7 +39,7 @@ class Finding:
 
 
 def diagnose(library: Path) -> list[Finding]:
-    """Look at the machine and, where there is one, at the library in a folder; changes nothing.
+    """Check the machine and, where there is one, the library in a folder; changes nothing.
 
     Returns:
         what was looked at, in the order in which a person would ask: packages, plug-ins, encoder, device,

@@ -1,4 +1,4 @@
-"""Which videos of a library are there more than once."""
+"""Exact duplicates among the videos of a library."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class ExactCopies:
     """The same bytes at several paths.
 
     Attributes:
-        video_ids: of the videos that they are in the library: one, or several where it was built before
-            copies were known.
-        paths: where they lie, or lay.
+        video_ids: of these videos in the library; several only in libraries that were built before copies
+            were known.
+        paths: of the files, as last seen.
         size: of each file in bytes.
     """
 
@@ -27,12 +27,12 @@ class ExactCopies:
 
     @property
     def wasted(self) -> int:
-        """Bytes that all but one of them take."""
+        """Bytes that all copies but one take."""
         return self.size * (len(self.paths) - 1)
 
 
 def exact_copies(store: LibraryStore) -> list[ExactCopies]:
-    """All of a library, those first that take most room; by sizes and hashes as they were when indexed."""
+    """All duplicates of a library, largest first; by sizes and hashes at the time of indexing."""
     further = defaultdict(list)
     for copy in store.catalogue.copies():
         further[copy.video].append(copy.path)
@@ -40,7 +40,7 @@ def exact_copies(store: LibraryStore) -> list[ExactCopies]:
     for video in store.catalogue.videos():
         if video.state != "refused":
             same[video.hash].append(video)
-    found = [
+    groups = [
         ExactCopies(
             tuple(video.video_id for video in videos),
             tuple(path for video in videos for path in (video.path, *further[video.row])),
@@ -49,6 +49,6 @@ def exact_copies(store: LibraryStore) -> list[ExactCopies]:
         for videos in same.values()
     ]
     return sorted(
-        (copies for copies in found if len(copies.paths) > 1),
+        (copies for copies in groups if len(copies.paths) > 1),
         key=lambda copies: (-copies.wasted, copies.video_ids),
     )

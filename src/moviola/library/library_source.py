@@ -1,6 +1,4 @@
-"""A library as a source of features, to train on and to answer from; and its export to a folder of
-features.
-"""
+"""A library as a source of features for training, and its export to a folder of features."""
 
 from __future__ import annotations
 
@@ -50,13 +48,13 @@ class LibrarySource:
 
     @cached_property
     def _all(self) -> VideoFeatures:
-        # Models come and go during training; what they make of videos is not for the library to keep.
+        # Models come and go during training; their encodings do not belong in the library's cache.
         features = self._store.features_of(self._store.searchable()).with_fresh_cache()
         return features if self._store.has_said() else features.without_subtitles()
 
     @property
     def facts(self) -> SourceFacts:
-        """What a model that learns from this library is bound to."""
+        """What a model trained on this library records of it."""
         settings = self._store.settings
         return SourceFacts(
             encoder=settings.encoder,
@@ -91,10 +89,10 @@ class LibrarySource:
 
 
 def open_features(path: str | PathLike[str]) -> FeatureSource:
-    """A library or a folder of features, whichever lies there.
+    """The library or folder of features at a path.
 
     Raises:
-        NotFound: neither does.
+        NotFound: neither is there.
         LibraryError, DataError: it is damaged.
     """
     folder = Path(path)
@@ -104,7 +102,7 @@ def open_features(path: str | PathLike[str]) -> FeatureSource:
 
 
 def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
-    """Write a library's features, and those of some queries, to a folder that needs the library no more.
+    """Export a library's features, and those of some queries, to a folder independent of the library.
 
     Args:
         store: a library with a visual encoder.

@@ -17,13 +17,13 @@ from moviola.types import clock
 __all__ = ["LONGEST_SIDE", "picture", "timed_still"]
 
 LONGEST_SIDE = 1568
-"""Pixels. Vision models make larger pictures smaller by themselves."""
+"""Pixels. Vision models shrink larger pictures themselves."""
 
 _QUALITY = 80
 
 
 def picture(image: NDArray[np.uint8]) -> ImageContent:
-    """A picture (height, width, 3) uint8 RGB as content of an answer, made smaller where it is too large."""
+    """A picture (height, width, 3) uint8 RGB as content of a response, shrunk where it is too large."""
     return _content(Image.fromarray(image))
 
 

@@ -1,8 +1,8 @@
-"""A server of the Model Context Protocol over one library.
+"""Model Context Protocol server of one library.
 
-On standard output there is nothing but the protocol: while it serves, the SDK keeps a copy of that
-descriptor to itself and points the descriptor at standard error, so that whatever else is printed, by
-libraries in C too, goes there. What was printed without being flushed follows at the end.
+Standard output carries only the protocol: the SDK keeps a copy of that descriptor and points the descriptor
+at standard error, so that all other output, of C libraries too, goes there. Unflushed output follows at the
+end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ How to go about it:
 1. search_moments with a few plain words for what is seen or said, as one would describe a picture. One call \
 answers; the numbers on the contact sheet are the ranks of the moments. The sheet is evidence, a score is a \
 hint.
-2. If `confident` is false, or the sheet does not show what was asked, try other words, `by`, or a filter; \
+2. If `confident` is false, or the sheet does not show it, try other words, `by`, or a filter; \
 then say that nothing was found rather than present the nearest moment. Where some moments are right and \
 others wrong, ask the same with `right` and `wrong`, VIDEO_ID@START-END each. More of one picture: `like` \
 with VIDEO_ID@TIME.
@@ -56,8 +56,8 @@ def library_server(library: Library, *, clips: Path | None = None) -> MCPServer:
     """The server of a library.
 
     Args:
-        library: opened, best read-only; the server does not close it.
-        clips: folder for clips; without one there is no tool that cuts any.
+        library: an open library, best read-only; the server does not close it.
+        clips: folder for clips; None: no tool that cuts clips.
 
     Raises:
         InvalidValue: the folder for clips cannot be made.
@@ -75,17 +75,17 @@ def library_server(library: Library, *, clips: Path | None = None) -> MCPServer:
         (tools.look, "Look at a stretch of a video"),
         (tools.list_videos, "List the videos"),
     ):
-        server.add_tool(_told(tool), title=title, annotations=_READING)
+        server.add_tool(_errors_as_answers(tool), title=title, annotations=_READING)
     if clips is not None:
         cutter = ClipTool(library, clips)
-        server.add_tool(_told(cutter.cut_clip), title="Cut a clip", annotations=_ADDING)
+        server.add_tool(_errors_as_answers(cutter.cut_clip), title="Cut a clip", annotations=_ADDING)
     return server
 
 
 def serve_stdio(server: MCPServer) -> None:
     """Serve one client on standard input and output until it has gone.
 
-    What this process prints afterwards goes to standard error too.
+    Later output of this process goes to standard error too.
     """
     sys.stdout.flush()
     try:
@@ -99,8 +99,8 @@ def serve_http(server: MCPServer, port: int) -> None:
     server.run("streamable-http", host="127.0.0.1", port=port)
 
 
-def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool with its errors as answers that an agent can read; what else is raised is a defect."""
+def _errors_as_answers(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """A tool whose errors become responses that an agent can read; other exceptions are defects."""
 
     @wraps(tool)
     def run(**arguments: Any) -> Any:

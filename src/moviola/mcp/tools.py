@@ -1,4 +1,4 @@
-"""The four tools. The SDK makes schemas of their signatures, and runs each call in a thread of its own."""
+"""The four tools. The SDK derives schemas from their signatures, and runs each call in a thread."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _NO_MATCH = (
     "nothing was found."
 )
 _COLUMNS = 4
-# Of one still alone, and of one of several.
+# Widths in pixels of a single still, and of one of several.
 _STILL_WIDTHS = (1024, 512)
 _MOST_WORDS = 40
 
 
 class LibraryTools:
-    """What may be asked of a library; nothing is ever written.
+    """Read-only tools on a library.
 
     Args:
         library: opened; used from several threads.
@@ -84,12 +84,12 @@ class LibraryTools:
             list[Words],
             Field(max_length=8, description="What happens later in the same video, in order."),
         ] = [],  # noqa: B006 -- never changed
-        gap: Annotated[Seconds, Field(description="Most seconds between two steps of `then`.")] = 60.0,
+        gap: Annotated[Seconds, Field(description="Maximum seconds between two steps of `then`.")] = 60.0,
         without: Annotated[
             list[Words], Field(max_length=8, description="What must not be seen or said.")
         ] = [],  # noqa: B006
         videos: Annotated[
-            list[str] | None, Field(max_length=200, description="Look only into these, by id.")
+            list[str] | None, Field(max_length=200, description="Search only these videos, by id.")
         ] = None,
         folder: Annotated[
             str | None,
@@ -108,11 +108,14 @@ class LibraryTools:
             str | None, Field(description="Only of cameras with this in make and model: iphone 15")
         ] = None,
         video_length: Annotated[
-            str | None, Field(description="Only videos so long: 60.. or 1:00..10:00")
+            str | None, Field(description="Only videos of this length: 60.. or 1:00..10:00")
         ] = None,
-        length: Annotated[str | None, Field(description="Only moments so long, in seconds: 5..30")] = None,
+        length: Annotated[
+            str | None, Field(description="Only moments of this length in seconds: 5..30")
+        ] = None,
         where: Annotated[
-            str | None, Field(description="Only there in a video: 0..10%, or -1:00.. for its last minute.")
+            str | None,
+            Field(description="Only in this part of a video: 0..10%, or -1:00.. for its last minute."),
         ] = None,
         right: Annotated[
             list[str],
@@ -129,13 +132,15 @@ class LibraryTools:
             ),
         ] = "both",
         top: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,
-        per_video: Annotated[int | None, Field(ge=1, description="Number of moments of one video.")] = None,
+        per_video: Annotated[
+            int | None, Field(ge=1, description="Maximum number of moments per video.")
+        ] = None,
     ) -> Annotated[CallToolResult, FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
-        Give `text`, `like` or `image`, or several of these; the rest narrows it down. After an answer ask
-        the same again with `right` and `wrong` moments of it, and the answer learns from them. A word that
-        begins with @ stands for what was taught to the library.
+        Give `text`, `like` or `image`, or several of these; the other parameters narrow the search. To
+        improve an answer, search again with `right` and `wrong` moments of it. A word that begins with @
+        names a concept of the library.
         """
         alike = [LikeMoment.parse(like)] if like is not None else []
         pictures = [LikePicture(Path(image))] if image is not None else []
@@ -167,7 +172,7 @@ class LibraryTools:
         video_id: VideoId,
         start: Seconds,
         end: Seconds,
-        frames: Annotated[int, Field(ge=1, le=12, description="How many stills, evenly spread.")] = 6,
+        frames: Annotated[int, Field(ge=1, le=12, description="Number of stills, evenly spread.")] = 6,
     ) -> Annotated[CallToolResult, Stills]:
         """Look at a stretch of a video: stills with their times drawn on, and what is said meanwhile.
 
@@ -196,14 +201,14 @@ class LibraryTools:
             str | None,
             Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
         ] = None,
-        offset: Annotated[int, Field(ge=0, description="How many to pass over.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=200, description="At most so many.")] = 50,
+        offset: Annotated[int, Field(ge=0, description="Number of videos to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of videos.")] = 50,
     ) -> Annotated[CallToolResult, ListedVideos]:
         """List the videos of the library with their ids, files and lengths, page by page."""
         videos = {video.row: video for video in self._library.catalogue.videos()}
         rows = Filter(folder=folder).rows(videos, self._library.catalogue)
         wanted = (text or "").casefold()
-        found = [
+        matching = [
             video
             for row, video in videos.items()
             if (rows is None or row in rows)
@@ -212,10 +217,10 @@ class LibraryTools:
         last = offset + limit
         page = [
             ListedVideo(video_id=v.video_id, path=v.path, duration=v.duration, state=v.state, error=v.error)
-            for v in found[offset:last]
+            for v in matching[offset:last]
         ]
         return _answer(
-            ListedVideos(total=len(found), videos=page, next_offset=last if last < len(found) else None)
+            ListedVideos(total=len(matching), videos=page, next_offset=last if last < len(matching) else None)
         )
 
     def _video(self, video_id: str) -> VideoRow:
@@ -230,7 +235,7 @@ class ClipTool:
         folder: for the clips; made when missing.
 
     Raises:
-        InvalidValue: it cannot be made.
+        InvalidValue: the folder cannot be made.
     """
 
     def __init__(self, library: Library, folder: Path) -> None:
@@ -257,29 +262,29 @@ class ClipTool:
         video = self._library.catalogue.video(video_id)
         span = _within(video, start, end)
         out = self._place(name)
-        with self._lock:  # one at a time, so that two of one name cannot both find it free
+        with self._lock:  # one at a time, so that two clips of one name cannot both find it free
             if out.is_symlink() or out.exists():
-                raise InvalidValue(f"{name}: there is a clip of that name already; give another name")
+                raise InvalidValue(f"{name}: a clip of that name exists already; give another name")
             export_clip(Moment(video_id, span.start, span.end, 0.0, 1), Path(video.path), out)
         return _answer(
             Clip(path=str(out), video_id=video_id, start=span.start, end=span.end, bytes=out.stat().st_size)
         )
 
     def _place(self, name: str) -> Path:
-        """Where a clip of that name goes.
+        """Path of a new clip.
 
         Raises:
-            InvalidValue: the name is none, hidden, or leads elsewhere.
+            InvalidValue: an empty or hidden name, or one that leads elsewhere.
         """
         if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:") or not name.strip():
             raise InvalidValue(
-                f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips lie in one folder"
+                f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips go to one folder"
             )
         return self._folder / (name if name.lower().endswith(".mp4") else f"{name}.mp4")
 
 
 def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> CallToolResult:
-    """An answer as structure, the same as text for those who read no structure, and pictures."""
+    """A response as structure, as text for other clients, and pictures."""
     return CallToolResult(
         content=[
             TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True)),
@@ -301,7 +306,7 @@ def _found(moment: Moment, path: str) -> FoundMoment:
 def _sheet(
     found: SearchResult, sources: dict[str, str], answer: FoundMoments, kept: KeptStill
 ) -> list[ImageContent]:
-    """One picture of all moments; what cannot be read any more is grey there and named in the note."""
+    """One picture of all moments; unreadable ones are grey and named in the note."""
     snippets = [one.snippet for one in found]
     cells, failed = moment_cells(found, sources, snippets if any(snippets) else [], kept)
     if failed:
@@ -311,15 +316,15 @@ def _sheet(
 
 
 def _within(video: VideoRow, start: float, end: float) -> Span:
-    """A stretch of a video, no longer than that.
+    """A checked stretch of a video, within its length.
 
     Raises:
         MediaError: the video was refused.
         NotFound: its file is gone.
-        InvalidValue: no stretch of this video.
+        InvalidValue: not within this video.
     """
     if video.state == "refused":
-        raise MediaError(video.path, f"it was refused ({video.error}); choose another video")
+        raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
     if not Path(video.path).is_file():
         raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
     if start >= video.duration:

@@ -1,14 +1,14 @@
-"""Every number that the papers on moment retrieval report: exact, fast, one definition each.
+"""Measures of moment retrieval, as the papers report them: exact, fast, one definition each.
 
 Conventions
     Times are seconds. A moment is a half-open span of one video; overlap is temporal intersection over union
     (IoU) in [0, 1], and moments of two videos never overlap. Query ids are text (``7`` is ``"7"``). A
     :class:`Run` is ranked by falling score, equal scores in the order given, unless a file's format says that
     the list order is the ranking (TVR submissions). Relevance is graded, >= 0; moments of relevance > 0 are
-    the ground truth of measures without grades. A run shorter than k is read as it is: no hits follow.
+    the ground truth of measures without grades. A run shorter than k has no further hits.
 
-    Every judged query with a relevant moment counts; one without predictions scores 0; what is missing from
-    the run or not judged is reported. Measures of :mod:`moviola.measures.no_answer` also count queries whose
+    Every judged query with a relevant moment counts; one without predictions scores 0; queries missing from
+    the run or not judged are reported. Measures of :mod:`moviola.measures.no_answer` also count queries whose
     judgements hold no relevant moment. The presets ``tvr_ranking`` and ``spr`` leave out what the two
     releases leave out and use their overlap sign for nDCG, whatever sign the name carries (:class:`Preset`).
 

@@ -29,18 +29,18 @@ __all__ = ["TOGETHER", "VALUES", "Joined", "Results", "evaluate"]
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What :func:`evaluate` found.
+    """The result of :func:`evaluate`.
 
     Attributes:
-        measures: value by name of the measure: the mean over the queries that it counts, 0 when there are
-            none; of :data:`TOGETHER` the one value of all queries.
+        measures: value by name of the measure: the mean over the queries that it counts, 0 without any; of
+            :data:`TOGETHER` the one value of all queries.
         per_query: (queries,) float64 by name of the measure, beside ``query_ids``; NaN for queries that the
             measure does not count. Measures of all queries together are not here.
-        query_ids: the queries that count for one of the measures at least, in the order of the judgements.
-        missing: judged queries without an entry in the run, whether they count or not.
-        extra: queries of the run that nobody judged; they never count.
+        query_ids: the queries that count for at least one measure, in the order of the judgements.
+        missing: judged queries without an entry in the run.
+        extra: queries of the run without judgements; they never count.
         without_relevant: judged queries without any moment of relevance > 0.
-        counts: how many queries each measure counts.
+        counts: number of queries of each measure.
     """
 
     measures: dict[str, float]
@@ -65,7 +65,7 @@ class Results:
         if measure in self.per_query:
             return self.per_query[measure]
         if measure in self.measures:
-            raise InvalidValue(f"measure {measure!r}: is one of all queries together; it has none by query")
+            raise InvalidValue(f"measure {measure!r}: has one value for all queries, none per query")
         raise InvalidValue(f"measure {measure!r}: not evaluated; there are {', '.join(self.measures)}")
 
 
@@ -103,9 +103,9 @@ def evaluate(
         if measure.family in TOGETHER:
             values[name] = TOGETHER[measure.family](joined, measure)
             continue
-        found = VALUES[measure.family](joined, measure)
-        values[name] = _mean(found[counting[name]])
-        per_query[name] = np.where(counting[name], found, np.nan)[listed]
+        result = VALUES[measure.family](joined, measure)
+        values[name] = _mean(result[counting[name]])
+        per_query[name] = np.where(counting[name], result, np.nan)[listed]
     present, judged = set(run.query_ids), set(qrels.query_ids)
     return Results(
         measures=values,

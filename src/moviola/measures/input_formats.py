@@ -19,8 +19,7 @@ format            judgements                             runs
 ``trec``          ``query 0 document relevance``         ``query Q0 document rank score tag``
 ================  =====================================  ==========================================
 
-TREC documents are moments: see :mod:`moviola.measures.trec`. In row formats a query without a row cannot be
-told from one that was not asked.
+TREC documents are moments: see :mod:`moviola.measures.trec`. Row formats cannot hold a query without a row.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _T = TypeVar("_T", bound=Columns)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns as they stand in a file, not yet checked.
+    """Columns of a file, not yet checked.
 
     ``columns`` are query, video, start, end and value; ``rows.where`` names the place of a moment;
     ``ranked``: the order of the file is the ranking.
@@ -79,7 +78,7 @@ def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Pre
     Args:
         path: the file.
         format: a key of :data:`QRELS_FORMATS`; found out from the content when not given.
-        preset: of the evaluation that follows; it says whether moments with ``end == start`` may be there.
+        preset: of the evaluation that follows; decides whether moments with ``end == start`` are allowed.
 
     Raises:
         NotFound: no such file.
@@ -90,7 +89,7 @@ def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Pre
 
 
 def read_run(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Run:
-    """Ranked moments of a file; arguments and errors as for :func:`read_qrels`."""
+    """Ranked moments of a file; arguments and errors as in :func:`read_qrels`."""
     return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset).zero_length)
 
 
@@ -113,7 +112,7 @@ def _read(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Put off the search for cycles: rows hold none, and a million of them would be searched often."""
+    """Pause the search for reference cycles: rows hold none, and a million would be searched often."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -130,9 +129,9 @@ def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
         _numbers(rows, called.get(name, name), column, table.text)
         for name, column in zip(("start", "end", kind.field), measured, strict=True)
     )
-    found = fault(kind.field, start, end, value, zero_length=zero_length)
-    if found is not None:
-        raise rows.error(*found)
+    problem = fault(kind.field, start, end, value, zero_length=zero_length)
+    if problem is not None:
+        raise rows.error(*problem)
     for name, column in (("query_id", query), ("video_id", video)):
         if not set(map(type, column)) <= {str, int}:
             row = next(i for i, value in enumerate(column) if type(value) not in (str, int))
@@ -258,12 +257,11 @@ _MARKS = {
     "pred_relevant_windows": "qvhighlights",
     "query_id": "jsonl",
 }
-"""A key that gives a format away, the telling ones first."""
+"""Distinctive keys of each format, in order of precedence."""
 
 
 def _first_keys(text: str, head: str) -> set[str]:
-    """Keys of the first object of a file, few when the file is one object of lists; empty when it is
-    damaged."""
+    """Keys of the first object of a file, few if the file is one object of lists; empty if it is damaged."""
     decode = json.JSONDecoder().raw_decode
     try:
         at = text.index("{", text.index(head))

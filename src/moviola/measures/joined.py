@@ -1,4 +1,4 @@
-"""A run beside judgements, aligned once for every measure."""
+"""A run aligned with judgements, once for every measure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Joined", "discounted"]
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A run beside judgements, ready to be measured. Rows of predictions and of truths are ordered by query.
+    """A run aligned with judgements. Rows of predictions and of truths are ordered by query.
 
     Attributes:
         queries: number of judged queries.
@@ -35,8 +35,8 @@ class Joined:
         sureness: (queries,) float64, the highest score in the whole run; -inf where it holds no moment.
         present: (queries,) bool, those with an entry in the run, or that count without one.
         rules: the preset.
-        matches: what :meth:`taken` has worked out already, by threshold.
-        gains: the same for :meth:`gained`.
+        matches: results of :meth:`taken`, by threshold.
+        gains: results of :meth:`gained`, likewise.
     """
 
     queries: int

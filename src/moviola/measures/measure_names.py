@@ -13,17 +13,17 @@ from moviola.errors import InvalidValue
 __all__ = ["FAMILIES", "Counting", "Family", "Measure"]
 
 Counting = Literal["relevant", "several", "all"]
-"""Which judged queries a family counts: those with a relevant moment, with two and more of them, or all."""
+"""Queries that a family counts: those with a relevant moment, with two or more of them, or all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What the name of a measure says beside its family, and which queries it counts.
+    """Parts of a measure's name beside its family, and the queries that it counts.
 
     Attributes:
-        depth: it reads the first k ranks, and the name says k.
-        overlap: the name says an IoU; ``None``: it may.
-        level: the name may say the highest score at which a query is refused.
+        depth: it reads the first k ranks, and its name contains k.
+        overlap: its name contains an IoU; ``None``: it may.
+        level: its name may contain the highest score at which a query is refused.
         queries: the judged queries that it counts.
     """
 
@@ -59,7 +59,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure: its family, and where the family has them depth, overlap and level.
+    """A measure: its family, with depth, overlap and level where the family has them.
 
     Attributes:
         family: a key of :data:`FAMILIES`.
@@ -69,7 +69,7 @@ class Measure:
         level: a query is refused when no moment scores above it; without, when nothing is answered.
 
     Raises:
-        InvalidValue: the family is unknown, lacks what it needs, or has what it does not know.
+        InvalidValue: an unknown family, a missing part, or a part that the family does not have.
     """
 
     family: str
@@ -85,39 +85,39 @@ class Measure:
         if family.depth and self.k < 1:
             raise InvalidValue(f"measure {self}: the depth must be at least 1, for instance {self.family}@10")
         if not family.depth and self.k:
-            raise InvalidValue(f"measure {self}: {self.family} reads no ranks; write {self.family}")
+            raise InvalidValue(f"measure {self}: {self.family} has no depth; write {self.family}")
         if family.overlap is True and self.overlap is None:
             raise InvalidValue(f"measure {self}: give the overlap, for instance {self},IoU>=0.5")
         if family.overlap is False and self.overlap is not None:
             raise InvalidValue(
-                f"measure {self}: {self.family} knows no overlap; write {Measure(self.family, self.k)}"
+                f"measure {self}: {self.family} has no overlap; write {Measure(self.family, self.k)}"
             )
         if self.overlap is not None and not 0 <= self.overlap <= 1:
             raise InvalidValue(f"measure {self}: the overlap must lie between 0 and 1")
         if self.level is not None and not (family.level and np.isfinite(self.level)):
             raise InvalidValue(
-                f"measure {self}: {self.family} refuses no query by a score; leave the score away"
+                f"measure {self}: {self.family} has no score level; leave the score out"
                 if not family.level
                 else f"measure {self}: the score must be a finite number"
             )
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """The measure that ``text`` names; spaces do not matter.
+        """The measure named by ``text``; spaces do not matter.
 
         Raises:
-            InvalidValue: the text is no measure's name.
+            InvalidValue: not the name of a measure.
         """
-        found = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
-        if found is None:
+        match = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
+        if match is None:
             raise InvalidValue(
                 f"measure {text!r}: not understood; write for instance nDCG@20,IoU>=0.5, "
                 "R@5,IoU>0.7, AxIoU@10, AP@10,IoU>=0.5, DCG@10, AUROC, G-mIoU@5,score<=0.4"
             )
         overlap, level = (
-            None if found[name] is None else float(found[name]) for name in ("overlap", "level")
+            None if match[name] is None else float(match[name]) for name in ("overlap", "level")
         )
-        return cls(found["family"], int(found["k"] or 0), overlap, found["sign"] == ">", level)
+        return cls(match["family"], int(match["k"] or 0), overlap, match["sign"] == ">", level)
 
     def __str__(self) -> str:
         name = self.family + (f"@{self.k}" if self.k else "")

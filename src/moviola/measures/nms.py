@@ -1,4 +1,4 @@
-"""Temporal non-maximum suppression: keep the best of moments that show the same thing."""
+"""Temporal non-maximum suppression of runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
     Args:
         run: ranked moments.
         threshold: a moment whose IoU with a better one of its video is above it is dropped, in [0, 1].
-        read: the first so many moments of a query take part, >= 1.
-        keep: at most so many moments of a video, then of a query, survive, >= 1.
+        read: number of first moments of a query that take part, >= 1.
+        keep: maximum number of moments of a video, then of a query, >= 1.
     """
     if read < 1:
-        raise InvalidValue(f"read {read}: at least 1 moment must take part")
+        raise InvalidValue(f"read {read}: give at least 1")
     inside = np.flatnonzero(run.rank <= read)
     # Groups by video in the order of their first moment, which decides between equal scores.
     key = run.query[inside] * max(1, len(run.video_ids)) + run.video[inside]

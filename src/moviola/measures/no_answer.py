@@ -95,7 +95,7 @@ def auroc_interval(
     """Percentile bootstrap interval of :func:`auroc`; queries with and without an answer are drawn apart.
 
     Args:
-        answerable, absent: as of :func:`auroc`.
+        answerable, absent: see :func:`auroc`.
         trials: samples drawn, >= 1.
         confidence: in (0, 1).
         seed: of the draws.
@@ -104,19 +104,19 @@ def auroc_interval(
         Lower and upper bound, in [0, 1].
 
     Raises:
-        InvalidValue: as of :func:`auroc`, or ``trials`` or ``confidence`` is out of range.
+        InvalidValue: as in :func:`auroc`, or ``trials`` or ``confidence`` is out of range.
     """
     require_trials(trials)
     require_confidence(confidence)
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     levels, other_levels = _histograms(sure, unsure)
     random = np.random.default_rng(seed)
-    found = []
+    values = []
     for size in chunks(trials, levels.shape[-1]):
         drawn = random.multinomial(len(sure), levels[0] / len(sure), size).astype(np.float64)
         other = random.multinomial(len(unsure), other_levels[0] / len(unsure), size).astype(np.float64)
-        found.append(_areas(drawn, other))
-    low, high = np.quantile(np.concatenate(found), [(1 - confidence) / 2, (1 + confidence) / 2])
+        values.append(_areas(drawn, other))
+    low, high = np.quantile(np.concatenate(values), [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
@@ -124,7 +124,7 @@ def rejection_f1(refused: ArrayLike, absent: ArrayLike) -> float:
     """F1 of refusals.
 
     Args:
-        refused: (n,) bool, the system says that the query has no answer.
+        refused: (n,) bool, the system refuses the query.
         absent: (n,) bool, it has none.
 
     Returns:
@@ -145,20 +145,20 @@ def refused_share(answerable: ArrayLike, absent: ArrayLike, *, kept: float = 0.9
     """Share of queries without an answer that are refused at the level that keeps a share of the others.
 
     Args:
-        answerable, absent: as of :func:`auroc`.
-        kept: share of the queries with an answer that must stay, in (0, 1].
+        answerable, absent: see :func:`auroc`.
+        kept: share of the queries with an answer that must not be refused, in (0, 1].
 
     Returns:
         In [0, 1]: how many of ``absent`` lie below the highest level that at least ``kept`` of ``answerable``
         reach.
 
     Raises:
-        InvalidValue: as of :func:`auroc`, or ``kept`` is out of range.
+        InvalidValue: as in :func:`auroc`, or ``kept`` is out of range.
     """
     if not 0 < kept <= 1:
         raise InvalidValue(f"kept {kept}: must lie above 0 and at most be 1, for instance 0.95")
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
-    # A little is taken off, so that .95 * 20 asks for 19 and not, by rounding, for 20.
+    # Reduced a little, so that .95 * 20 requires 19 and not, by rounding, 20.
     needed = max(1, int(np.ceil(kept * len(sure) - 1e-9)))
     level = np.sort(sure)[len(sure) - needed]
     return float((unsure < level).mean())
@@ -174,7 +174,7 @@ def _scores(values: ArrayLike, what: str) -> Floats:
 
 
 def _histograms(sure: Floats, unsure: Floats) -> tuple[Floats, Floats]:
-    """How many of both lie at each level of score: (1, levels) each."""
+    """Counts of both at each level of score: (1, levels) each."""
     levels, place = np.unique(np.concatenate([sure, unsure]), return_inverse=True)
     counts = [
         np.bincount(part, minlength=len(levels)).astype(np.float64)[None]
@@ -243,7 +243,7 @@ def generalized_iou(joined: Joined, measure: Measure) -> Floats:
 
 
 def _refused(joined: Joined, measure: Measure) -> Flags:
-    """(queries,) bool: nothing is answered, or nothing above the measure's level."""
+    """(queries,) bool: no answer, or none above the measure's level."""
     level = -np.inf if measure.level is None else measure.level
     refused: Flags = (joined.answered == 0) | (joined.sureness <= level)
     return refused

@@ -31,12 +31,12 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
 
 
 def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
-    """Write a run; arguments and errors as for :func:`write_qrels`."""
+    """Write a run; arguments and errors as in :func:`write_qrels`."""
     _write(run, Path(path), format)
 
 
 def format_of(path: Path, format: str | None = None) -> str:
-    """The key of :data:`WRITERS` by which a file is written: ``format``, or what its suffix says.
+    """The key of :data:`WRITERS` for a file: ``format``, or by its suffix.
 
     Raises:
         InvalidValue: no such format.
@@ -101,7 +101,7 @@ def _word(query: str) -> str:
 
 def _tvr(moments: Columns, file: IO[str]) -> None:
     if not isinstance(moments, Run):
-        raise InvalidValue("TVR's form of judgements knows no relevance; write json")
+        raise InvalidValue("TVR's form of judgements has no relevance; write json")
     codes = {name: i for i, name in enumerate(moments.video_ids)}
     predictions = [
         {

@@ -1,6 +1,6 @@
-"""Temporal overlap of predictions with judged moments: only pairs of one query and one video are looked at.
+"""Temporal overlap of predictions with judged moments of the same query and video.
 
-The number of such pairs, not queries x predictions x judgements, is what an evaluation costs.
+The cost of an evaluation is the number of such pairs, not queries x predictions x judgements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def join(prediction_key: Integers, truth_key: Integers) -> tuple[Integers, Integ
     keys, first, count = np.unique(truth_key[order], return_index=True, return_counts=True)
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    # Most predictions have no partner; a table of the keys' last bits spares them the search.
+    # Most predictions have no partner; a table of the keys' last bits saves searching for them.
     bits = (1 << (8 * len(keys)).bit_length()) - 1
     table = np.zeros(bits + 1, np.bool_)
     table[keys & bits] = True

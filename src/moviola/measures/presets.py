@@ -1,4 +1,4 @@
-"""What published evaluators do differently, by the name of the release."""
+"""Deviations of published evaluators, by the name of the release."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ __all__ = ["DEFAULT", "PRESETS", "Preset", "preset_of"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What the releases of TVR-Ranking and SPR do differently, as options.
+    """Deviations of the releases of TVR-Ranking and SPR, as options.
 
     Attributes:
-        strict: overlap sign of nDCG and DCG, whatever the measure's name says; ``None`` leaves it to the
-            name.
-        keep_zeros: judged moments of relevance 0 can take up a prediction.
+        strict: overlap sign of nDCG and DCG, overriding the measure's name; ``None`` leaves it to the name.
+        keep_zeros: judged moments of relevance 0 can be matched by a prediction.
         count_irrelevant: queries without a relevant moment count and score 0; else they are left out.
         count_missing: queries without an entry in the run count and score 0; else they are left out.
         zero_length: files may hold moments with ``end == start``, which overlap nothing; else they are
@@ -40,10 +39,10 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_of(preset: str | Preset | None) -> Preset:
-    """A preset by its name; one that is given as such; without any :data:`DEFAULT`.
+    """A preset by name; a given preset unchanged; :data:`DEFAULT` for None.
 
     Raises:
-        InvalidValue: there is none of this name.
+        InvalidValue: no such preset.
     """
     if preset is None:
         return DEFAULT

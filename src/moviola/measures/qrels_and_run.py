@@ -1,8 +1,7 @@
 """``Qrels`` and ``Run``: judged and ranked moments of many queries, columnar.
 
 Both are a query vocabulary, a video vocabulary and one contiguous array per field; the moments of query ``i``
-are rows ``offsets[i]:offsets[i + 1]``. A query may own no row at all, which is different from not being
-there.
+are rows ``offsets[i]:offsets[i + 1]``. A query may have no row at all, which differs from a missing query.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def query_name(value: object) -> str:
 def fault(
     field: str, start: Floats, end: Floats, value: Floats, *, zero_length: bool = False
 ) -> tuple[int, str] | None:
-    """The first row that may not be, with what is wrong with it; ``None`` when all is well."""
+    """The first invalid row, with its problem; ``None`` if all are valid."""
     for name, column in (("start", start), ("end", end), (field, value)):
         bad = ~np.isfinite(column)
         if bad.any():
@@ -110,14 +109,14 @@ class Columns:
         return {name: table[bounds[i] : bounds[i + 1]] for i, name in enumerate(self.query_ids)}
 
     def where(self, row: int) -> str:
-        """Name a row for a message: its query and its place in it."""
+        """Name of a row in messages: its query and its place in it."""
         query = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"query {self.query_ids[query]}, moment {row - int(self.offsets[query]) + 1}"
 
     def _check(self, zero_length: bool) -> None:
-        found = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
-        if found is not None:
-            row, complaint = found
+        problem = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
+        if problem is not None:
+            row, complaint = problem
             raise InvalidValue(f"{self.where(row)}: {complaint}")
 
     @classmethod
@@ -253,7 +252,7 @@ class Qrels(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Run(Columns):
-    """What a system answered: for each query its moments in order of rank.
+    """A system's answers: for each query its moments in order of rank.
 
     Attributes as in :class:`Columns`; ``value`` is the score, higher is better; the order of rows is the
     ranking.

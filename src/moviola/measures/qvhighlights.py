@@ -1,4 +1,4 @@
-"""QVHighlights: moment retrieval (mAP, R1) and highlight detection (mAP, HIT@1) as its evaluator counts them.
+"""QVHighlights: moment retrieval (mAP, R1) and highlight detection (mAP, HIT@1) as in its evaluator.
 
 Conventions of that evaluator: the first 10 windows of a query are read; R1 takes the first window as it
 stands in the list and is right at IoU >= θ; average precision is interpolated, windows in order of falling
@@ -54,18 +54,18 @@ def qvhighlights(
     """
     answers = _by_query("prediction", predictions, "pred_relevant_windows")
     judged = _by_query("annotation", truth, "relevant_windows")
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, (low, high) in LENGTHS.items():
         windows = {
             query: [w for w in row["relevant_windows"] if low < w[1] - w[0] <= high]
             for query, row in judged.items()
         }
-        found[name] = _moments(answers, {query: kept for query, kept in windows.items() if kept})
+        figures[name] = _moments(answers, {query: kept for query, kept in windows.items() if kept})
     if answers and all("pred_saliency_scores" in row for row in answers.values()):
         for name, grade in GRADES.items():
-            found[f"HL-min-{name}"] = _highlights(answers, judged, grade)
-    found["brief"] = _brief(found)
-    return found
+            figures[f"HL-min-{name}"] = _highlights(answers, judged, grade)
+    figures["brief"] = _brief(figures)
+    return figures
 
 
 def _by_query(what: str, rows: Sequence[Mapping[str, Any]], field: str) -> dict[str, Mapping[str, Any]]:
@@ -152,11 +152,11 @@ def highlight_precision(relevant: Flags, score: Floats) -> float:
     if not relevant.any():
         return 0.0
     order = np.argsort(-score, kind="stable")
-    found = np.cumsum(relevant[order])
+    hits = np.cumsum(relevant[order])
     last = np.flatnonzero(np.append(np.diff(score[order]) != 0, True))
-    precision = found[last] / (last + 1)
+    precision = hits[last] / (last + 1)
     interpolated = np.maximum.accumulate(precision[::-1])[::-1]
-    step = np.diff(found[last], prepend=0) > 0
+    step = np.diff(hits[last], prepend=0) > 0
     return float(interpolated[step].mean())
 
 

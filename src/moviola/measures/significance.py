@@ -1,4 +1,4 @@
-"""Is one system better than another, or is it the choice of queries? Paired tests and intervals.
+"""Significance of differences between systems: paired tests and intervals.
 
 All work on per-query values of the same queries. Randomness is seeded: the same input gives the same numbers.
 """

@@ -3,7 +3,7 @@
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
 took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
-every other prediction one that nobody judged (``unmatched:…``). Tools rank by score and break ties their own
+every other prediction an unjudged one (``unmatched:…``). Tools rank by score and break ties their own
 way, so scores are replaced by ``n, n - 1, …, 1`` where a query's scores do not fall strictly.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_score
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A run after matching, as standard tools take it.
+    """A run after matching, for standard tools.
 
     Attributes:
         qrels: ``{query: {document: grade}}``, whole grades.
@@ -79,7 +79,7 @@ def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = Fa
     ``qrels`` and ``run`` of the result are what ``ir_measures`` and ``pytrec_eval`` take, for instance
     ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``.
 
-    Moments of relevance 0 neither take part nor appear. Queries that nobody judged are left out of the run;
+    Moments of relevance 0 neither take part nor appear. Queries without judgements are left out of the run;
     judged queries without an answer stay in the judgements, as tools then count them.
 
     Raises:
@@ -91,14 +91,14 @@ def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = Fa
     joined = Joined.of(run, qrels, depth, DEFAULT)
     taken = joined.taken(overlap, strict)
     judged, predicted, scores = documents(qrels), documents(run), strict_scores(run)
-    found: dict[str, dict[str, float]] = {}
+    scores_of: dict[str, dict[str, float]] = {}
     for row, query, truth in zip(
         joined.run_rows.tolist(), joined.query.tolist(), taken.tolist(), strict=True
     ):
         name = f"unmatched:{predicted[row]}" if truth == FREE else judged[joined.truth_rows[truth]]
-        found.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
+        scores_of.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
     grades: dict[str, dict[str, int]] = {}
     for query, name, relevance in zip(qrels.query.tolist(), judged, qrels.relevance.tolist(), strict=True):
         if relevance > 0:
             grades.setdefault(qrels.query_ids[query], {})[name] = int(relevance)
-    return Matched(grades, found)
+    return Matched(grades, scores_of)

@@ -1,4 +1,4 @@
-"""What all random draws share: their number, checked, in parts that bound memory."""
+"""Random draws in parts that bound memory, with checks of their number."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def chunks(trials: int, width: int) -> Iterator[int]:
 
 
 def require_trials(trials: int) -> None:
-    """Raises :class:`InvalidValue` where there is no trial."""
+    """Raise :class:`InvalidValue` if ``trials`` is below 1."""
     if trials < 1:
         raise InvalidValue(f"trials {trials}: at least 1 is needed")
 
 
 def require_confidence(confidence: float) -> None:
-    """Raises :class:`InvalidValue` where ``confidence`` is not inside (0, 1)."""
+    """Raise :class:`InvalidValue` unless ``confidence`` is inside (0, 1)."""
     if not 0 < confidence < 1:
         raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")

@@ -1,4 +1,4 @@
-"""Recall as the TVR evaluator counts it, for VCMR, SVMR and VR, with DiDeMo's rule for several time stamps.
+"""Recall as in the TVR evaluator, for VCMR, SVMR and VR, with DiDeMo's rule for several time stamps.
 
 Conventions of that evaluator, kept here because published numbers rest on them: the order of a list is its
 ranking; the first 100 predictions count; times and IoU are float32; the union is the hull of both spans; an
@@ -70,10 +70,10 @@ def tvr_recall(
     kinds = np.array([str(row.get("type", "")) for row in truth])
     present = set(kinds.tolist()) if all("type" in row for row in truth) else set()
     names = [name for name in TYPES if name in present] + sorted(present - set(TYPES))
-    found: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for task in tasks:
         hits = _hits(task, submission, truth, overlaps, max(tops))
-        found[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
+        figures[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
         if names:
             split: dict[str, Any] = {}
             for name in names:
@@ -82,8 +82,8 @@ def tvr_recall(
             split["desc_type_ratio"] = " ".join(
                 f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
             )
-            found[f"{task}_by_type"] = split
-    return found
+            figures[f"{task}_by_type"] = split
+    return figures
 
 
 def _hits(
@@ -179,7 +179,7 @@ def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
 
 
 def read_tvr_submission(path: str | Path) -> dict[str, Any]:
-    """A TVR submission as :func:`tvr_recall` takes it.
+    """A TVR submission for :func:`tvr_recall`.
 
     Raises:
         NotFound: no such file.
@@ -199,7 +199,7 @@ def tvr_recall_of(
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
-        task: what such a run answers: VCMR, SVMR or VR. A submission says it itself.
+        task: the task of such a run: VCMR, SVMR or VR. A submission names it itself.
         tops: depths.
 
     Raises:
@@ -219,7 +219,7 @@ def tvr_recall_of(
 
 
 def _submission(run: Run, truth: Sequence[Mapping[str, Any]], task: str) -> dict[str, Any]:
-    """A run as a submission; videos of the truth that it never names are known too."""
+    """A run as a submission; videos of the truth that it never names are included."""
     names = dict.fromkeys([*run.video_ids, *(str(row["vid_name"]) for row in truth)])
     codes = {name: place for place, name in enumerate(names)}
     entries = [

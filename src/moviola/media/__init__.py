@@ -1,4 +1,4 @@
-"""Video files: what they hold, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV."""
+"""Video files: properties, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV."""
 
 from __future__ import annotations
 

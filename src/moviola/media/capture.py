@@ -1,17 +1,17 @@
-"""When, where and with what a video was taken, as far as its file says.
+"""When, where and with what a video was taken, from the metadata of its file.
 
 Times, best first:
 
-- ``com.apple.quicktime.creationdate`` and other dates with a time of day that stand in tags as text: the wall
-  clock, with its zone where the text has one;
+- ``com.apple.quicktime.creationdate`` and other text tags with a date and a time of day: local clock time,
+  with its zone where the text has one;
 - Matroska's ``DATE_RECORDED``, likewise;
-- ``creation_time``: universal time by the specifications of QuickTime and Matroska, and the zone of the place
-  is not known; dates that an unset clock gives (1904, 1970) are passed over;
-- the name of the file, as phones and cameras write it (``IMG_20230501_143000``, ``2023-05-01 14.30.00``): the
-  wall clock without a zone, or the day alone.
+- ``creation_time``: universal time by the specifications of QuickTime and Matroska, without the zone of the
+  place; dates of an unset clock (1904, 1970) are ignored;
+- the name of the file, as phones and cameras write it (``IMG_20230501_143000``, ``2023-05-01 14.30.00``):
+  local clock time without a zone, or the day alone.
 
-Places are points of ISO 6709 (annex H) in tags. What several tags say is taken from the file's before the
-video stream's.
+Places are points of ISO 6709 (annex H) in tags. Tags of the file take precedence over those of the video
+stream.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal
 _PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
 _MAKES = ("com.apple.quicktime.make", "com.android.manufacturer", "make", "manufacturer")
 _MODELS = ("com.apple.quicktime.model", "com.android.model", "model")
-# A clock that was never set counts from one of these years.
+# An unset clock starts in one of these years.
 _UNSET = (1904, 1970)
 _IN_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
@@ -40,7 +40,7 @@ _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?
 
 
 def read_capture(path: Path) -> Capture:
-    """Read what a video file says of its making; no picture is decoded.
+    """Read the capture data of a video file; no picture is decoded.
 
     Raises:
         UnreadableMedia: no such file, no regular file, zero bytes, or no media file.
@@ -57,9 +57,9 @@ def read_capture(path: Path) -> Capture:
 
 
 def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSource]]:
-    """Times by how much they tell."""
+    """Times, the most informative first."""
     for text in _values(tags, _DATES):
-        # A year, or a day, in a tag is as a rule that of the film's release.
+        # A year, or a day, in a tag is usually that of the film's release.
         if len(text) > len("2023-05-01") and (found := _moment(text)):
             yield found.isoformat(), "tags"
     for text in _values(tags, ("creation_time",)):
@@ -91,10 +91,10 @@ def parse_point(text: str) -> tuple[float, float] | None:
     >>> parse_point("+5231.2-01324.3/")
     (52.52, -13.405)
     """
-    found = _POINT.fullmatch(text.strip())
-    if not found:
+    match = _POINT.fullmatch(text.strip())
+    if not match:
         return None
-    latitude, longitude = _degrees(found[1], 2), _degrees(found[2], 3)
+    latitude, longitude = _degrees(match[1], 2), _degrees(match[2], 3)
     known = abs(latitude) <= 90 and abs(longitude) <= 180 and (latitude, longitude) != (0.0, 0.0)
     return (latitude, longitude) if known else None
 

@@ -25,8 +25,8 @@ _TEXT = 17
 _TITLE = 30
 _LEADING = 1.35
 _LINE = round(_TEXT * _LEADING)
-# Pillow's own font knows little more than ASCII: what to write for characters that are common in captions,
-# and where to look for others (a system has few of these).
+# Pillow's own font has little more than ASCII: replacements for characters that are common in captions, and
+# places of other fonts (a system has few of these).
 _SUBSTITUTES = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
 _SYSTEM_FONTS = (
     "NotoSans-Regular.ttf",
@@ -59,7 +59,7 @@ Cell = SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]
 
 
 def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
-    """Write :func:`sheet_picture` to a PNG, which appears whole or not at all.
+    """Write :func:`sheet_picture` to a PNG, which appears complete or not at all.
 
     Raises:
         InvalidValue: no cells, fewer than one column, or a place that cannot be written.
@@ -127,7 +127,7 @@ def title_card(lines: Sequence[str], width: int, height: int) -> NDArray[np.uint
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Stills side by side, centred on one line, and their captions below."""
+    """Stills side by side, centred on one line, with their captions below."""
 
     stills: list[Image.Image]
     captions: list[tuple[str, ...]]
@@ -177,7 +177,7 @@ def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str
 
 
 def _font(size: int, text: str) -> Font:
-    """Pillow's own font when it has all the letters, else the system's font that has most of them."""
+    """Pillow's own font if it has all the letters, else the system's font that has most of them."""
     own = ImageFont.load_default(size)
     wanted = {letter for letter in text if not letter.isspace() and letter not in _SUBSTITUTES}
 

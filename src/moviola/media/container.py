@@ -1,4 +1,4 @@
-"""Opening media files, and saying plainly why one cannot be used."""
+"""Opening media files, with plain reasons for files that cannot be used."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ VIDEO_SUFFIXES = frozenset(
 """Suffixes, in lower case with the dot, by which a file in a folder counts as a video."""
 
 MAX_PIXELS = 2**26
-"""Pixels of the largest picture that is decoded: 8192 x 8192, the most that VR cameras record.
+"""Maximum pixels of a decoded picture: 8192 x 8192, the largest of VR cameras.
 
 At 4 bytes a pixel that is 256 MiB, and several pictures are in memory at a time. A file of some kilobytes can
 declare far more.
 """
 
 MAX_ASPECT_RATIO = 64
-"""Longer side over shorter side of the most elongated picture that is decoded.
+"""Maximum ratio of the sides of a decoded picture.
 
 Cropping to 224 x 224 scales such a picture to 14,336 x 224 first (9 MiB); beyond, swscale gives up and a crop
 would show next to nothing of the picture.
 """
 
-# What libav raises on data that it cannot read: its own errors, and Python's where it maps them to a class
-# of ours to catch (ValueError for odd sizes and formats, OverflowError for time stamps out of range).
+# Errors of libav on unreadable data: its own, and Python's where it maps them to a built-in class (ValueError
+# for odd sizes and formats, OverflowError for time stamps out of range).
 DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError)
 
 # Fewer pictures a second than one a minute are damage, where they add up to more than an hour: a single still
@@ -64,8 +64,8 @@ DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError
 _SLOWEST = Fraction(1, 60)
 _LONGEST_SLOW = 3600
 
-# Top-level boxes of an MP4 that are looked at for its index: a whole recording has a handful, a fragmented
-# one two every few seconds, and damage can look like one box every 8 bytes.
+# Number of top-level boxes of an MP4 that are searched for its index: a complete recording has a handful, a
+# fragmented one two every few seconds, and damage can look like one box every 8 bytes.
 _MAX_BOXES = 100_000
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
@@ -78,8 +78,8 @@ def walk_files(folder: Path, on_error: Callable[[OSError], None] | None = None) 
     Links to folders are not followed.
 
     Args:
-        folder: where to look.
-        on_error: called with the error for each folder that cannot be read; None passes such folders over.
+        folder: the folder to search.
+        on_error: called with the error of each folder that cannot be read; None: such folders are skipped.
     """
     for directory, folders, names in os.walk(folder, onerror=on_error):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -92,10 +92,10 @@ def find_videos(folder: Path) -> list[Path]:
 
 
 def regular_file(path: Path) -> os.stat_result:
-    """The status of a file that can be read to an end: no folder, no device, no pipe that one waits on.
+    """The status of a readable regular file: no folder, no device, no pipe.
 
     Raises:
-        UnreadableMedia: no such file, or something else than a file; the reason says what.
+        UnreadableMedia: no such file, or not a file; the reason names what it is.
     """
     try:
         status = path.stat()
@@ -120,7 +120,7 @@ _KINDS = {
 }
 
 
-# Formats that only say which other files to read: those may lie anywhere.
+# Formats that only list other files, which may be anywhere.
 _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 
@@ -129,7 +129,7 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     """Open a media file for reading.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, nothing in it, or nothing that libav knows.
+        UnreadableMedia: no such file, no regular file, an empty one, or one that libav does not know.
     """
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
@@ -142,7 +142,8 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     with container:
         if container.format.name in _LISTS:
             raise UnreadableMedia(
-                path, f"a list of other files ({container.format.name}), no media file; give the files"
+                path,
+                f"a list of other files ({container.format.name}), no media file; give these files",
             )
         yield container
 
@@ -152,7 +153,7 @@ def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoS
     """Open a media file and its video stream; all other streams are discarded while reading.
 
     Raises:
-        UnreadableMedia: no such file, nothing in it, or nothing that libav knows.
+        UnreadableMedia: no such file, an empty one, or one that libav does not know.
         NoVideoStream: there is no moving picture in it; cover art does not count.
     """
     with open_container(path) as container:
@@ -164,7 +165,7 @@ def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoS
 
 
 def video_stream(container: av.container.InputContainer, path: Path) -> VideoStream:
-    """The stream that is shown: the default one, else the first, among those that are no cover art."""
+    """The stream that players show: the default one, else the first, cover art excluded."""
     pictures = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
     usable = [s for s in pictures if s.codec_context is not None and s.time_base]
     if not usable:
@@ -182,13 +183,13 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
 
 
 def _require_decodable(container: av.container.InputContainer, stream: VideoStream, path: Path) -> None:
-    """Refuse what would take memory or time without bounds, by the header."""
+    """Refuse, by the header, what would take unlimited memory or time."""
     width, height = stream.codec_context.width, stream.codec_context.height
     if width * height > MAX_PIXELS:
         raise UnreadableMedia(
             path, f"pictures of {width} x {height} pixels; at most {MAX_PIXELS:,} pixels can be decoded"
         )
-    # The header may be silent, and a picture in the middle of the stream larger.
+    # The header may be silent, and a later picture of the stream larger.
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
     rate = stream.average_rate
     if rate and 0 < rate < _SLOWEST:
@@ -200,9 +201,9 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
 
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
-    """Seconds that the header promises for a video stream, None when it is silent.
+    """Duration of a video stream in seconds by the header, None if it has none.
 
-    What it says of the whole file counts only for a file without other streams, which may be longer.
+    That of the whole file counts only without other streams, which may be longer.
     """
     if stream.duration and stream.duration > 0 and stream.time_base:
         return float(stream.duration * stream.time_base)

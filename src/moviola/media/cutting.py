@@ -39,12 +39,12 @@ from moviola.types import Span
 
 __all__ = ["cut"]
 
-# What browsers play from an MP4 without being encoded again.
+# Codecs that browsers play from an MP4.
 _PICTURES = {"h264": ("yuv420p", "yuvj420p")}
 _SOUND = frozenset({"aac", "mp3"})
 _TICK = Fraction(1, 90_000)
 _BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
-# Seconds to begin decoding earlier where time stamps may be wrong, since those before put them right.
+# Seconds to decode before the start where time stamps may be wrong, since earlier ones correct them.
 _RUN_UP = 10
 
 
@@ -58,26 +58,25 @@ def cut(
 ) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
-    The clip starts with the picture on screen at ``span.start``, at the time where that one begins, and ends
-    at ``span.end`` or with the video.
+    The clip starts with the picture on screen at ``span.start``, at that picture's own time, and ends at
+    ``span.end`` or with the video.
 
     Args:
         path: a video file.
         span: what to cut out, in seconds from the video's zero.
-        out: the MP4; it appears whole or not at all.
-        mode: ``"copy"`` takes the compressed pictures as they are, from the key frame before the start, and
-            hides what is not of the span with an edit list: exact, fast, without loss, for H.264 with AAC or
-            MP3 sound. ``"key-frames"`` does the same, but shows what it has to hold: it starts with that key
-            frame, earlier than asked for. ``"remux"`` copies so too, but for sound of another codec, which
-            becomes AAC. ``"encode"`` decodes and encodes (H.264, AAC), turned for display: slower, for every
-            codec.
-        track: of the sound: number from 1 on, or language; None: the default one, see
+        out: the MP4; it appears complete or not at all.
+        mode: ``"copy"`` copies the compressed pictures from the key frame before the start, and hides those
+            outside the span with an edit list: exact, fast, without loss, for H.264 with AAC or MP3 sound.
+            ``"key-frames"`` does the same without hiding: the clip starts with that key frame, earlier than
+            requested. ``"remux"`` copies too, but converts sound of other codecs to AAC. ``"encode"`` decodes
+            and encodes (H.264, AAC), turned for display: slower, for every codec.
+        track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
-        MediaError: pictures or sound that browsers don't play from an MP4 would have to be copied; or no
+        MediaError: pictures or sound would have to be copied that browsers do not play from an MP4; or no
             such track.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
@@ -111,7 +110,7 @@ def cut(
 
 @dataclass(frozen=True, slots=True)
 class _Excerpt:
-    """What is cut out of which open file."""
+    """An open file and the part of it to cut out."""
 
     path: Path
     span: Span
@@ -135,7 +134,7 @@ class _Excerpt:
         return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
     def require_before(self, end: int) -> None:
-        """The span must begin before the video ends."""
+        """Refuse a span that begins after the end of the video."""
         if self.start >= end:
             raise InvalidValue(
                 f"{self.path}: {self.span.start:g} s is after the end of the video at "
@@ -144,19 +143,19 @@ class _Excerpt:
 
 
 def _said(span: Span) -> str:
-    """A span for people; a whole video is asked for by a length that no video has."""
+    """A span as text; the whole video is given by a length that no video has."""
     if span.end >= LONGEST_VIDEO:
         return f"the video from {span.start:g} s on" if span.start else "the video"
     return f"the part from {span.start:g} to {span.end:g} s"
 
 
 def _exact(seconds: float) -> Fraction:
-    """A time without the rounding of floating point, by which 0.3 s would fall into the picture before."""
+    """An exact time; rounded, 0.3 s would fall into the picture before."""
     return Fraction(seconds).limit_denominator(1_000_000)
 
 
 def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = False) -> None:
-    """Copy packets; hide what comes before the start, or begin with it; encode sound if need be."""
+    """Copy packets; hide what comes before the start, or begin with it; encode sound if necessary."""
     copied = replace(excerpt, sound=None) if new_sound and not _copies(excerpt.sound) else excerpt
     _require_playable(copied, as_meant=hide)
     source, video, sound = copied.source, copied.video, copied.sound
@@ -193,12 +192,12 @@ def _shifted(
         if packet.dts is None:
             packet.dts = packet.pts
         if packet.stream_index == excerpt.video.index:
-            # Pictures shown before the key frame refer to what was before it.
+            # Pictures shown before the key frame refer to earlier ones.
             if packet.pts < floor:
                 continue
             packet.duration = packet.duration or excerpt.source.step
         elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
-            continue  # one packet before the first sound that is heard is kept: decoders start with it
+            continue  # keep one packet before the first audible sound: decoders start with it
         shift = round(zero / packet.time_base)
         packet.pts -= shift
         packet.dts -= shift
@@ -223,15 +222,15 @@ def _audio_track(target: av.container.OutputContainer, excerpt: _Excerpt) -> Aud
 
 
 def _require_playable(excerpt: _Excerpt, *, as_meant: bool) -> None:
-    """Refuse to copy what browsers don't play, or what they don't show ``as_meant``."""
+    """Refuse to copy streams that browsers do not play, or do not show ``as_meant``."""
     remedy = 'use mode="encode"'
     codec, pixels = excerpt.video.codec_context.codec.canonical_name, excerpt.video.pix_fmt or "unknown"
     if pixels not in _PICTURES.get(codec, ()):
         raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
     if as_meant and (what := for_other_screens(excerpt.video)):
-        raise MediaError(excerpt.path, f"{what}, which browsers do not show as it is meant; {remedy}")
+        raise MediaError(excerpt.path, f"{what}, which browsers do not show correctly; {remedy}")
     if excerpt.source.numbered or excerpt.source.sparse or excerpt.source.zero is None:
-        raise MediaError(excerpt.path, f"cannot be copied, it does not say when pictures are shown; {remedy}")
+        raise MediaError(excerpt.path, f"cannot be copied, its pictures have no times; {remedy}")
     if excerpt.sound is not None and not _copies(excerpt.sound):
         sound = excerpt.sound.codec_context.codec.canonical_name
         raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {remedy}")
@@ -268,7 +267,7 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
 
 
 def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
-    """What leads to the start of the span.
+    """Packets that lead to the start of the span.
 
     Returns:
         packets from the last key frame before the start on; the tick of the picture on screen at the start,
@@ -329,10 +328,10 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
 
 
 def _say_colours(video: VideoStream, track: VideoStream) -> int | None:
-    """Say of a clip how its colours are coded, as its video does; else players guess.
+    """Write the colour properties of a clip as its video has them; otherwise players guess.
 
     Returns:
-        the matrix by which they are coded, None for that of BT.601, of which nothing is said.
+        the matrix of its colours, None for that of BT.601, which is not written.
     """
     given, made = video.codec_context, track.codec_context
     made.color_range = ColorRange.MPEG

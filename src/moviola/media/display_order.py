@@ -1,4 +1,4 @@
-"""Pictures of a video in order of display, each with the tick since which it is on screen."""
+"""Pictures of a video in order of display, each with the tick at which it appears."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["CannotPrune", "from_key_frame", "from_last_key_frame", "in_order"]
 
 
 class CannotPrune(Exception):
-    """What was left out of decoding may be needed here, so that pictures are not sure to be exact."""
+    """Pruned decoding cannot be exact here; the file must be decoded whole."""
 
 
 def in_order(
     source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """All pictures in order of display, each with the tick since which it is on screen.
+    """All pictures in order of display, each with the tick at which it appears.
 
     Time stamps of packets that fail to decode are appended to ``bad``.
     """
@@ -54,10 +54,10 @@ def in_order(
 
 
 def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the first key frame on that decode from there, as needed after seeking.
+    """Packets from the first key frame on that can be decoded from there, as needed after seeking.
 
     Raises:
-        CannotPrune: the first key frame is shown after ``limit``, or nobody knows when.
+        CannotPrune: the first key frame is shown after ``limit``, or at an unknown time.
     """
     floor: int | None = None
     for packet in packets:
@@ -95,7 +95,7 @@ def from_last_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> I
 
 
 class _DisplayTimes:
-    """Assigns to each decoded picture the tick since which it is on screen."""
+    """Assigns to each decoded picture the tick at which it appears."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -113,7 +113,7 @@ class _DisplayTimes:
             heapq.heapify(self._decoding_order)
 
     def read(self, frame: VideoFrame) -> int | None:
-        """The tick; None right after a seek, as long as nothing says it."""
+        """The tick; None right after a seek, until a time stamp gives it."""
         stamp: int | None
         if self._steady:
             return self._steady.read(frame.pts, frame.duration)
@@ -129,7 +129,7 @@ class _DisplayTimes:
 
 
 class _SteadyTimes:
-    """Times of pictures of which few carry a time stamp, and some of these a wrong one (program streams).
+    """Times of pictures where few have a time stamp, and some of these a wrong one (program streams).
 
     A time stamp belongs to the first picture that begins in a packet of the stream. Where the headers of a
     picture are spread over two packets, libav takes the wrong one, and what it estimates from there on is off

@@ -1,7 +1,7 @@
-"""Saying in an MP4's edit list for how long its video track is shown (ISO/IEC 14496-12, 8.6.6).
+"""Setting the shown duration of an MP4's video track in its edit list (ISO/IEC 14496-12, 8.6.6).
 
-A muxer derives that from the pictures that the track holds. Pictures that are in it only since others refer
-to them would then be shown at the end.
+A muxer derives it from the track's pictures, some of which are there only because others refer to them; these
+would then be shown at the end.
 """
 
 from __future__ import annotations

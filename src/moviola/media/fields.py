@@ -1,4 +1,6 @@
-"""Interlaced pictures, whose two fields were taken one after the other, made whole by libav's ``bwdif``."""
+"""Deinterlacing by libav's ``bwdif``: interlaced pictures hold two fields that were taken one after the
+other.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from av.video.frame import VideoFrame
 
 __all__ = ["deinterlaced", "without_fields"]
 
-_TICK = Fraction(1, 1000)  # of no account: filters want one
+_TICK = Fraction(1, 1000)  # any value: filters require one
 
 
 def deinterlaced(frame: VideoFrame) -> VideoFrame:

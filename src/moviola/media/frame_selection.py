@@ -1,14 +1,14 @@
-"""The frame on screen at each moment of a regular grid, exactly, with as little decoding as that takes.
+"""The frame on screen at each moment of a regular grid, exactly, with the least decoding.
 
-Two ways lead there and give the same frames:
+Two ways give the same frames:
 
 - :func:`every_picture` decodes everything in order;
 - :func:`needed_pictures` holds packets back until it is clear which picture a moment of the grid needs, then
-  leaves out all packets before the last key frame that leads to it and all pictures that nothing refers to.
+  skips all packets before the last key frame that leads to it and all pictures that no other refers to.
 
-The second is tried first. It gives up (:class:`CannotPrune`) as soon as something is not as it should be:
-missing or contradictory time stamps, a picture that does not come out, damage. Then the file is read again
-the first way, from the moment that was not yet served.
+The second is tried first. It gives up (:class:`CannotPrune`) at the first irregularity: missing or
+contradictory time stamps, a picture that does not decode, damage. Then the file is read again the first way,
+from the next moment on.
 
 Time 0 is the stream's start time, which respects edit lists; for AVI, the first picture.
 """
@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A decoded picture and the tick since which it is on screen."""
+    """A decoded picture and the tick at which it appears."""
 
     since: int
     frame: VideoFrame
@@ -63,7 +63,7 @@ class Grid:
     def regular(cls, rate: float) -> Self:
         """The grid of ``k / rate`` seconds, without end."""
         if not (math.isfinite(rate) and 0 < rate <= 1000):
-            raise InvalidValue(f"rate {rate}: give frames a second, above 0 and at most 1000")
+            raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
         return cls(Fraction(0), 1 / Fraction(rate).limit_denominator(1_000_000))
 
     @classmethod
@@ -87,7 +87,7 @@ class Grid:
         return source.zero + math.floor(self.exact(k) / source.tick)
 
     def wants(self, k: int, source: Source, end: int) -> bool:
-        """Whether moment k is asked for in a video that ends at tick ``end``; the first one always is."""
+        """Whether moment k is within a video that ends at tick ``end``; the first one always is."""
         assert source.zero is not None
         if self.count is not None:
             return k < self.count
@@ -117,21 +117,21 @@ class Moments(Grid):
         return cls(Fraction(0), step, len(chosen), chosen)
 
     def exact(self, k: int) -> Fraction:
-        """Moment k in seconds from zero; past the last one, that."""
+        """Moment k in seconds from zero; after the last one, the last one."""
         return self.first + self.chosen[min(k, len(self.chosen) - 1)] * self.step
 
 
 class Watcher(Protocol):
-    """Told of the pictures that come out of the decoder, wanted or not, while decoding is pruned."""
+    """Receives the pictures that come out of the decoder, requested or not, while decoding is pruned."""
 
     def shown(self, since: float) -> None:
-        """A picture comes on screen at ``since`` seconds; told of each, before any later one is served."""
+        """A picture appears at ``since`` seconds; called for each, before any later one is served."""
 
     def decoded(self, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds, or one that the file says not to show, was decoded."""
+        """The picture of ``since`` seconds, or one that the file hides, was decoded."""
 
     def cut_off(self) -> None:
-        """The file is not as it should be, and is decoded whole: nothing more is told."""
+        """The file is irregular and is decoded whole: no more pictures are reported."""
 
 
 class _EndOfVideo:
@@ -157,7 +157,7 @@ class _EndOfVideo:
 
 
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
-    """Decode everything; give (k, picture on screen at moment k of the grid) from ``k`` on.
+    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on.
 
     Raises:
         CannotPrune: reading began in the file, after the picture of moment ``k``.
@@ -190,22 +190,22 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
 
 
 def _bridged(bad: list[int], since: int, until: int) -> bool:
-    """Whether the picture that should be on screen did not decode, so that an older one stands in for it."""
+    """Whether the picture that should be on screen did not decode, so that an older one replaces it."""
     return any(since < stamp <= until for stamp in bad)
 
 
 def needed_pictures(
     source: Source, grid: Grid, watcher: Watcher | None = None
 ) -> Iterator[tuple[int, Picture]]:
-    """Give (k, picture on screen at moment k of the grid), decoding only what those pictures need.
+    """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need.
 
     Args:
-        source: what is read.
+        source: the open video.
         grid: the moments.
-        watcher: told of what passes by.
+        watcher: receives the pictures that are decoded on the way.
 
     Raises:
-        CannotPrune: something is not as it should be; what was given out until then is right.
+        CannotPrune: the file is irregular; all pictures so far are right.
     """
     pruner = _Pruner(source, grid, watcher)
     try:
@@ -230,8 +230,8 @@ class _Pruner:
     _WAITING = 24
     _WAITING_BYTES = 256 << 20
     _UNDECIDED = 64
-    # Moments between two key frames, in the mean, from which on, with a watcher, pictures right before a key
-    # frame are decoded though none is wanted: they are few then, and often a cut is there.
+    # Mean number of moments between two key frames from which on, with a watcher, pictures right before a key
+    # frame are decoded though no moment needs them: they are few then, and a cut is often there.
     _FAR_APART = 3
 
     def __init__(self, source: Source, grid: Grid, watcher: Watcher | None) -> None:
@@ -288,7 +288,7 @@ class _Pruner:
         self._undecided = self._undecided + 1 if packet.dts is None else 0
         if self._undecided > self._UNDECIDED:
             raise CannotPrune
-        # What an edit list leaves out may be followed by a part that is shown earlier.
+        # A part that an edit list hides may be followed by one that is shown earlier.
         if packet.dts is not None and not packet.is_discard and self._limit < packet.dts:
             while self._limit < packet.dts and self._grid.wants(self._k, self._source, packet.dts):
                 self._decide()
@@ -308,7 +308,7 @@ class _Pruner:
             raise CannotPrune
 
     def _decide(self) -> None:
-        """Settle which picture moment k shows, and feed the decoder with what leads to it."""
+        """Settle which picture moment k shows, and feed the decoder with the packets that lead to it."""
         at = bisect_right(self._stamps, self._limit) - 1
         if at < 0:
             raise CannotPrune
@@ -332,7 +332,7 @@ class _Pruner:
         self._keys += 1
 
     def _may_begin(self, packet: Packet[VideoStream]) -> bool:
-        """Whether decoding may begin anew at a packet."""
+        """Whether decoding may restart at a packet."""
         return packet.is_keyframe and packet.pts not in self._through
 
     def _precedes_held(self, key: int) -> bool:
@@ -384,14 +384,14 @@ class _Pruner:
             self._forget()
 
     def _served(self) -> Iterator[tuple[int, Picture]]:
-        """Moments whose picture has come out of the decoder."""
+        """Moments whose picture has been decoded."""
         while self._queue and (frame := self._decoded.get(self._queue[0][1])):
             k, since = self._queue.popleft()
             yield k, Picture(since, frame)
         self._forget()
 
     def _forget(self) -> None:
-        """Let go of pictures that no moment will show."""
+        """Drop pictures that no moment will show."""
         # Pictures come out in order of display: a later one means that the wanted one will not come.
         head = self._queue[0][1] if self._queue else None
         if head is not None and head not in self._decoded and head < max(self._decoded, default=head):

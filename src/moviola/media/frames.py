@@ -1,4 +1,4 @@
-"""Frames of a video at a fixed rate, fitted to an encoder's input size; or at chosen times, to be read."""
+"""Frames of a video at a fixed rate, fitted to an encoder's input size; or at chosen times, for readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sam
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
 LONGEST_VIDEO = 48 * 3600
-"""Seconds of the longest video that is sampled.
+"""Longest sampled video, in seconds.
 
 Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds.
 At one frame a second the 512-dimensional features of a video of that length take 340 MiB.
@@ -51,7 +51,7 @@ class SampledFrame:
         time: seconds from the video's zero.
         shown_since: presentation time stamp of the frame, seconds from the video's zero; at most ``time``,
             except where the file begins with pictures that do not decode.
-        image: (height, width, 3) uint8 RGB; not to be written to, since it may be given out again.
+        image: (height, width, 3) uint8 RGB; not to be written to, since it may be served again.
     """
 
     time: float
@@ -71,14 +71,14 @@ def sample_frames(
 
     Args:
         path: a video file.
-        rate: frames a second, above 0 and at most 1000.
-        size: what every frame is fitted to; rotation and sample aspect ratio are applied first.
-        watcher: told of every picture that is decoded on the way; with one, those right before rare key
+        rate: frames per second, above 0 and at most 1000.
+        size: target size of all frames; rotation and sample aspect ratio are applied first.
+        watcher: receives every picture that is decoded on the way; with one, those right before rare key
             frames are decoded too.
-        stills: keeps small ones of what is sampled.
+        stills: keeps small stills of the sampled frames.
 
     Returns:
-        an iterator, to be used as a context manager. A damaged file gives the frames that decode.
+        an iterator, to be used as a context manager. A damaged file yields the frames that decode.
 
     Raises:
         UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, pictures
@@ -106,16 +106,16 @@ def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> F
         an iterator, to be used as a context manager, of one frame per time.
 
     Raises:
-        UnreadableMedia, NoVideoStream: as of :func:`sample_frames`.
+        UnreadableMedia, NoVideoStream: see :func:`sample_frames`.
         InvalidValue: times that do not rise, or none; a side below 1.
     """
     if longest_side < 1:
-        raise InvalidValue(f"longest side {longest_side}: give pixels, at least 1")
+        raise InvalidValue(f"longest side {longest_side}: give at least 1 pixel")
     return FrameStream(path, grid=Moments.at(times), scaler=partial(SideScaler, longest_side))
 
 
 class FrameStream:
-    """Frames of a video at moments of its time: an iterator and a context manager.
+    """Frames of a video at given moments: an iterator and a context manager.
 
     The attributes grow while frames are read and are exact after the last one.
     """
@@ -166,12 +166,12 @@ class FrameStream:
 
     @property
     def decoded(self) -> int:
-        """Pictures that were decoded to get there."""
+        """Number of decoded pictures."""
         return self._decoded_before + self._source.decoded
 
     @property
     def lost(self) -> int:
-        """Frames given out whose picture does not decode: the last good one stands in for them."""
+        """Frames whose picture does not decode: the last good one replaces them."""
         return self._source.lost
 
     @property

@@ -1,4 +1,4 @@
-"""One film of pieces of many videos: one size, one rate, one track of sound."""
+"""One film made of pieces of many videos, with one size, one rate, one sound track."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from moviola.media.stills import pictures_from
 __all__ = ["Card", "Piece", "join"]
 
 _SOUND_RATE = 48_000
-# So much of a picture's time may pass before it counts as late: time stamps are rounded, in Matroska to 1 ms.
+# Delay of a picture that does not count as late: time stamps are rounded, in Matroska to 1 ms.
 _LATENESS = Fraction(1, 16)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """So many pictures of the film, from ``start`` seconds of a video on."""
+    """A number of pictures of the film, from ``start`` seconds of a video on."""
 
     path: Path
     start: Fraction
@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Card:
-    """A still, (height, width, 3) uint8 RGB in the film's size, for so many pictures, in silence."""
+    """A still, (height, width, 3) uint8 RGB in the film's size, for a number of pictures, in silence."""
 
     image: NDArray[np.uint8]
     frames: int
@@ -57,16 +57,16 @@ def join(
 ) -> None:
     """Write parts one after the other as an MP4 that browsers play: H.264, AAC, the index in front.
 
-    The film shows what is on screen in a video at the time of each of its own pictures: pictures of a faster
-    video are left out, of a slower one repeated. Other shapes get black bars. Where a video is silent or ends
-    before its piece does, there is silence, or its last picture. Each titled piece is a chapter.
+    Each picture of the film shows the video's picture at that time: a faster video loses pictures, a slower
+    one repeats some. Other shapes get black bars. Where a video is silent or ends before its piece does,
+    there is silence, or its last picture. Each titled piece is a chapter.
 
     Args:
         parts: at least one, each of at least one picture.
-        out: the MP4; it appears whole or not at all.
-        rate: pictures a second, constant.
+        out: the MP4; it appears complete or not at all.
+        rate: pictures per second, constant.
         size: width and height in pixels, even.
-        sound: whether there is a track of sound (stereo, 48 kHz).
+        sound: whether there is a sound track (stereo, 48 kHz).
 
     Raises:
         UnreadableMedia: no such file, no media file, nothing decodes there.
@@ -138,7 +138,7 @@ def _still(card: Card) -> Iterator[NDArray[np.uint8]]:
 
 
 def _pictures(piece: Piece, rate: Fraction, size: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """What is on screen in the video at the times of the film's pictures."""
+    """The video's pictures at the times of the film's pictures."""
     scale: LetterboxScaler | None = None
     first = piece.start + _LATENESS / rate
     shown: tuple[VideoFrame, NDArray[np.uint8]] | None = None

@@ -1,7 +1,7 @@
-"""From a decoded picture to an RGB array of the wanted size: one pass of swscale, then turning and cropping.
+"""From a decoded picture to an RGB array of a given size: one pass of swscale, then turning and cropping.
 
-Training, indexing and search all come through here, so that an encoder always sees the same pixels for the
-same picture. Alpha is dropped; what is coded for other screens is looked up (:mod:`~moviola.media.tone`).
+Training, indexing and search all use this module, so that an encoder always sees the same pixels for the same
+picture. Alpha is dropped; HDR and wide gamut are converted by a table (:mod:`~moviola.media.tone`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 UNSPECIFIED_COLOURS = 2
-"""What ITU-T H.273 (8.1 to 8.3) writes where nobody says how colours are coded."""
+"""Values of ITU-T H.273 (8.1 to 8.3) for unspecified colours."""
 
 _HIGH_DEFINITION = 720
 _INTERPOLATION = {
@@ -86,13 +86,13 @@ class Orientation:
 
 
 def pixel_aspect(stream: VideoStream) -> Fraction:
-    """Width of a stored pixel over its height, 1 when the stream does not say."""
+    """Width of a stored pixel over its height, 1 if the stream has none."""
     ratio = stream.sample_aspect_ratio
     return Fraction(ratio) if ratio and Fraction(1, 32) <= ratio <= 32 else Fraction(1)
 
 
 def for_other_screens(stream: VideoStream) -> str:
-    """What a stream is that browsers show otherwise than it is meant, by its header; empty for all else."""
+    """Property of a stream that browsers do not show correctly, by its header; empty if there is none."""
     tone = Tone.of_stream(stream)
     if tone is not None and tone.transfer != "sdr":
         return f"HDR ({tone.transfer.upper()})"
@@ -101,7 +101,7 @@ def for_other_screens(stream: VideoStream) -> str:
 
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
-    """Width and height in pixels at which a picture is meant to be seen.
+    """Displayed width and height of a picture in pixels.
 
     Raises:
         ValueError: one side is longer than the other by more than :data:`MAX_ASPECT_RATIO`.
@@ -136,7 +136,7 @@ class _Scaler:
 
     Args:
         interpolation: of the scaling.
-        whole: interlaced pictures are made whole, for people; encoders see both fields, which scaling mixes.
+        whole: deinterlace, for people; encoders see both fields, which scaling mixes.
     """
 
     def __init__(self, interpolation: Interpolation, *, whole: bool = True) -> None:
@@ -157,7 +157,7 @@ class _Scaler:
     ) -> NDArray[np.uint8]:
         """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view.
 
-        ``colours`` says how to read its colours; None goes by the picture, BT.601 where that is silent.
+        ``colours`` is the colour matrix to read; None: that of the picture, else BT.601.
         """
         if orientation.transpose:
             width, height = height, width
@@ -179,7 +179,7 @@ class _Scaler:
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
 
     def _mapped(self, frame: VideoFrame, tone: Tone, width: int, height: int) -> NDArray[np.uint8]:
-        """A stored picture scaled, and its colours looked up."""
+        """A stored picture scaled, with its colours converted."""
         mapper = self._mapper
         if mapper is None or (mapper.tone, mapper.width, mapper.height) != (tone, width, height):
             mapper = self._mapper = ToneMapper(tone, width, height)

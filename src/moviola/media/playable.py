@@ -1,4 +1,4 @@
-"""Whether browsers play a file as it is, and making one that they play."""
+"""Whether browsers play a file, and converting it so that they do."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _PLAYED: tuple[tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[s
 
 
 def plays_in_browsers(info: MediaInfo) -> bool:
-    """Whether browsers play a file as it is: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM.
+    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM.
 
-    HDR and interlaced pictures they do not show as they are meant.
+    HDR and interlaced pictures do not count: browsers show them wrongly.
     """
     return not info.special and any(
         info.container in containers
@@ -48,10 +48,10 @@ def make_playable(path: Path, out: Path) -> None:
 
     Args:
         path: a video file.
-        out: the MP4; it appears whole or not at all.
+        out: the MP4; it appears complete or not at all.
 
     Raises:
-        UnreadableMedia, NoVideoStream: as of :func:`moviola.media.cut`.
+        UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
     """
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":

@@ -1,4 +1,4 @@
-"""What a media file holds, read from its header and its first picture."""
+"""Properties of a media file, from its header and its first picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
-# A comma or a full stop before the frames marks drop-frame too (SMPTE ST 12-1 leaves the sign to the writer).
+# A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign to the
+# writer).
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
 
 
@@ -40,30 +41,29 @@ class SubtitleStream:
 
 @dataclass(frozen=True, slots=True)
 class MediaInfo:
-    """What a video file is.
+    """Properties of a video file.
 
     Attributes:
         path: the file.
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
-        duration: seconds that the header promises, None when it is silent; the exact duration is known
-            after decoding (:class:`~moviola.media.FrameStream`).
+        duration: seconds by the header, None if it has none; the exact duration is known after decoding
+            (:class:`~moviola.media.FrameStream`).
         width, height: pixels as displayed, after rotation and sample aspect ratio.
         rotation: degrees clockwise by which stored pictures are turned for display: 0, 90, 180 or 270.
-        average_rate: pictures a second on average, exact as the file says it (``30000/1001``), None when not
-            known.
-        base_rate: the lowest rate whose pictures fall on all time stamps, as far as libav sees; that of a
-            file of constant rate is its average, that of a phone's video what the camera aimed at.
+        average_rate: average pictures per second, exact as in the file (``30000/1001``), None if unknown.
+        base_rate: the lowest rate that contains all time stamps, as far as libav sees; for a constant rate
+            the average, for a phone's video the camera's nominal rate.
         video_codec: such as ``h264``.
         pixel_format: of the pictures as they are stored, such as ``yuv420p``.
-        special: what screens and browsers do not show as it is meant: ``HDR (PQ)``, ``HDR (HLG)``,
-            ``interlaced``; else empty.
+        special: what screens and browsers show wrongly: ``HDR (PQ)``, ``HDR (HLG)``, ``interlaced``; else
+            empty.
         audio_codec: of the default sound track, such as ``aac``; None without sound.
-        sample_rate: samples a second, None without sound.
+        sample_rate: samples per second, None without sound.
         channels: of the sound, 0 without.
-        start_timecode: of the first picture, ``hh:mm:ss:ff``, as the tag ``timecode`` of the file, its video
-            or its timecode track says it; ``;`` before the frames marks drop-frame counting. None without
-            such a tag, or with one that is no timecode.
-        sound_tracks: all tracks of sound.
+        start_timecode: of the first picture, ``hh:mm:ss:ff``, from the tag ``timecode`` of the file, its
+            video or its timecode track; ``;`` before the frames marks drop-frame counting. None without a
+            valid tag.
+        sound_tracks: all sound tracks.
         subtitle_streams: all subtitle streams.
     """
 
@@ -87,12 +87,12 @@ class MediaInfo:
 
     @property
     def frame_rate(self) -> float | None:
-        """Average pictures a second, None when not known."""
+        """Average pictures per second, None if unknown."""
         return float(self.average_rate) if self.average_rate else None
 
 
 def probe(path: Path) -> MediaInfo:
-    """Read what a video file is. One picture is decoded, since rotation travels with the pictures.
+    """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
         UnreadableMedia: no such file, no regular file, zero bytes, no media file, no picture that decodes, or
@@ -160,8 +160,8 @@ def _start_timecode(container: av.container.InputContainer, stream: VideoStream)
     holders = (stream.metadata, container.metadata, *(other.metadata for other in container.streams))
     for tags in holders:
         for name, value in tags.items():
-            if name.lower() == "timecode" and (found := _TIMECODE.fullmatch(value.strip())):
-                return f"{found[1]}{':' if found[2] == ':' else ';'}{found[3]}"
+            if name.lower() == "timecode" and (match := _TIMECODE.fullmatch(value.strip())):
+                return f"{match[1]}{':' if match[2] == ':' else ';'}{match[3]}"
     return None
 
 

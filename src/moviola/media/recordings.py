@@ -1,8 +1,8 @@
-"""Recordings joined into one file, each with time stamps of its own: where, and how far they are moved.
+"""Recordings joined in one file, each with its own time stamps: where they join, and the shifts needed.
 
-Transport and program streams can be written one behind the other (``cat a.vob b.vob``): the time stamps then
-run back in the middle of the file. Pictures say where (:class:`~moviola.media.source.Source`); sound, whose
-packets lie a little before or behind, is moved as far as they are.
+Transport and program streams can be concatenated (``cat a.vob b.vob``): time stamps then run back in the
+middle of the file. Pictures show where (:class:`~moviola.media.source.Source`); sound, whose packets are a
+little before or behind, is shifted by the same amount.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["BACKWARD", "Joint", "SoundTimes", "is_joined"]
 BACKWARD = Fraction(1, 2)
 """Seconds: time stamps that run back by more begin a new recording."""
 
-# Formats that can be joined like that; the others have one index, or clusters with times of their own.
+# Formats that can be concatenated; the others have one index, or clusters with times of their own.
 _JOINABLE = {"mpegts", "mpeg"}
-# Places of a file where its time stamps are looked at. Of recordings that are longer than the distance of two
+# Places of a file where its time stamps are read. Of recordings that are longer than the distance of two
 # places, at least one shows that time runs back.
 _PLACES = 48
 
@@ -37,7 +37,7 @@ class Joint:
 
     Attributes:
         before, after: the last time stamp of one and the first of the other, in seconds, as they are stored.
-        offset: seconds that are added to the time stamps from there on.
+        offset: seconds added to the time stamps from there on.
     """
 
     before: Fraction
@@ -46,7 +46,7 @@ class Joint:
 
 
 class SoundTimes:
-    """Moves the time stamps of sound as far as those of the pictures beside it are moved."""
+    """Shifts the time stamps of sound by as much as those of the pictures beside it."""
 
     def __init__(self, joints: Sequence[Joint]) -> None:
         self._left = deque(joints)
@@ -54,7 +54,7 @@ class SoundTimes:
         self._last: Fraction | None = None
 
     def moved(self, stamp: Fraction) -> Fraction:
-        """Seconds by which a time stamp is moved; to be asked in file order."""
+        """Shift of a time stamp in seconds; to be called in file order."""
         if self._left and self._last is not None:
             joint = self._left[0]
             jump, whole = stamp - self._last, joint.after - joint.before
@@ -65,7 +65,7 @@ class SoundTimes:
 
 
 def is_joined(container: av.container.InputContainer) -> bool:
-    """Whether the time stamps of a file run back somewhere, as far as some places of it tell.
+    """Whether the time stamps of a file run back somewhere, judged by some places of it.
 
     Args:
         container: the open file, which stays as it is.

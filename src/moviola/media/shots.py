@@ -1,9 +1,9 @@
-"""Shots of a video: suspected in the sampled frames, found in the pictures of the seconds around.
+"""Shot detection: suspected in the sampled frames, decided in the pictures around them.
 
-Sampled frames pass by anyway while a video is encoded, and so do all pictures that they refer to: in film
-with few key frames, those that nothing refers to are missing alone. Where two frames that are a second apart
-differ, the pictures that passed by are looked at. Only where these leave open whether, or at which frame, a
-shot begins is the file decoded again, picture by picture.
+Sampled frames are decoded anyway while a video is encoded, and with them all pictures that they refer to: in
+film with few key frames, only unreferenced ones are missing. Where two frames a second apart differ, these
+pictures are compared. Only where they do not show whether, or at which frame, a shot begins, is the file
+decoded again, picture by picture.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from moviola.types import FrameSize
 __all__ = ["Marks", "ShotFinder", "find_transitions", "joined", "look_through", "shrunk"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
-# Fields of a sampled frame that are compared, and the mean difference (of 255) from which on a second is
-# suspected: field by field, and of all fields' values in order, which things that move do not change.
-# Features of an encoder were tried for this and are worse: for every cut to be among them ConSE's ask for
-# 62 % of the other seconds too, the demo's for 49 %, these fields for 20 %.
+# Compared fields of a sampled frame, and the mean difference (of 255) from which on a second is suspected:
+# field by field, and of all fields' values in order, which motion does not change. Features of an encoder are
+# worse here: to include every cut ConSE's suspect 62 % of the other seconds too, the demo's 49 %, these
+# fields 20 %.
 _FIELDS = 16
 _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
-# Seconds before and after a suspected stretch that are looked at, for what is usual there.
+# Seconds before and after a suspected stretch that are compared, to learn what is usual there.
 _MARGIN = 0.3
-# Seconds that are looked at in one piece, and how far two pieces of one stretch overlap.
+# Seconds per piece, and overlap of two pieces of one stretch.
 _PIECE, _OVERLAP = 20.0, LONGEST_DISSOLVE + 0.6
-# Seconds of sampled frames after which stretches are named first, and how many times as many there have to be
-# for the next ones: each time the file is read from its beginning, but decoded where they are alone.
+# Seconds of sampled frames after which stretches are first reported, and the factor until the next report:
+# each time the file is read from its beginning, but decoded only in them.
 _FIRST_LOOK, _LOOKS_GROW = 60.0, 1.5
-# Pictures a second that are told apart.
+# Pictures per second that are distinguished.
 _FASTEST = 120
-# Seconds that may be missing between two pictures that passed by, and how many pictures are kept at most.
+# Seconds that may be missing between two decoded pictures, and the number of pictures kept at most.
 _UNSEEN, _MOST_KEPT = 0.2, 20_000
 
 Stretch = tuple[float, float]
 """From one second of a video to another."""
 
 Marks = list[tuple[float, list[Transition | Slope]]]
-"""What is seen in some pieces of a video, each in order of time, with the second at which it begins. Pieces
-may overlap."""
+"""Pictures of some pieces of a video, each in order of time, with the second at which it begins. Pieces may
+overlap."""
 
 
 def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames as means of 16 x 16 fields, which is what :class:`ShotFinder` compares.
+    """Frames as means of 16 x 16 fields, for :class:`ShotFinder`.
 
     Args:
         images: (n, height, width, 3) uint8 RGB of any size.
@@ -89,11 +89,11 @@ def _fields(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def find_transitions(path: Path, *, rate: float, size: FrameSize) -> list[Transition]:
-    """Where one shot of a video gives way to the next, in order of time.
+    """Transitions between the shots of a video, in order of time.
 
     Args:
         path: a video file.
-        rate: frames a second that are looked at first.
+        rate: sampled frames per second.
         size: of these frames.
 
     Raises:
@@ -109,17 +109,17 @@ def find_transitions(path: Path, *, rate: float, size: FrameSize) -> list[Transi
 
 
 class ShotFinder:
-    """Finds the shots of a video while its sampled frames come in, as far as the pictures that pass by tell.
+    """Finds the shots of a video while its frames are sampled, as far as the decoded pictures show them.
 
-    The stretches that it cannot judge are named, and may be looked through as soon as they are.
+    The stretches that it cannot judge are reported, and can be decoded from then on.
 
     Args:
-        rate: sampled frames a second.
+        rate: sampled frames per second.
 
     Attributes:
-        pictures: to be told of those that are decoded (``watcher`` of
+        pictures: receives the decoded pictures (``watcher`` of
             :func:`moviola.media.frames.sample_frames`).
-        marks: what was seen in the stretches that were judged.
+        marks: transitions in the stretches that were judged.
     """
 
     def __init__(self, rate: float) -> None:
@@ -134,9 +134,9 @@ class ShotFinder:
         self._next_look = _FIRST_LOOK
 
     def add(self, samples: NDArray[np.uint8]) -> list[Stretch]:
-        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; from time to time, name stretches.
+        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; from time to time, report stretches.
 
-        The pictures that lead to them have passed by.
+        The pictures that lead to them were decoded before.
         """
         frames = [*self._recent, *samples]
         self._count += len(samples)
@@ -152,14 +152,14 @@ class ShotFinder:
         return self._named()
 
     def rest(self) -> list[Stretch]:
-        """The stretches that were not named yet, after the last frames."""
+        """The unreported stretches, after the last frames."""
         if 1 < self._count <= self._lag:
             self._suspect(self._recent, self._count - 1)
         self._judge(math.inf)
         return self._named()
 
     def _suspect(self, frames: Sequence[NDArray[np.uint8]], lag: int) -> None:
-        """Note between which of the last frames a new shot may begin, ``lag`` frames apart."""
+        """Record between which of the last frames a new shot may begin, ``lag`` frames apart."""
         first = self._count - len(frames)
         for place in np.flatnonzero(_different(np.stack(frames), lag)).tolist():
             start = max(0.0, (first + place) / self._rate - _MARGIN)
@@ -168,14 +168,14 @@ class ShotFinder:
             self._suspected.append((start, (first + place + lag) / self._rate + _MARGIN))
 
     def _judge(self, time: float) -> None:
-        """Look at the pictures of the stretches that end before a time."""
+        """Judge the stretches that end before a time."""
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
-                found = self.pictures.transitions(piece)
-                if found is None:
+                judged = self.pictures.transitions(piece)
+                if judged is None:
                     self._unclear.append(piece)
                 else:
-                    self.marks.append((piece[0], found))
+                    self.marks.append((piece[0], judged))
         self.pictures.forget(self._suspected[0][0] if self._suspected else time)
 
     def _named(self) -> list[Stretch]:
@@ -193,20 +193,20 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
 
 
 class DecodedPictures:
-    """The last pictures of a video that were decoded, tiny, and when all of them are shown.
+    """The last decoded pictures of a video, tiny, and the times at which all pictures appear.
 
-    It is told by :class:`moviola.media.frame_selection.Watcher`'s methods.
+    Fed as a :class:`moviola.media.frame_selection.Watcher`.
     """
 
     def __init__(self) -> None:
-        self._shown: list[float] = []  # seconds since when each picture is, rising
+        self._shown: list[float] = []  # seconds at which each picture appears, rising
         self._seen: dict[float, NDArray[np.uint8]] = {}
         self._cut_off = False
         # Whatever the shape of a pixel, the picture is stretched.
         self._scaler = InputScaler(_TINY, Fraction(1))
 
     def shown(self, since: float) -> None:
-        """A picture comes on screen at ``since`` seconds."""
+        """A picture appears at ``since`` seconds."""
         insort(self._shown, since)
 
     def decoded(self, since: float, frame: VideoFrame) -> None:
@@ -215,11 +215,11 @@ class DecodedPictures:
             self._seen[since] = self._scaler(frame)
 
     def cut_off(self) -> None:
-        """Nothing more will be told."""
+        """No more pictures are reported."""
         self._cut_off = True
 
     def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:
-        """What the pictures of a stretch tell; None where too many are missing."""
+        """Transitions in the pictures of a stretch; None where too many are missing."""
         first, stop = (bisect_right(self._shown, time) for time in stretch)
         shown = self._shown[max(first - 1, 0) : stop]
         places = [place for place, since in enumerate(shown) if since in self._seen]
@@ -230,7 +230,7 @@ class DecodedPictures:
         return transitions_of_some(times, pictures, np.diff(places) - 1)
 
     def _misses_much(self, shown: Sequence[float], places: Sequence[int]) -> bool:
-        """Whether more is missing between two of the pictures in some places, or beyond, than may be."""
+        """Whether more pictures than allowed are missing between two of them in some places, or beyond."""
         ends = (0, places[0]), (places[-1], len(shown) - 1)
         gaps = [(pair, _UNSEEN) for pair in pairwise(places)] + [(pair, _UNSEEN + _MARGIN) for pair in ends]
         return any(
@@ -238,7 +238,7 @@ class DecodedPictures:
         )
 
     def forget(self, time: float) -> None:
-        """Let go of the pictures that are not shown any more at ``time`` seconds."""
+        """Drop the pictures that are no longer shown at ``time`` seconds."""
         past = max(bisect_right(self._shown, time) - 1, 0)
         del self._shown[:past]
         if self._shown:
@@ -246,11 +246,11 @@ class DecodedPictures:
 
 
 def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
-    """What every picture of some stretches tells, for :func:`joined`.
+    """Transitions in all pictures of some stretches, for :func:`joined`.
 
     Args:
         path: a video file.
-        stretches: those that a :class:`ShotFinder` named, in order.
+        stretches: reported by a :class:`ShotFinder`, in order.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
@@ -261,13 +261,13 @@ def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
 
 
 def joined(marks: Marks) -> list[Transition]:
-    """Where shots give way to each other, in order, by all that was seen of a video."""
-    found: list[Transition | Slope] = []
+    """Transitions between shots, in order, from all marks of a video."""
+    transitions: list[Transition | Slope] = []
     for _, own in sorted(marks, key=lambda piece: piece[0]):
-        known = found[-1].end if found else -1.0
-        # Two pieces of one stretch overlap, and both see what lies there.
-        found += [mark for mark in own if mark.start >= known and mark.end > known]
-    return joined_fades(found)
+        known = transitions[-1].end if transitions else -1.0
+        # Two pieces of one stretch overlap, and both contain it.
+        transitions += [mark for mark in own if mark.start >= known and mark.end > known]
+    return joined_fades(transitions)
 
 
 def _pieces(stretch: Stretch) -> list[Stretch]:
@@ -280,7 +280,7 @@ def _pieces(stretch: Stretch) -> list[Stretch]:
 
 
 def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.uint8]]]:
-    """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) since when they show."""
+    """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) at which they appear."""
     if not pieces:
         return
     ends = [end for _, end in pieces]

@@ -1,4 +1,4 @@
-"""Small stills of a video, made of the pictures that are sampled anyway, to be kept where the file is not."""
+"""Small stills of a video, made from the sampled pictures, for use when the file is away."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SmallStills:
     """Keeps the picture on screen at some of the sampled frames.
 
     Args:
-        every: frames; the middle one of as many is kept, and the very first.
+        every: one still per this many frames: the middle one, and the very first.
 
     Attributes:
         stills: seconds, and WebP bytes of a picture :data:`SMALL_WIDTH` pixels wide.
@@ -39,7 +39,7 @@ class SmallStills:
         self._small: WidthScaler | None = None
 
     def beside(self, scaler: Callable[[Fraction], _Scaler]) -> Callable[[Fraction], _Scaler]:
-        """A scaler for :class:`moviola.media.FrameStream` that remembers what it scaled last."""
+        """A scaler for :class:`moviola.media.FrameStream` that remembers its last input."""
 
         def opened(aspect: Fraction) -> _Scaler:
             scale, self._small = scaler(aspect), WidthScaler(SMALL_WIDTH, aspect)
@@ -53,7 +53,7 @@ class SmallStills:
         return opened
 
     def note(self, time: float) -> None:
-        """The next sampled frame, at ``time`` seconds, shows what was scaled last."""
+        """The next sampled frame, at ``time`` seconds, shows the last scaled picture."""
         if self._count % self._every == self._every // 2 or self._count == 0:
             assert self._frame is not None and self._small is not None
             buffer = BytesIO()
@@ -64,7 +64,8 @@ class SmallStills:
 
 
 def read_small_still(data: bytes, width: int) -> NDArray[np.uint8]:
-    """A kept still, (height, ``width``, 3) uint8 RGB; larger ones are blurred, there is no more to see.
+    """A kept still, (height, ``width``, 3) uint8 RGB; enlarged ones are blurred, since they hold no more
+    detail.
 
     Raises:
         OSError: no picture.

@@ -1,4 +1,4 @@
-"""The sound of a video as samples on the time line of its pictures."""
+"""The sound of a video as samples, aligned with its pictures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from moviola.media.tracks import chosen_track
 
 __all__ = ["read_sound"]
 
-# Time stamps of sound are rounded to the stream's ticks, 1 ms in Matroska; what is further off is a gap, or
+# Time stamps of sound are rounded to the stream's ticks, 1 ms in Matroska; larger differences are gaps, or
 # sound that was stored twice.
 _TOLERANCE = 0.02
-# Seconds to begin earlier, since decoders of sound need what came before.
+# Seconds to begin earlier, since decoders of sound need a run-up.
 _RUN_UP = 1.0
 _LAYOUTS = {1: "mono", 2: "stereo"}
 
@@ -48,17 +48,17 @@ def read_sound(
 
     Args:
         path: a video file.
-        rate: samples a second, above 0.
+        rate: samples per second, above 0.
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
-        channels: 1 mixes all of them into one, 2 into left and right.
+        channels: 1 mixes all into one, 2 into left and right.
         track: number from 1 on, or language; None: the default one, see :func:`moviola.media.chosen_track`.
 
     Yields:
         float32 in [-1, 1], (n,) mono or (n, 2) of two channels; nothing from a video without sound.
 
     Raises:
-        UnreadableMedia, NoVideoStream: as of :func:`~moviola.media.probe`.
+        UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
         MediaError: no such track.
         InvalidValue: a rate or a length that is not above 0, or a track that is neither number nor language.
     """
@@ -112,7 +112,7 @@ def _placed(
 
 
 class _TimeLine:
-    """Puts frames of sound behind each other, at the wanted rate, with silence where there is a gap.
+    """Joins frames of sound, resampled, with silence in the gaps.
 
     Its first sample is heard at second ``zero`` of the file's own clock.
     """
@@ -136,7 +136,7 @@ class _TimeLine:
         yield from self._counted(self._resampler.resample(frame))
 
     def end(self) -> Iterator[NDArray[np.float32]]:
-        """What the resampler still holds."""
+        """Samples left in the resampler."""
         if self._resampler is not None:
             yield from self._counted(self._resampler.resample(None))
             self._resampler = None
@@ -161,7 +161,7 @@ class _TimeLine:
 
 
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
-    """What decodes; damage is passed over."""
+    """The frames that decode; damage is skipped."""
     for other in container.streams:
         if other is not stream:
             other.discard = av.stream.Discard.all

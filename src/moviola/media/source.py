@@ -1,4 +1,4 @@
-"""A video stream as packets with sound time stamps, and the account of what was found damaged on the way."""
+"""A video stream as packets with corrected time stamps, and a record of damage met on the way."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from moviola.threads import DECODING
 
 __all__ = ["Source", "joints_of"]
 
-# A picture that stands for longer than this is a damaged time stamp.
+# A picture shown longer than this has a damaged time stamp.
 _LONGEST_STILL = 3600
-# And so has one that stands for longer than this, past the end that the header promises.
+# And so has one shown longer than this after the end in the header.
 _LONG_STILL = 60
-# A picture that is shown later after its decoding than this has a damaged time stamp.
+# A picture shown later than this after its decoding has a damaged time stamp.
 _LONGEST_DELAY = 60
-# A video that does not begin where it says, by more, has a damaged time stamp at its start.
+# A first picture further than this from the start in the header has a damaged time stamp.
 _START = 1
-# Pictures a second where the header does not say it, or says more than any camera takes.
+# Pictures per second where the header has none, or more than any camera takes.
 _USUAL, _FASTEST = Fraction(25), 1000
-# Headers are rounded, or count the sound too; a file that is shorter than promised by more was cut off.
+# Headers are rounded, or count the sound too; a file shorter by more than this was cut off.
 _SHORTFALL = 1.0
-# Reading goes on after an error while packets keep coming; this many errors in a row end it.
+# Reading continues after an error while packets keep coming, up to this many errors in a row.
 _ERRORS_IN_A_ROW = 8
 
 
-# Formats that say where every picture is and when it is shown.
+# Formats that record the place and the time of every picture.
 _INDEXED = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
 
 
@@ -53,15 +53,15 @@ class Source:
         numbered: pictures have numbers in order of decoding instead of time stamps (AVI).
         indexed: time stamps are right from the first packet after a seek.
         sparse: only some pictures carry a time stamp (MPEG program streams); libav estimates the others.
-        in_step: the last packet of a sparse stream came when the one before says.
+        in_step: the last packet of a sparse stream came when the previous one said it would.
         sought: reading began somewhere in the file, not at its start.
         joints: where recordings are joined, as far as packets were read.
-        zero: the tick that counts as time 0, None until the first picture when the header does not say.
-        step: ticks that a picture is shown when nothing else says it.
-        decoded: pictures that came out of the decoder.
-        lost: moments asked for whose picture did not decode, so that the one before stood in.
-        end: tick at which the last picture met so far leaves the screen.
-        broken_at: tick at which the first damage was met, None if there was none.
+        zero: the tick that counts as time 0, None until the first picture if the header has none.
+        step: default duration of a picture in ticks.
+        decoded: number of decoded pictures.
+        lost: number of requested moments whose picture did not decode, so that the one before is shown.
+        end: tick at which the last picture so far leaves the screen.
+        broken_at: tick of the first damage, None if there was none.
     """
 
     def __init__(self, container: av.container.InputContainer, stream: VideoStream) -> None:
@@ -97,11 +97,11 @@ class Source:
         self._promised = promised_duration(container, stream) or math.inf
 
     def run_ups(self) -> tuple[float, ...]:
-        """Seconds before a wanted time to seek to, in the order to try; infinity is to read from the start.
+        """Seconds before a wanted time to seek to, in the order to try; infinity: read from the start.
 
         A seek may land on a key frame that is shown after the wanted picture. Where only some packets carry
-        time stamps, the first ones after a seek may have wrong ones, which those that follow put right. Where
-        recordings are joined, a time stamp does not say which of them is meant.
+        time stamps, the first ones after a seek may have wrong ones, which later ones correct. Where
+        recordings are joined, a time stamp is ambiguous.
         """
         if self.numbered or self.zero is None or is_joined(self.container):
             return (math.inf,)
@@ -121,11 +121,11 @@ class Source:
         return True
 
     def packets(self) -> Iterator[Packet[VideoStream]]:
-        """Packets of the stream in file order, until the end or until nothing more can be read."""
+        """Packets of the stream in file order, until the end or until no more can be read."""
         return (self._repaired(packet) for packet in self._read(self.stream))
 
     def packets_with(self, sound: AudioStream | None) -> Iterator[Packet[Any]]:
-        """:meth:`packets`, and between them those of its sound, on the same time line."""
+        """:meth:`packets`, and between them those of its sound, with the same time stamps."""
         if sound is None:
             yield from self.packets()
             return
@@ -160,8 +160,8 @@ class Source:
         """Pictures that come out when a packet goes in; None drains the decoder.
 
         Args:
-            packet: what goes in.
-            reference_only: leave out the picture if no other refers to it.
+            packet: the packet.
+            reference_only: skip the picture if no other refers to it.
 
         Raises:
             av.FFmpegError: the packet does not decode; the next one may.
@@ -172,7 +172,7 @@ class Source:
         return frames
 
     def restart(self) -> list[VideoFrame]:
-        """Drain the decoder and make it forget everything, as needed before decoding on from a key frame."""
+        """Drain and reset the decoder, as needed before decoding from a key frame."""
         frames = self.decode(None)
         self._codec.flush_buffers()
         return frames
@@ -182,26 +182,26 @@ class Source:
         return float((ticks - (self.zero or 0)) * self.tick)
 
     def note_damage(self, at: int | None) -> None:
-        """Remember where the file first proved damaged."""
+        """Record where the first damage was met."""
         if self.broken_at is None:
             self.broken_at = at if at is not None else (self.zero or 0)
 
     def note_shortfall(self) -> None:
-        """Count it as damage when the pictures end well before the header says: the file was cut off."""
+        """Record damage when the pictures end well before the header says: the file was cut off."""
         if self.end is not None and math.isfinite(self._promised):
             missing = self._promised - self.seconds(self.end)
             if missing > max(_SHORTFALL, self._promised * 0.01):
                 self.note_damage(self.end)
 
     def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
-        """Move time stamps on where they jump."""
+        """Shift time stamps where they jump."""
         if packet.is_corrupt:
             self.note_damage(packet.pts if packet.pts is not None else self._last)
         self._correct(packet)
         stamp = packet.dts if packet.dts is not None else packet.pts
         if stamp is None:
             return packet
-        # Matroska says no decoding times of the first pictures after a seek: like is compared with like.
+        # Matroska has no decoding times for the first pictures after a seek: compare like with like.
         alike, self._by_pts = self._by_pts == (packet.dts is None), packet.dts is None
         if self._last is not None and alike:
             jump = (stamp + self._offset - self._last) * self.tick
@@ -226,7 +226,7 @@ class Source:
         return packet
 
     def _correct(self, packet: Packet[VideoStream]) -> None:
-        """Put right what cannot be: endless pictures, endless delays, a beginning far from the zero."""
+        """Replace impossible times: endless pictures, endless delays, a start far from zero."""
         if packet.duration and packet.duration * self.tick > _LONGEST_STILL:
             packet.duration = 0
         if packet.pts is None:
@@ -242,7 +242,7 @@ class Source:
 
 
 def joints_of(container: av.container.InputContainer) -> Sequence[Joint]:
-    """Where recordings are joined in a file; all of it is read where some are.
+    """Places where recordings are joined in a file; reads all of it if there are any.
 
     Args:
         container: the open file, which stays as it is.

@@ -1,4 +1,4 @@
-"""One frame of a video at one time, exactly, by seeking to a key frame before it."""
+"""One frame of a video at one time, exactly, by seeking."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from moviola.types import FrameSize
 __all__ = ["PICTURE_FORMATS", "frame_at", "pictures_from", "read_picture"]
 
 PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
-"""Kinds of picture files that are read, by Pillow's names; its other decoders are no concern of a search."""
+"""Readable formats of picture files, by Pillow's names; its other decoders are switched off."""
 
-# A larger picture is made smaller before anything else is made of it, so many rows of the result at a time.
+# Larger pictures are shrunk first, this many rows of the result at a time.
 _PLAIN_PIXELS = 1 << 23
 _BAND = 64
 
@@ -49,7 +49,7 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
         InvalidValue: a time or a width out of range.
     """
     if width < 1:
-        raise InvalidValue(f"width {width}: give pixels, at least 1")
+        raise InvalidValue(f"width {width}: give at least 1 pixel")
     with _picture_at(path, time) as (source, picture):
         scale = WidthScaler(width, pixel_aspect(source.stream))
         try:
@@ -59,12 +59,12 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
 
 
 def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
-    """A picture in a file as an encoder sees it, turned as its EXIF says; of a video the first frame.
+    """A picture file as an encoder sees it, turned by its EXIF; of a video the first frame.
 
     Args:
-        path: a file of :data:`PICTURE_FORMATS`, or a video. A picture of more than 8 million pixels is made
-            smaller by a whole factor on the way.
-        size: what it is fitted to, by the scaler of frames of videos.
+        path: a file of :data:`PICTURE_FORMATS`, or a video. A picture of more than 8 million pixels is shrunk
+            by an integer factor first.
+        size: target size, with the scaler of video frames.
 
     Returns:
         (height, width, 3) uint8 RGB.
@@ -81,8 +81,8 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
         raise UnreadableMedia(path, f"{error}; make it smaller") from error
     except UnreadableMedia:
         raise
-    except Exception:  # Pillow's decoders raise nearly everything where a file is damaged
-        # A video, or nothing that can be read, of which libav says why.
+    except Exception:  # Pillow's decoders raise nearly anything where a file is damaged
+        # A video, or an unreadable file, for which libav gives the reason.
         with sample_frames(path, size=size) as frames:
             return next(frames).image
     try:
@@ -92,13 +92,13 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
 
 
 def _upright(image: Image.Image, path: Path) -> Image.Image:
-    """A picture as RGB, turned as its EXIF says, with at most some :data:`_PLAIN_PIXELS` pixels.
+    """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels.
 
-    Only what is smaller is converted and turned as a whole: each step is a copy of four bytes a pixel.
+    Only the shrunk picture is converted and turned: each step is a copy of four bytes per pixel.
     """
     factor = _factor(image)
     if factor > 1:
-        image.draft("RGB", (image.width // factor, image.height // factor))  # only a JPEG does so
+        image.draft("RGB", (image.width // factor, image.height // factor))  # has an effect on JPEG only
         factor = _factor(image)
     if image.width * image.height > MAX_PIXELS:
         raise UnreadableMedia(
@@ -117,22 +117,22 @@ def _upright(image: Image.Image, path: Path) -> Image.Image:
 
 
 def _factor(image: Image.Image) -> int:
-    """By how much the sides of a picture are divided on the way."""
+    """Factor by which the sides of a picture are shrunk first."""
     return math.ceil(math.sqrt(image.width * image.height / _PLAIN_PIXELS))
 
 
 def pictures_from(
     path: Path, first: Fraction, step: Fraction, count: int
 ) -> Iterator[tuple[Source, Picture]]:
-    """What is on screen at ``count`` times from ``first`` on, ``step`` seconds apart, decoding from there.
+    """Pictures on screen at ``count`` times from ``first`` on, ``step`` seconds apart, decoding from there.
 
-    Past the end of the video that is its last picture.
+    After the end of the video this is its last picture.
 
     Args:
         path: a video file.
         first: seconds from the video's zero, >= 0.
         step: seconds, above 0.
-        count: how many.
+        count: number of times.
 
     Yields:
         the open source and the picture, which is the same object as long as it stays on screen.
@@ -174,16 +174,16 @@ def _picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
 
 
 def _ways(source: Source) -> list[tuple[float, bool]]:
-    """Seconds to go back before a time, and whether to decode only what is needed, in the order to try."""
+    """Seconds to seek back before a time, and whether to prune decoding, in the order to try."""
     run_ups = source.run_ups()
     ways = [(run_up, True) for run_up in run_ups]
-    if source.sparse:  # where time stamps are wrong, those before tell
+    if source.sparse:  # where time stamps are wrong, earlier ones correct them
         ways = [(run_up, pruned) for run_up in run_ups[:-1] for pruned in (True, False)]
     return [*ways, (math.inf, False)]
 
 
 def _read(source: Source, grid: Grid, run_up: float, pruned: bool) -> Iterator[Picture]:
-    """Pictures at the moments of a grid, as long as they are sure to be exact."""
+    """Pictures at the moments of a grid, as long as they are certainly exact."""
     if source.seek(grid.time(0), run_up):
         pictures = needed_pictures(source, grid) if pruned else every_picture(source, grid, 0)
         with suppress(CannotPrune):

@@ -31,9 +31,9 @@ __all__ = [
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""
 
-# Two days of talk with styles and positions take a tenth of it; whatever is larger is something else.
+# Two days of talk with styles and positions take a tenth of it; larger files are something else.
 _MAX_BYTES = 64 << 20
-# Between the stem and the suffix: a language, or what kind of subtitles these are (`film.en.srt`,
+# Between the stem and the suffix: a language, or a kind of subtitles (`film.en.srt`,
 # `film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
@@ -46,7 +46,7 @@ _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV
 
 @dataclass(frozen=True, slots=True)
 class Subtitles:
-    """Cues in order of time, and how many were ``skipped`` since they are damaged."""
+    """Cues in order of time, and the number of damaged ones that were ``skipped``."""
 
     cues: tuple[Cue, ...]
     skipped: int = 0
@@ -76,16 +76,15 @@ def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
 
     Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Latin-1. Tags are stripped.
-    Each cue is parsed by itself, so that a damaged one takes no other with it.
+    Each cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or not one cue in
-            it that can be read.
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
     """
     path = Path(path)
     parse = _PARSERS.get(path.suffix.lower())
     if parse is None:
-        raise UnreadableMedia(path, f"no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+        raise UnreadableMedia(path, f"unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
     size = regular_file(path).st_size
     if size > _MAX_BYTES:
         raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
@@ -103,14 +102,14 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
     """Write cues as a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
 
     Args:
-        path: the file; it appears whole or not at all.
-        cues: in any order; times are rounded to what the format holds.
+        path: the file; it appears complete or not at all.
+        cues: in any order; times are rounded to the format's precision.
 
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
     """
     if path.suffix.lower() not in SUBTITLE_SUFFIXES:
-        raise InvalidValue(f"{path}: no known subtitle file; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+        raise InvalidValue(f"{path}: unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
     file = pysubs2.SSAFile()
     for cue in sorted(cues, key=lambda cue: (cue.start, cue.end)):
         event = pysubs2.SSAEvent(start=round(cue.start * 1000), end=round(cue.end * 1000))
@@ -121,18 +120,18 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 
 
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
-    """Text subtitles inside a video file, on the time line of its pictures.
+    """Text subtitles inside a video file, in the time of its pictures.
 
     Args:
         path: a video file.
-        index: which stream of the container, as in :class:`~moviola.media.SubtitleStream`; None for the
-            first one that is text.
+        index: index of the container's stream, as in :class:`~moviola.media.SubtitleStream`; None for the
+            first text stream.
 
     Returns:
-        no cues when there is no such stream or it carries pictures of text.
+        no cues if there is no such stream, or it carries pictures of text.
 
     Raises:
-        UnreadableMedia, NoVideoStream: as for :func:`~moviola.media.probe`.
+        UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -147,13 +146,13 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         ]
         if not chosen:
             return Subtitles(())
-        found: list[Cue | None] = []
+        cues: list[Cue | None] = []
         try:
             for packet in container.demux(chosen[0]):
-                found.extend(_cues_of_packet(packet, zero))
+                cues.extend(_cues_of_packet(packet, zero))
         except DAMAGE:
-            found.append(None)
-        return _sorted_cues(found)
+            cues.append(None)
+        return _sorted_cues(cues)
 
 
 def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue | None]:
@@ -190,7 +189,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
-    """Cues of SubRip and WebVTT: paragraphs that hold a line of times. Others (notes, styles) are none."""
+    """Cues of SubRip and WebVTT: paragraphs with a line of times. Other paragraphs are notes and styles."""
     for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
         lines = block.strip("\n").split("\n")
         for position, line in enumerate(lines[:2]):
@@ -222,7 +221,7 @@ def _parse_cue(text: str, kind: str) -> Iterator[Cue | None]:
 
 
 def _shown_text(text: str) -> str:
-    """What an event of SubStation Alpha shows as letters: nothing where its commands say that it is drawn.
+    """The visible letters of a SubStation Alpha event: none where its commands draw a shape.
 
     pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone.
     """

@@ -1,9 +1,9 @@
-"""Pictures of high dynamic range, or of wide gamut, as they look on a screen of BT.709.
+"""Tone mapping of high dynamic range and wide gamut to BT.709.
 
 PQ (SMPTE ST 2084) and HLG (ITU-R BT.2100) are brought to the brightness of such a screen by the curve of
-ITU-R BT.2390 (5.4.1): what is darker than its knee keeps its luminance, highlights are rolled off up to the
-peak of the material. Diffuse white at 203 cd/m² (ITU-R BT.2408) sets the scale. Colours of BT.2020 are
-converted to BT.709. All of that is one table of colours, which libav's ``lut3d`` looks up.
+ITU-R BT.2390 (5.4.1): below its knee luminance stays, highlights are rolled off up to the peak of the
+material. Diffuse white at 203 cd/m² (ITU-R BT.2408) sets the scale. Colours of BT.2020 are converted to
+BT.709. All of this is one table of colours, which libav's ``lut3d`` applies.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 __all__ = ["DEEP_RGB", "Tone", "ToneMapper"]
 
 DEEP_RGB = "gbrp16le"
-"""Pixel format of the pictures that a table is looked up for: G'B'R' as it is coded, in planes of 16 bits,
-for which ``lut3d`` is five times as fast as for others."""
+"""Pixel format for the table: G'B'R' as coded, in planes of 16 bits, for which ``lut3d`` is five times as
+fast as for others."""
 
 _WHITE = 203.0
 """Luminance of diffuse white in cd/m²."""
 _USUAL_PEAK = 1000.0
 _PEAKS = (300.0, 10_000.0)
-# Colours of the table on each axis.
+# Colours of the table per axis.
 _SIZE = 33
 
 # Linear RGB of BT.2020 in BT.709 (ITU-R BT.2087, 2.2), both with the white D65.
@@ -45,14 +45,14 @@ _TO_BT709 = np.array(
 _LUMINANCE = np.array([0.2627, 0.6780, 0.0593])
 
 _TRANSFERS: dict[int, Literal["pq", "hlg"]] = {ColorTrc.SMPTE2084: "pq", ColorTrc.ARIB_STD_B67: "hlg"}
-_TICK = Fraction(1, 1000)  # of no account: filters want one
-# Those of SDR that screens show alike.
+_TICK = Fraction(1, 1000)  # any value: filters require one
+# SDR transfers that screens show alike.
 _STANDARD = {ColorTrc.BT709, ColorTrc.SMPTE170M, ColorTrc.BT2020_10, ColorTrc.BT2020_12}
 
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """How the values of pictures are meant.
+    """Transfer and peak of a picture's values.
 
     Attributes:
         transfer: ``"pq"``, ``"hlg"``, or ``"sdr"`` of wide gamut.
@@ -64,12 +64,12 @@ class Tone:
 
     @classmethod
     def of_stream(cls, stream: VideoStream) -> Self | None:
-        """By the header; None for what is shown as it is. The peak is not in all headers."""
+        """From the header; None for ordinary SDR. The peak is not in all headers."""
         return cls._said(stream.codec_context.color_trc, stream.codec_context.color_primaries)
 
     @classmethod
     def of(cls, frame: VideoFrame) -> Self | None:
-        """By a picture and what travels with it; None for one that is shown as it is."""
+        """From a picture and its side data; None for ordinary SDR."""
         tone = cls._said(frame.color_trc, frame.color_primaries)
         if tone is None or tone.transfer != "pq":
             return tone
@@ -99,7 +99,7 @@ def _peak(frame: VideoFrame) -> float:
 
 
 class ToneMapper:
-    """Looks up the colours of pictures of one tone and size."""
+    """Converts the colours of pictures of one tone and size."""
 
     def __init__(self, tone: Tone, width: int, height: int) -> None:
         self.tone, self.width, self.height = tone, width, height

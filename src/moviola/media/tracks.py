@@ -1,4 +1,4 @@
-"""Tracks of sound in a file: what they are, and which one is heard."""
+"""Sound tracks of a file, and the choice of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moviola.errors import InvalidValue, MediaError
 
 __all__ = ["SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks"]
 
-# Comments, descriptions for the blind and the like, which nobody means who asks for the sound.
+# Commentary, descriptions for the blind and the like, which are not meant by "the sound".
 _ASIDE = (
     Disposition.comment
     | Disposition.hearing_impaired
@@ -26,15 +26,15 @@ _ASIDE = (
 
 @dataclass(frozen=True, slots=True)
 class SoundTrack:
-    """A track of sound.
+    """A sound track.
 
     Attributes:
         number: from 1 on, in the order of the file.
-        language: as ISO 639 has it, two letters where there are such, or three; empty if the file says none.
-        title: what the file calls it.
+        language: ISO 639 code, of two letters where there is one, else three; empty if the file has none.
+        title: its title in the file.
         codec: such as ``aac``.
-        channels: how many.
-        default: whether it is the one that is heard unless another is chosen.
+        channels: number of channels.
+        default: whether players choose it by default.
     """
 
     number: int
@@ -50,7 +50,7 @@ class SoundTrack:
 
 
 def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
-    """The tracks of sound of an open file that can be decoded."""
+    """The decodable sound tracks of an open file."""
     usable = _usable(container)
     default = _default(usable)
     return tuple(
@@ -69,17 +69,17 @@ def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
 def chosen_track(
     container: InputContainer, path: Path, choice: int | str | None = None
 ) -> AudioStream | None:
-    """The track that is heard; None where a file has no sound.
+    """The chosen sound track; None where a file has no sound.
 
     Args:
         container: the open file.
         path: its path, for messages.
-        choice: a number from 1 on; a language, as BCP 47 or ISO 639 has it: the first track that is in it,
-            the default one where the file says no language of any; None: the default one by the file's flags.
+        choice: a number from 1 on; a language (BCP 47 or ISO 639): the first track in it, or the default one
+            if the file has no languages at all; None: the default one by the file's flags.
 
     Raises:
         InvalidValue: a choice that is neither a number nor a language.
-        MediaError: there is no such track in the file; the message says which there are.
+        MediaError: no such track in the file; the message lists the existing ones.
     """
     usable = _usable(container)
     if choice is None or not usable:
@@ -102,7 +102,7 @@ def require_track_choice(choice: int | str) -> int | str:
     """A choice as a number, or as a language of ISO 639.
 
     Raises:
-        InvalidValue: it is neither.
+        InvalidValue: neither of them.
     """
     if str(choice).isascii() and str(choice).isdigit() and int(choice) > 0:
         return int(choice)
@@ -115,7 +115,7 @@ def language_of(tag: str) -> str:
     """The language of a tag of BCP 47 or ISO 639: ``de`` of ``ger``, ``deu`` or ``de-AT``.
 
     Returns:
-        two letters where the language has such, else three; empty for none, and what is no tag.
+        two letters where the language has such, else three; empty for none, or an invalid tag.
     """
     from langcodes import Language
 
@@ -130,7 +130,7 @@ def _usable(container: InputContainer) -> list[AudioStream]:
 
 
 def _default(usable: Sequence[AudioStream]) -> AudioStream | None:
-    """The first with the flag; else the first that is no aside; else the first."""
+    """The first track with the flag; else the first main one; else the first."""
     flagged = (s for s in usable if s.disposition & Disposition.default)
     plain = (s for s in usable if not s.disposition & _ASIDE)
     return next(flagged, None) or next(plain, None) or next(iter(usable), None)

@@ -1,4 +1,4 @@
-"""Where one shot gives way to the next, read from the pictures of a stretch: cuts, dissolves, fades.
+"""Transitions between shots, from the pictures of a stretch: cuts, dissolves, fades.
 
 Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, with the seconds at which they come
 on screen. Distances are means over the values of a picture on the scale 0–255. The numbers below were set on
@@ -44,18 +44,18 @@ _FINE_STEP, _FINE_FACTOR = 14.0, 2.5
 _COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
 _COARSE = (3, 4)
 _AROUND = 0.5
-# A picture that was only moved by so many rows and columns, to less than half of the step, is a jerk of the
-# camera; in films of few pictures a second every pan is made of them.
+# A picture shifted by this many rows and columns, to less than half of the step, is a jerk of the camera; in
+# films of few pictures per second every pan is made of them.
 _MOVED = (3, 5)
-# A picture that returns within so many seconds to less than half the step away was only lit up.
+# A picture that returns within this many seconds to less than half the step was only lit up.
 _FLASH = 0.4
 # Of a dissolve: least root mean square between both ends, most deviation from the straight line as a share of
 # that, the least share of the picture that changes (titles come and go over a shot that stays), and the
 # correlation from which on only the light has changed.
 _FAR, _BENT, _WIDE, _ALIKE = 35.0, 0.19, 0.28, 0.9
 _SHORTEST_DISSOLVE = 4  # pictures
-# Where pictures are missing: by how much a step may be smaller and a slope nearer or more bent, and how few
-# steps it may have, to be one among all pictures.
+# With missing pictures: margins by which a step may be smaller and a slope nearer or more bent, and the
+# fewest steps of a slope, to count among all pictures.
 _DOUBT, _SHORTEST_HINT = 1.2, 2
 # A blank picture: spread over the frame, and brightness of black and of white.
 _EVEN, _BLACK, _WHITE = 8.0, 32.0, 224.0
@@ -66,7 +66,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """From one shot to the next.
+    """A transition from one shot to the next.
 
     Attributes:
         kind: a cut, a dissolve, or a fade to black or white and back.
@@ -80,7 +80,7 @@ class Transition:
 
     @property
     def time(self) -> float:
-        """Seconds at which the new shot is said to begin: the middle."""
+        """Start of the new shot in seconds: the middle of the transition."""
         return (self.start + self.end) / 2
 
 
@@ -101,32 +101,32 @@ def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
         times: (n,) float64 rising seconds at which the pictures come on screen.
         pictures: (n, 18, 32, 3) uint8 RGB.
     """
-    found = cuts(times, pictures)
-    return _marks(times, found, slopes(times, pictures, found))
+    cut = cuts(times, pictures)
+    return _marks(times, cut, slopes(times, pictures, cut))
 
 
 def transitions_of_some(
     times: Floats, pictures: Pictures, missing: NDArray[np.int64]
 ) -> list[Transition | Slope] | None:
-    """What :func:`transitions` tells of all pictures of a stretch, told by some of them; None: it takes all.
+    """Like :func:`transitions`, from some of the pictures of a stretch; None: all pictures are needed.
 
-    Cuts are then those between neighbours, at their very frame; slopes begin and end at pictures that are
-    there. Where a cut or a short slope may hide between two pictures, or where steps of the missing ones may
-    be so much smaller that another one stands out, nothing is told.
+    Cuts are then those between neighbours, at their exact frame; slopes begin and end at given pictures. None
+    where a cut or a short slope may hide between two pictures, or where steps of the missing ones may be so
+    much smaller that another one stands out.
 
     Args:
         times: (n,) float64 rising seconds at which the pictures come on screen.
         pictures: (n, 18, 32, 3) uint8 RGB.
-        missing: (n - 1,) how many pictures are missing between each and the next.
+        missing: (n - 1,) number of pictures missing between each and the next.
     """
     if not missing.any():
         return transitions(times, pictures)
-    found = cuts(times, pictures)
-    lines = _lines(times, pictures, found)
-    hints = _lines(times, pictures, found, shortest=_SHORTEST_HINT, doubt=_DOUBT)
+    cut = cuts(times, pictures)
+    lines = _lines(times, pictures, cut)
+    hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
     if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
         return None
-    return _marks(times, found, _slopes(times, pictures, lines))
+    return _marks(times, cut, _slopes(times, pictures, lines))
 
 
 def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
@@ -141,7 +141,7 @@ def _marks(times: Floats, places: Sequence[int], found: Sequence[Slope]) -> list
 
 
 def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
-    """Transitions between shots: slopes into and out of a blank picture are one, the others dissolves.
+    """Transitions between shots: slopes into and out of a blank picture are one fade, the others dissolves.
 
     A slope from black at the beginning, or to black at the end, leads to no other shot; nor does one beside a
     cut to or from black, which is the transition there.
@@ -149,22 +149,22 @@ def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
     Args:
         marks: of a whole video, in order of time.
     """
-    found: list[Transition] = []
+    joined: list[Transition] = []
     out: Slope | None = None
     for mark in marks:
         if isinstance(mark, Transition):
-            found.append(mark)
+            joined.append(mark)
             out = None
         elif mark.from_blank and not mark.to_blank:
             if out is not None:
-                found.append(Transition("fade", out.start, mark.end))
+                joined.append(Transition("fade", out.start, mark.end))
             out = None
         elif mark.to_blank:
             out = mark
         else:
-            found.append(Transition("dissolve", mark.start, mark.end))
+            joined.append(Transition("dissolve", mark.start, mark.end))
             out = None
-    return found
+    return joined
 
 
 # ---- cuts ------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def _coarse(pictures: Pictures) -> NDArray[np.float32]:
 
 
 def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]) -> bool:
-    """Whether all pictures may tell another cut than those that are there.
+    """Whether all pictures may show another cut than the given ones.
 
     What goes on evenly makes several pictures' step out of as many small ones.
     """
@@ -252,7 +252,7 @@ def _only_moved(before: Pictures, after: Pictures, least: float) -> bool:
 def _without_flashes(
     times: Floats, flat: NDArray[np.float32], steps: Floats, places: Sequence[int]
 ) -> list[int]:
-    """Leave out steps after which the picture soon is what it was before, and the steps between."""
+    """Drop steps after which the picture soon returns to what it was, and the steps between."""
     left: list[int] = []
     lit_until = 0
     for number, place in enumerate(places):
@@ -275,7 +275,7 @@ def _without_flashes(
 def slopes(times: Floats, pictures: Pictures, cut_places: Sequence[int]) -> list[Slope]:
     """Stretches in which pictures go in a straight line from one to another, with no cut inside.
 
-    Of stretches that overlap the one that goes farthest and straightest is given.
+    Of overlapping stretches the one that goes farthest and straightest is returned.
     """
     return _slopes(times, pictures, _lines(times, pictures, cut_places))
 
@@ -294,7 +294,7 @@ def _lines(
     shortest: int = _SHORTEST_DISSOLVE,
     doubt: float = 1.0,
 ) -> list[tuple[int, int]]:
-    """First and last picture of each slope of at least so many steps, in order."""
+    """First and last picture of each slope with at least ``least`` steps, in order."""
     count = len(pictures)
     flat = pictures.reshape(count, -1).astype(np.float32)
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0

@@ -1,4 +1,4 @@
-"""Writing frames, sound and text as an MP4, the same bytes for the same frames."""
+"""Writing frames, sound and text as an MP4, reproducible to the byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from moviola.types import Cue
 
 __all__ = ["write_video"]
 
-# What the encoder of mov_text wants to know of the style: white Arial at the bottom.
+# Style for the encoder of mov_text: white Arial at the bottom.
 _STYLE = b"""[Script Info]
 ScriptType: v4.00+
 
@@ -53,21 +53,21 @@ def write_video(
     Same frames and same versions of the libraries, same bytes: one thread, no dates, no names of programs.
 
     Args:
-        path: the file; it appears whole or not at all.
+        path: the file; it appears complete or not at all.
         frames: (h, w, 3) uint8 RGB, all of one size with even sides, at least one.
-        rate: frames a second.
+        rate: frames per second.
         crf: quality of x264, 0 (lossless) to 51; smaller is better and bigger.
         keyframe_every: seconds between two key frames, at most.
         subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
-        sound: samples (n,) in [-1, 1], mono, from the first frame on; None for a film without.
-        sound_rate: samples a second.
+        sound: samples (n,) in [-1, 1], mono, from the first frame on; None for a silent film.
+        sound_rate: samples per second.
 
     Raises:
         InvalidValue: no frames, odd sides, frames of several sizes, a rate out of range, or a place that
             cannot be written.
     """
     if not 0 < rate <= 1000:
-        raise InvalidValue(f"rate {rate}: give frames a second, above 0 and at most 1000")
+        raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
     remaining = iter(frames)
     first = next(remaining, None)
     if first is None:
@@ -82,7 +82,7 @@ def write_video(
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.gop_size = max(1, round(keyframe_every * rate))
         stream.codec_context.thread_count = 1
-        # x264's macroblock tree reads memory that it did not set, so that its choices differ from run to run.
+        # x264's macroblock tree reads uninitialised memory, so that its choices differ from run to run.
         options = {"crf": str(crf), "preset": "veryfast", "x264-params": "mbtree=0"}
         stream.codec_context.options = options
         if subtitles:

@@ -247,7 +247,7 @@ def both_directions(
 
 def _row_mean(logits: Tensor, weights: Tensor) -> Tensor:
     """Mean over the rows with any weight of logsumexp(logits) - logsumexp(logits + log weights)."""
-    found = weights.amax(dim=1) > 0
-    logits, weights = logits[found], weights[found]
+    any_weight = weights.amax(dim=1) > 0
+    logits, weights = logits[any_weight], weights[any_weight]
     missed = logits.logsumexp(dim=1) - (logits + weights.log()).logsumexp(dim=1)
-    return missed.sum() / found.sum().clamp(min=1)
+    return missed.sum() / any_weight.sum().clamp(min=1)

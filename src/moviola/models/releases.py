@@ -26,7 +26,7 @@ def _size(key: str, axis: int = 0) -> Callable[[State], object]:
 
 def _count(pattern: str) -> Callable[[State], object]:
     """How many different numbers stand at the group of ``pattern`` in the keys."""
-    return lambda state: len({found[1] for key in state if (found := re.match(pattern, key))})
+    return lambda state: len({match[1] for key in state if (match := re.match(pattern, key))})
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Release:
 
     Attributes:
         architecture: the model that it becomes.
-        telling: keys that its state dict has, whatever the sizes.
+        marker_keys: keys that its state dict has, whatever the sizes.
         sizes: settings that follow from the shapes of tensors.
         settings: what the published numbers assume and shapes don't tell.
     """
 
     architecture: str
-    telling: tuple[str, ...]
+    marker_keys: tuple[str, ...]
     sizes: dict[str, Callable[[State], object]]
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -239,18 +239,18 @@ _PREFIX = re.compile(r"^(?:(?:module|model|_orig_mod)\.)+")
 
 
 def _find_state(content: object, release: Release, path: Path) -> dict[str, Tensor]:
-    """The state dict in a checkpoint: the first that has the release's telling keys."""
+    """The state dict in a checkpoint: the first that has the release's marker keys."""
     for candidate in _mappings(content):
         state = {
             _PREFIX.sub("", key): value
             for key, value in candidate.items()
             if isinstance(key, str) and isinstance(value, Tensor)
         }
-        if all(key in state for key in release.telling):
+        if all(key in state for key in release.marker_keys):
             return state
     seen = [str(key) for candidate in _mappings(content) for key in candidate][:SHOWN]
     raise DataError(
-        f"{path}: holds no weights of {release.architecture} (no {release.telling[0]!r}; it has "
+        f"{path}: holds no weights of {release.architecture} (no {release.marker_keys[0]!r}; it has "
         f"{', '.join(seen) or 'nothing'} …); name the release that it belongs to: {', '.join(RELEASES)}"
     )
 

@@ -140,14 +140,14 @@ def window_spans(start: Tensor, end: Tensor, mask: Tensor, *, shortest: int, lon
         :class:`Spans` (N,); the score is log p(start) + log p(end), which does not underflow.
     """
     start, end = start.log_softmax(dim=-1), end.log_softmax(dim=-1)
-    found = best_spans(start, end, shortest=shortest, longest=longest, combine=SUM)
+    spans = best_spans(start, end, shortest=shortest, longest=longest, combine=SUM)
     last = mask.sum(dim=-1).long() - 1
     whole = last < shortest
     whole_score = start[:, 0] + end.gather(1, last[:, None]).squeeze(1)
     return Spans(
-        found.start.masked_fill(whole, 0),
-        torch.where(whole, last, found.end),
-        torch.where(whole, whole_score, found.score),
+        spans.start.masked_fill(whole, 0),
+        torch.where(whole, last, spans.end),
+        torch.where(whole, whole_score, spans.score),
     )
 
 

@@ -392,8 +392,8 @@ class XML(TwoStreams):
                 weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest_span,
                 longest=config.longest_span, k=config.top_moments,
             )  # fmt: skip
-            found = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
-            parts.append(self._ranked(found, spans))
+            numbers = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
+            parts.append(self._ranked(numbers, spans))
         return Ranked(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
     def _ranked(self, video: Tensor, spans: Spans) -> tuple[Tensor, Tensor, Tensor, Tensor]:

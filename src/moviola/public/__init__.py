@@ -1,7 +1,7 @@
 """Public benchmarks from end to end: read the annotations, index the videos, answer, evaluate.
 
-The data are fetched by whoever may have them; nothing here downloads. What a benchmark asks for is a line of
-:data:`BENCHMARKS`, what its measures are stands in :mod:`moviola.measures.public`.
+Users fetch the data themselves; nothing here downloads. :data:`BENCHMARKS` has a line per benchmark, and
+:mod:`moviola.measures.public` its measures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answers of a library to the questions of a benchmark."""
+"""Answers of a library to the questions of a benchmark."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Answers", "answer_questions"]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What was answered.
+    """The answers.
 
     Attributes:
         run: moments by question, under the benchmark's names of videos.
-        matched: by question, whether the library says that it holds an answer; a question is not there where
-            it does not say.
-        missing: videos of the benchmark that the library does not have; their questions are not answered.
+        matched: by question, the library's verdict that it holds an answer; questions without a verdict are
+            missing.
+        missing: videos of the benchmark that the library lacks; their questions are not answered.
     """
 
     run: Run
@@ -38,22 +38,21 @@ def answer_questions(
     corpus: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Answers:
-    """Ask a library every question.
+    """Answer every question with a library.
 
-    A video of the benchmark is the one of the library whose file has its name, whatever the folder and the
-    suffix.
+    A video of the benchmark is matched by its file name in the library, without folder and suffix.
 
     Args:
-        library: that holds the videos.
+        library: with the videos.
         questions: of a benchmark.
         depth: moments of each answer.
-        corpus: ask all videos of the benchmark, one moment of each; else the one that the question names.
-        progress: called with the number of questions that are done.
+        corpus: search all videos of the benchmark, one moment of each; else the one that the question names.
+        progress: called with the number of finished questions.
 
     Raises:
-        NotFound: the library holds no video of the benchmark, or a question's picture is not there.
+        NotFound: the library holds no video of the benchmark, or a question's picture is missing.
         InvalidValue: two videos of the library have the same name.
-        MediaError, LibraryError, MissingModel: as of :meth:`moviola.search.Library.search`.
+        MediaError, LibraryError, MissingModel: see :meth:`moviola.search.Library.search`.
     """
     known = _known(library, questions)
     missing = tuple(name for name in questions.videos if name not in known)
@@ -66,17 +65,17 @@ def answer_questions(
     rows: list[tuple[str, str, float, float, float]] = []
     matched: dict[str, bool] = {}
     done = 0
-    for videos, asked in _scopes(questions, known, corpus):
-        found = library.search_many(
-            [_query(question) for question in asked],
+    for videos, group in _scopes(questions, known, corpus):
+        answers = library.search_many(
+            [_query(question) for question in group],
             top_k=depth, per_video=1 if corpus else None, videos=videos,
         )  # fmt: skip
-        for question, moments in zip(asked, found, strict=True):
+        for question, moments in zip(group, answers, strict=True):
             name = question.query_id
             rows += [(name, benchmark_name[m.video_id], m.start, m.end, m.score) for m in moments]
             if moments.confident is not None:
                 matched[name] = moments.confident
-        done += len(asked)
+        done += len(group)
         if progress:
             progress(done)
     columns = list(zip(*rows, strict=True)) or [()] * 5
@@ -85,7 +84,7 @@ def answer_questions(
 
 
 def _known(library: Library, questions: Questions) -> dict[str, str]:
-    """The library's id of each video of a benchmark that it holds."""
+    """The library's id of each video of a benchmark that it has."""
     wanted = set(questions.videos)
     known: dict[str, str] = {}
     for video in library.videos():
@@ -102,14 +101,14 @@ def _known(library: Library, questions: Questions) -> dict[str, str]:
 def _scopes(
     questions: Questions, known: Mapping[str, str], corpus: bool
 ) -> list[tuple[Sequence[str], list[Question]]]:
-    """Where to look, and for which questions."""
+    """Groups of questions with the videos to search."""
     if corpus:
         return [(list(known.values()), list(questions))]
     by_video: dict[str, list[Question]] = {}
     for question in questions:
         if question.video_id in known:
             by_video.setdefault(known[question.video_id], []).append(question)
-    return [([video], asked) for video, asked in by_video.items()]
+    return [([video], group) for video, group in by_video.items()]
 
 
 def _query(question: Question) -> SearchQuery:

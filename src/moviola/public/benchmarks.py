@@ -1,4 +1,4 @@
-"""What each public benchmark asks for, and how its answers are measured."""
+"""The public benchmarks: their answers and measures."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PublicBenchmark:
     """A benchmark.
 
     Attributes:
-        depth: moments of an answer.
-        measure: of all questions beside their answers.
-        corpus: whether questions go to all videos, rather than to the one that they name.
+        depth: moments per answer.
+        measure: computed from all questions with their answers.
+        corpus: whether questions go to all videos, not to the one that they name.
     """
 
     depth: int
@@ -34,7 +34,7 @@ class PublicBenchmark:
 def _named(
     measure: Callable[[Sequence[public.Answered]], dict[str, float]],
 ) -> Callable[[Questions, Answers], dict[str, float]]:
-    """A measure of questions about the video that they name; moments of others do not count."""
+    """A measure of questions about one named video; moments of others do not count."""
 
     def values(questions: Questions, answers: Answers) -> dict[str, float]:
         rows = answers.run.rows()
@@ -82,13 +82,13 @@ BENCHMARKS: dict[str, PublicBenchmark] = {
     "didemo_fig": PublicBenchmark(100, _fig, corpus=True),
     "activitynet_fig": PublicBenchmark(100, _fig, corpus=True),
 }
-"""By the name of :data:`moviola.datasets.readers.QUESTIONS`."""
+"""Benchmarks by the names of :data:`moviola.datasets.readers.QUESTIONS`."""
 
 
 def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[str, float]:
     """The values of a benchmark, by the names of :mod:`moviola.measures.public`.
 
-    A question without an entry in the run is not answered.
+    A question without an entry in the run counts as not answered.
 
     Raises:
         InvalidValue: an unknown name.

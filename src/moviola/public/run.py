@@ -22,16 +22,16 @@ __all__ = ["PublicReport", "run_public"]
 
 @dataclass(frozen=True, slots=True)
 class PublicReport:
-    """What a benchmark gave.
+    """The result of a benchmark.
 
     Attributes:
         title: the benchmark's.
         measures: values by name, see :mod:`moviola.measures.public`.
-        questions: how many were asked.
-        videos: how many videos they name.
-        missing: those that are not there; questions about them count as not answered.
+        questions: number of questions.
+        videos: number of videos that they name.
+        missing: missing videos; questions about them count as not answered.
         refused: files that could not be indexed, with the reason.
-        encoder: of the library; empty where a run was measured.
+        encoder: of the library; empty for a measured run.
         groups: questions by part of the benchmark.
     """
 
@@ -63,23 +63,23 @@ def run_public(
         name: a key of :data:`moviola.public.BENCHMARKS`.
         annotations: its file; see :mod:`moviola.datasets.readers.public`.
         videos: the folder of its videos, whose files have the names of the annotations.
-        library: where the index lies, or shall lie; by default ``NAME-library`` beside the annotations. What
-            is in it already is passed over.
+        library: folder of the index; by default ``NAME-library`` beside the annotations. Videos that are in
+            it already are skipped.
         encoder: of a new library; by default the best on this machine.
-        run: ranked moments that are there already, in any form of :func:`moviola.measures.read_run`; they are
-            measured, and nothing is indexed.
-        out: the answers go into this file, in a form of :func:`moviola.measures.write_run`.
+        run: existing ranked moments, in any form of :func:`moviola.measures.read_run`; they are measured, and
+            nothing is indexed.
+        out: file for the answers, in a form of :func:`moviola.measures.write_run`.
         indexing: called after each step of indexing.
-        answering: called with the number of questions that are done.
+        answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, or not one of ``videos`` and ``run``.
+        InvalidValue: an unknown name, or both or neither of ``videos`` and ``run``.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
-        LibraryError, MediaError, MissingModel: as of :meth:`moviola.search.Library.index` and ``search``.
+        LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
     benchmark = benchmark_of(name)
     if (videos is None) == (run is None):
-        raise InvalidValue("give either a folder of videos, to be answered from, or a run, to be measured")
+        raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
     questions = read_questions(annotations, name)
     refused: dict[str, str] = {}
     used = ""

@@ -1,4 +1,4 @@
-"""The way from features to moments: stage 1, proposals, refinement, suppression, calibration; each once.
+"""From features to moments: stage 1, proposals, refinement, suppression, calibration.
 
 :class:`Retrieval` composes them; a library, ``answer`` on features, validation during training and the
 benchmark all call it.

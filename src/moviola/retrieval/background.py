@@ -1,15 +1,14 @@
-"""What a cosine of an encoder says by itself, whatever is in the library.
+"""Meaning of an encoder's cosines, independent of the library.
 
-However little a library holds of what is asked, one of its frames is the nearest. So how well a frame fits
-at all is judged against a background that is not the library's. It belongs to the encoder (see
-:class:`moviola.encoders.Match`) and is made of two things:
+Even a library without any match has a nearest frame. So a match is judged against a background that does not
+come from the library. It belongs to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
 
-- *texts about everything* (``unrelated_queries.txt``): their mean vector is taken off a query's, so that a
-  frame that is close to every text (a hub) gains nothing by it;
-- *references*, where the encoder has some: vectors of pictures, or of what stands for pictures. What counts
-  is then how many standard deviations a cosine stands above those of the same query with the references.
+- *texts about everything* (``unrelated_queries.txt``): their mean vector is subtracted from a query's, so
+  that a frame that is close to every text (a hub) gains nothing by it;
+- *references*, for some encoders: vectors of pictures, or of substitutes. The number of standard deviations
+  of a cosine above those of the same query with the references is then used in place of the cosine.
 
-The log odds of a match rise linearly with that. ``docs/scores.md`` has what was measured.
+The log odds of a match rise linearly with that value. ``docs/scores.md`` has the measurements.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ def unrelated_queries() -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """What is known of an encoder's cosines.
+    """Calibration of an encoder's cosines.
 
     Attributes:
-        centre: (d,) float32, taken off the unit vectors of queries; zeros where nothing is.
-        slope: log odds per unit of what is compared, above 0.
-        line: of what is compared, where a match is as likely as not.
+        centre: (d,) float32, subtracted from the unit vectors of queries; may be zeros.
+        slope: log odds per unit, above 0.
+        line: the value at even odds.
         references: (k, d) float32, unit vectors of pictures; None without.
     """
 
@@ -56,14 +55,14 @@ class Background:
     references: Floats | None = None
 
     def centred(self, vectors: Floats) -> Floats:
-        """Vectors of queries (Q, d), without what all texts have in common, of length 1."""
+        """Vectors of queries (Q, d), without the component of all texts, of length 1."""
         return normalised(normalised(vectors) - self.centre)
 
     def calibration(self, vector: Floats) -> Calibration:
         """From the cosines of a centred query to probabilities of a match.
 
         Args:
-            vector: (d,) float32, of the query as the encoder gives it.
+            vector: (d,) float32, the encoder's vector of the query.
         """
         unit = normalised(vector[None])[0]
         rest = unit - self.centre

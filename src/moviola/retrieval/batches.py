@@ -1,4 +1,4 @@
-"""Rows of different lengths as batches: what models are given, in training and in retrieval."""
+"""Rows of different lengths as batches, for models in training and in retrieval."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ __all__ = ["padded", "token_batch", "video_batch", "widened", "window_batch"]
 
 
 def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
-    """Arrays (n_i, d) as one (N, L, d) float32 with zeros behind, and the mask (N, L) float32 of what is
-    there.
-    """
+    """Arrays (n_i, d) as one (N, L, d) float32 padded with zeros, and its mask (N, L) float32."""
     rows, mask = padded_rows(arrays)
     return torch.from_numpy(rows), torch.from_numpy(mask)
 
@@ -31,7 +29,7 @@ def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
 def widened(
     length: int, visual: Tensor, mask: Tensor, subtitles: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A batch (N, L, d) with zeros behind up to ``length`` clips; for models to which padding matters."""
+    """A batch (N, L, d) padded with zeros to ``length`` clips; for models to which padding matters."""
     more = length - mask.shape[1]
     wider = None if subtitles is None else F.pad(subtitles, (0, 0, 0, more))
     return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider

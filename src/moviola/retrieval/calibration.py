@@ -1,18 +1,18 @@
 """What scores mean: the probability that a moment is right.
 
-A refiner's matching score is a number on a scale of its own, comparable within one query. Its *evidence* is
-what of that is linear in the log odds: a cosine, Reel's score as it is (a logit), and of SPR's refiners,
-whose score is a product of probabilities and an exponential, the logarithm. Evidence becomes a score in [0,
-1] by a scale; all of them rise, so that the order stays:
+A refiner's matching score has a scale of its own, comparable within one query. Its *evidence* is the part
+that is linear in the log odds: a cosine, Reel's score itself (a logit), and, for SPR's refiners, whose score
+is a product of probabilities and an exponential, the logarithm. A scale turns evidence into a score in [0,
+1]; all scales rise, so that the order stays:
 
 - :class:`Calibration`, of a trained refiner: the probability of being right, as measured on val when the
   model was trained (the fit is in :mod:`moviola.training.fit_calibration`);
 - :class:`Calibration`, without training: the probability of a match, from the encoder's own background
   (:mod:`moviola.retrieval.background`);
-- :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is set against that of
-  random pieces of the library. With z its standard score among them, and sqrt(2 ln n) what the best of n
-  random ones would reach, the score is sigmoid(2 (z - sqrt(2 ln n))). That tells better moments from worse
-  ones, not whether there is an answer: the luckiest of n pieces has one half.
+- :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is compared with that
+  of random pieces of the library. With z its standard score among them, and sqrt(2 ln n) the expected best of
+  n random ones, the score is sigmoid(2 (z - sqrt(2 ln n))). That separates better moments from worse ones,
+  but does not say whether there is an answer: the luckiest of n pieces has one half.
 
 A moment is *strong* from a score of :data:`STRONG` on, else *weak*; an answer is confident if it has a strong
 moment. `docs/scores.md` has the figures.
@@ -38,13 +38,13 @@ STRONG = 0.25
 """A moment with at least this score is strong: at worst one chance in four of being right."""
 
 KEY = "calibration"
-"""Where it stands among the facts that ``config.json`` keeps beside a model."""
+"""Key of the calibration in ``config.json``."""
 
 Floats = NDArray[np.float64]
 
-# By how much a word that a closed language does not have lowers the log odds of a match.
+# Decrease of the log odds for each word that is not in a closed language.
 _UNKNOWN_WORD = 4.0
-# Positive scores are at least this before their logarithm is taken, so that it stays finite.
+# Lower limit of positive scores before their logarithm, so that it stays finite.
 _LEAST = 1e-38
 
 
@@ -72,9 +72,9 @@ class Calibration:
     Attributes:
         slope: above 0, per unit of evidence.
         intercept: log odds at an evidence of 0.
-        words: of the queries that the model learned from, in lower case, where these are a closed language
-            (no other word occurs in the queries that it was measured on). A model cannot know what any other
-            word means; each lowers the log odds by 4. Empty where the language is open.
+        words: words of the training queries, in lower case, where these are a closed language (the measured
+            queries have no other words). A model cannot know any other word; each lowers the log odds by 4.
+            Empty where the language is open.
     """
 
     slope: float
@@ -89,7 +89,7 @@ class Calibration:
             )
 
     def of_text(self, text: str) -> Calibration:
-        """For one query, whose words may be unknown."""
+        """The scale for one query, which may have unknown words."""
         unknown = words_of(text) - self.words if self.words else frozenset()
         return replace(self, intercept=self.intercept - _UNKNOWN_WORD * len(unknown))
 
@@ -99,7 +99,7 @@ class Calibration:
 
     @classmethod
     def of(cls, extra: Mapping[str, Any], folder: Path) -> Calibration | None:
-        """What a model's folder keeps; None where it keeps none.
+        """The calibration in a model's folder; None if it has none.
 
         Args:
             extra: see :class:`moviola.models.description.Description`.
@@ -119,13 +119,13 @@ class Calibration:
         except (AttributeError, TypeError, KeyError, ValueError, InvalidValue) as error:
             raise DataError(
                 f"{folder / 'config.json'}: extra.{KEY} = {kept!r} is no slope above 0 with an intercept; "
-                "train the model again, or take the entry out (scores are then set against chance)"
+                "train the model again, or remove the entry (scores are then set against chance)"
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The evidence that random pieces of a library give for a query.
+    """The evidence of random pieces of a library for a query.
 
     Attributes:
         mean, deviation: of that evidence; the deviation is above 0.
@@ -146,7 +146,7 @@ class Chance:
         return (np.asarray(evidence, dtype=np.float64) - self.mean) / self.deviation
 
     def evidence(self, standing: Floats) -> Floats:
-        """The evidence that has these standard scores."""
+        """The evidence for standard scores."""
         return self.mean + standing * self.deviation
 
     def scores(self, evidence: Floats) -> Floats:

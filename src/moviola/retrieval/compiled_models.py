@@ -1,8 +1,7 @@
-"""Trained models that are searched with on the CPU: their parts as compiled graphs, without torch.
+"""Trained models on the CPU: their parts as compiled graphs, without torch.
 
-Each part is one graph of the model's folder (:mod:`moviola.models.graphs`), planned for this CPU when it is
-first used and kept (:mod:`moviola.compiled`); in 32 bits, since these nets are small.
-:meth:`CompiledStage1.make` and its like plan all of them.
+Each part is one graph of the model's folder (:mod:`moviola.models.graphs`), planned for this CPU on first use
+and kept (:mod:`moviola.compiled`); in 32 bits, since these nets are small. Methods ``make`` plan all of them.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ __all__ = [
 
 Floats = NDArray[np.float32]
 
-# Segments that pass through a stage 1 together; so few are computed by one thread, as those of one query.
+# Segments per batch of a stage 1; small enough for one thread, like those of one query.
 _BATCH, _FEW = 1024, 64
-# Windows and their clips are padded to multiples of these: the runtime plans for every shape anew.
+# Windows and their clips are padded to multiples of these: the runtime plans again for every new shape.
 _WINDOWS, _CLIPS = 32, 8
-# Of free axes, in the arrays that graphs are planned with.
+# Length of free axes in the arrays for planning.
 _SOME = 3
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """Where graphs are kept.
+    """Folders of compiled graphs.
 
-    Attributes:
-        folder: where they are looked for.
+    folder: the first place to look.
+        spare: second place for missing or damaged graphs, where they are also made; None: the first.
         spare: where those are looked for, and made, that are not there or damaged; None: there.
     """
 
@@ -61,9 +60,9 @@ class Graphs:
     spare: Path | None = None
 
     def compiled(self, source: Source) -> Compiled:
-        """A graph from wherever it is, or is to be made."""
-        found = Compiled(self.folder, source)
-        return found if self.spare is None or found.kept else Compiled(self.spare, source)
+        """A graph from either folder, made if missing."""
+        graphs = Compiled(self.folder, source)
+        return graphs if self.spare is None or graphs.kept else Compiled(self.spare, source)
 
     def keep_only(self, revisions: Collection[str]) -> None:
         """Delete the graphs of models of other revisions."""
@@ -74,11 +73,11 @@ class Graphs:
 
 @dataclass(frozen=True)
 class CompiledModel(ABC):
-    """A model's folder, and the graphs of its parts.
+    """A model's folder, with the graphs of its parts.
 
-    Attributes:
+    folder: written by :func:`moviola.models.pretrained.save_pretrained`.
         folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
-        revision: changes with the model's weights and settings.
+        graphs: folders of the graphs.
         graphs: where they are.
     """
 
@@ -88,7 +87,7 @@ class CompiledModel(ABC):
 
     @abstractmethod
     def make(self) -> None:
-        """Make the graphs that are not there."""
+        """Make the missing graphs."""
 
     @cached_property
     def _config(self) -> dict[str, Any]:
@@ -124,15 +123,15 @@ class CompiledStage1(TrainedVectors, CompiledModel):
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         whole = whole_segments(clips, segment_clips)
         part = self._few_segments if len(whole) <= _FEW else self._many_segments
-        found = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
-        return normalised(np.concatenate(found))
+        parts = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
+        return normalised(np.concatenate(parts))
 
     def queries(self, queries: QueryFeatures) -> Floats:
         """(Q, d) float32, L2-normalised."""
         return normalised(self._queries(queries.vectors)[0])
 
     def make(self) -> None:
-        """Make the graphs that are not there."""
+        """Make the missing graphs."""
         size = self._size
         self.segments(np.eye(_SOME, size, dtype=np.float32), 1)
         self._queries(np.eye(_SOME, size, dtype=np.float32))
@@ -155,7 +154,7 @@ class CompiledStage1(TrainedVectors, CompiledModel):
 
 
 def compiled_reel(folder: Path, revision: str, graphs: Graphs, **options: Any) -> ReelRefiner:
-    """A refiner that asks the graphs of a model; for the rest see :class:`ReelRefiner`."""
+    """A refiner that runs a model's graphs; for the rest see :class:`ReelRefiner`."""
     return ReelRefiner(CompiledReel(folder, revision, graphs), revision, **options)
 
 
@@ -165,7 +164,7 @@ class CompiledReel(CompiledModel):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query."""
+        """Maximum tokens of a query."""
         return cast("int", self._setting("max_tokens", int))
 
     @property
@@ -176,16 +175,16 @@ class CompiledReel(CompiledModel):
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
-        found: Floats = self._clips(*streams)[0][0]
-        return found
+        encoded: Floats = self._clips(*streams)[0][0]
+        return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
         """(3, h) of a query's tokens, which are padded to as many as Reel takes."""
         padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
         padded[0, : len(tokens)] = tokens
         mask = np.arange(self.max_tokens)[None] < len(tokens)
-        found: Floats = self._query(padded, mask.astype(np.float32))[0][0]
-        return found
+        encoded: Floats = self._query(padded, mask.astype(np.float32))[0][0]
+        return encoded
 
     def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
@@ -196,7 +195,7 @@ class CompiledReel(CompiledModel):
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
-        """Make the graphs that are not there."""
+        """Make the missing graphs."""
         draw, sizes = np.random.default_rng(0), self._sizes
         streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
         clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
@@ -224,7 +223,7 @@ class CompiledReel(CompiledModel):
 
 
 def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> CompiledWindowRefiner:
-    """One of SPR's refiners that asks the graphs of a model; for the rest see :class:`TrainedRefiner`."""
+    """One of SPR's refiners that runs a model's graphs; for the rest see :class:`TrainedRefiner`."""
     return CompiledWindowRefiner(CompiledWindows(folder, revision, graphs), revision, **options)
 
 
@@ -239,11 +238,11 @@ class CompiledWindows(CompiledModel):
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether a query is its tokens; else it is its one vector, and windows are pictures alone."""
+        """Whether a query is its tokens; else it is one vector, and windows are pictures alone."""
         return "query_size" in self._config
 
     def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
-        """What is kept of N windows, (N, L, ...)."""
+        """Encodings of N windows, (N, L, ...)."""
         streams = (visual, mask) if subtitles is None else (visual, mask, subtitles)
         return cast("Floats", self._windows(*streams)[0])
 
@@ -260,15 +259,15 @@ class CompiledWindows(CompiledModel):
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
-        """Make the graphs that are not there."""
+        """Make the missing graphs."""
         draw, config = np.random.default_rng(0), self._config
         size = self._setting("visual_size" if self.reads_tokens else "hidden_size", int)
         heard = self._setting("subtitle_size", int) if self.reads_tokens else 0
         visual, subtitles = (draw.normal(size=(1, _SOME, each)).astype(np.float32) for each in (size, heard))
         mask = np.ones((1, _SOME), np.float32)
         kept = self.encode(visual, mask, subtitles if heard else None)
-        asked = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
-        self.best_spans(asked, kept, mask)
+        query = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
+        self.best_spans(query, kept, mask)
 
     @cached_property
     def _windows(self) -> Compiled:
@@ -281,7 +280,7 @@ class CompiledWindows(CompiledModel):
 
 @dataclass(frozen=True)
 class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
-    """SPR's refiners: windows are encoded once, however many queries propose them."""
+    """SPR's refiners: windows are encoded once for all queries."""
 
     @property
     def needs_tokens(self) -> bool:
@@ -290,17 +289,17 @@ class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query that the model reads."""
+        """Maximum tokens of a query that the model reads."""
         return int(self.model.settings.get("max_tokens", super().max_tokens))
 
     @property
     def labels(self) -> str:
-        """What the model's end clips mean."""
+        """Meaning of the model's end clips."""
         return str(self.model.settings["labels"])
 
     @property
     def max_clips(self) -> int:
-        """Most clips of a window; a longer one is pooled."""
+        """Maximum clips of a window; a longer one is pooled."""
         return int(self.model.settings["max_clips"])
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -324,5 +323,5 @@ class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
         if not self.model.settings.get("subtitle_size"):
             features = features.without_subtitles()
         kept, mask = self._encoded(features, video, windows)
-        asked = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
-        return self.model.best_spans(asked, kept, mask)
+        rows = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
+        return self.model.best_spans(rows, kept, mask)

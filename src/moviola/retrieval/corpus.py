@@ -1,7 +1,7 @@
-"""Models that rank the moments of a whole corpus themselves: every video encoded once, all queries ranked.
+"""Models that rank the moments of a whole corpus: every video encoded once, all queries ranked.
 
-XML, ReLoCLNet, CONQUER and PREM. A video with more clips than the model takes is pooled to so many, as the
-releases do it; its moments are decoded in the longer clips and come back in seconds.
+XML, ReLoCLNet, CONQUER and PREM. A video with more clips than the model's maximum is pooled, as in the
+releases; its moments are decoded in the longer clips and returned in seconds.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ END_INSIDE = LABELS["spr"]
 """The convention of all labels here: the end is the last clip that the moment touches."""
 
 ANSWERS = 100
-"""Most moments, or videos, per query."""
+"""Maximum moments, or videos, per query."""
 
 
 @dataclass(frozen=True)
 class PooledVideos:
-    """Videos for a model that takes ``max_clips`` at most; longer ones are pooled to so many.
+    """Videos for a model with at most ``max_clips`` clips; longer ones are pooled.
 
     Attributes:
         features: the videos.
         max_clips: most clips.
-        endpoints: append where each clip starts and ends in its video, as XML wants it.
-        fixed: pad every video to ``max_clips``, whatever else is in its batch: a model for which padding
-            matters as in its release gives the release's numbers at that length alone.
+        endpoints: append the start and end of each clip in its video, as XML wants it.
+        fixed: pad every video to ``max_clips``: a model for which padding matters as in its release gives the
+            release's numbers at that length alone.
     """
 
     features: VideoFeatures
@@ -55,12 +55,12 @@ class PooledVideos:
 
     @cached_property
     def counts(self) -> Integers:
-        """(V,) int64, clips that the model sees of each video."""
+        """(V,) int64, clips of each video as the model sees it."""
         return np.minimum(self.features.counts, self.max_clips)
 
     @cached_property
     def stretch(self) -> NDArray[np.float64]:
-        """(V,) how many stored clips long a clip of the model is; 1 where nothing was pooled."""
+        """(V,) number of stored clips per clip of the model; 1 without pooling."""
         stretch: NDArray[np.float64] = self.features.counts / self.counts
         return stretch
 
@@ -87,9 +87,9 @@ class PooledVideos:
     def labels(self, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]) -> Integers:
         """(B, 2) int64, first and last clip of moments in seconds (B,) of videos by place (B,)."""
         seconds = self.features.clip_seconds * self.stretch[video]
-        found = END_INSIDE.labels(start, end, self.counts[video], seconds)
-        found[:, 1] = np.maximum(found[:, 1], found[:, 0])
-        return found
+        ends = END_INSIDE.labels(start, end, self.counts[video], seconds)
+        ends[:, 1] = np.maximum(ends[:, 1], ends[:, 0])
+        return ends
 
 
 class _Encoder(Protocol):
@@ -142,7 +142,7 @@ def _joined(name: str, parts: list[tuple[Tensor, Any]]) -> Any:
 
 
 Ranking = Callable[[slice, Tensor, Tensor], Ranked]
-"""Ranks some queries: which, their tokens (B, Lq, d) and their mask (B, Lq)."""
+"""Ranks some queries: their places, tokens (B, Lq, d) and mask (B, Lq)."""
 
 
 def ranked_moments(
@@ -153,9 +153,10 @@ def ranked_moments(
     for first in range(0, len(queries), chunk):
         some = slice(first, min(first + chunk, len(queries)))
         tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
-        found = rank(some, tokens, mask)
+        ranking = rank(some, tokens, mask)
         video, start, end, score = (
-            column[:, :keep].cpu().numpy() for column in (found.video, found.start, found.end, found.score)
+            column[:, :keep].cpu().numpy()
+            for column in (ranking.video, ranking.start, ranking.end, ranking.score)
         )
         query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
         stretch, durations = videos.stretch[video], videos.features.durations[video]
@@ -170,7 +171,7 @@ def ranked_moments(
 
 
 def rank_corpus(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
-    """Answers of a model that ranks all videos itself, in evaluation mode."""
+    """Answers of a model that ranks all videos, in evaluation mode."""
     device, ranker = next(model.parameters()).device, cast("_Ranker", model)
     with torch.inference_mode():
         context = encoded_corpus(model, videos)
@@ -180,7 +181,7 @@ def rank_corpus(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) 
 
 
 def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
-    """The best :data:`ANSWERS` videos of each query (VR), whole, as a model ranks them itself."""
+    """The best :data:`ANSWERS` whole videos of each query (VR), as a model ranks them."""
     device, ranker = next(model.parameters()).device, cast("_Ranker", model)
     with torch.inference_mode():
         context = encoded_corpus(model, videos)
@@ -198,23 +199,23 @@ def best_videos(
     """The best ``keep`` videos of each query, whole, by a score of each.
 
     Args:
-        scores: of the queries with all videos.
+        scores: of all queries and videos.
         features: the videos.
-        queries: how many.
-        keep: most videos a query.
+        queries: number of queries.
+        keep: maximum videos per query.
     """
-    found: list[tuple[Integers, NDArray[np.float32]]] = []
+    best: list[tuple[Integers, NDArray[np.float32]]] = []
     for _, table in score_blocks(scores, queries, len(features)):
         order = np.argsort(-table, axis=1, kind="stable")[:, :keep]
-        found.append((order, np.take_along_axis(table, order, axis=1)))
-    video = np.concatenate([order for order, _ in found]).ravel()
-    match = np.concatenate([score for _, score in found]).ravel().astype(np.float64)
+        best.append((order, np.take_along_axis(table, order, axis=1)))
+    video = np.concatenate([order for order, _ in best]).ravel()
+    match = np.concatenate([score for _, score in best]).ravel().astype(np.float64)
     offsets = np.arange(queries + 1) * min(keep, len(features))
     return Moments(offsets, video, np.zeros(len(video)), features.durations[video], match, match)
 
 
 def whole_videos(moments: Moments, durations: NDArray[np.float64]) -> Moments:
-    """Each moment's video instead of it, once a query, in the order of the best moments."""
+    """Whole videos in place of moments, each once per query, in the order of its best moment."""
     query = moments.query
     _, first = np.unique(query * len(durations) + moments.video, return_index=True)
     rows = np.sort(first)

@@ -1,4 +1,4 @@
-"""Windows of clips as batches, encoded once however many queries propose them."""
+"""Windows of clips as batches, encoded once for all queries."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["EncodedWindows", "padded_rows", "read_windows"]
 
 Floats = NDArray[np.float32]
 
-# How many float32 of encoded windows are remembered for the videos of one library or folder.
+# Maximum float32 numbers of encoded windows kept for one library or folder.
 _STORED = 1 << 27
 
 
 def padded_rows(arrays: Sequence[Floats], length: int = 0) -> tuple[Floats, Floats]:
-    """Arrays (n_i, ...) as one (N, L, ...) with zeros behind, and the mask (N, L) of what is there.
+    """Arrays (n_i, ...) as one (N, L, ...) padded with zeros, and its mask (N, L).
 
     Args:
         arrays: at least one.
@@ -63,7 +63,7 @@ def read_windows(
 
 
 Encode = Callable[[Floats, Floats, Floats | None], Floats]
-"""Visual features, mask and subtitles of N windows to what is kept of them, (N, L, ...)."""
+"""Encoder of N windows: visual features, mask and subtitles to (N, L, ...)."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class _Kept:
     numbers: int = 0
 
     def add(self, fresh: dict[tuple[int, int, int], Floats], most: int) -> None:
-        """Keep more; everything before is forgotten where it would become more than ``most`` numbers."""
+        """Add windows; all earlier ones are dropped if there would be more than ``most`` numbers."""
         count = sum(part.size for part in fresh.values())
         if fresh and self.numbers + count > most:
             self.windows, self.numbers = {}, 0
@@ -84,14 +84,14 @@ class _Kept:
 
 @dataclass
 class EncodedWindows:
-    """Windows encoded once, however many queries propose them: the encoders of windows see no query.
+    """Windows encoded once for all queries: the encoders of windows do not see the query.
 
     Attributes:
         encode: see :data:`Encode`.
-        batch: windows encoded together; they are alike in length.
-        fixed: pad each window to so many clips and keep the padding, as a model with reference padding has to
-            see it; 0: no more than its batch asks for.
-        most: forget the windows of some videos before more numbers than this are kept of them.
+        batch: windows per batch, of similar length.
+        fixed: pad each window to this many clips and keep the padding, for a model with reference padding; 0:
+            pad to the longest of the batch.
+        most: maximum numbers kept.
     """
 
     encode: Encode
@@ -103,23 +103,23 @@ class EncodedWindows:
     def __call__(
         self, features: VideoFeatures, video: Integers, windows: ClipWindows
     ) -> tuple[Floats, Floats]:
-        """What is kept of N windows (N, L, ...), and the mask (N, L) float32."""
-        # Videos that share a cache share numbers, so windows are known by these.
+        """Encodings of N windows (N, L, ...), and the mask (N, L) float32."""
+        # Videos that share a cache share numbers, so these are the keys of windows.
         stored = self._stored.setdefault(features.cache, _Kept())
         known = stored.windows
         keys = list(
             zip(features.keys[video].tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True)
         )
-        found = {key: known[key] for key in keys if key in known}
-        missing = {key: place for place, key in enumerate(keys) if key not in found}
+        encoded = {key: known[key] for key in keys if key in known}
+        missing = {key: place for place, key in enumerate(keys) if key not in encoded}
         places = np.array(list(missing.values()), dtype=np.int64)
         places = places[np.argsort(windows.clips[places], kind="stable")]
         for begin in range(0, len(places), self.batch):
             chunk = places[begin : begin + self.batch]
             parts = self.encode(*read_windows(features, video[chunk], windows.take(chunk), self.fixed))
             for place, part in zip(chunk.tolist(), parts, strict=True):
-                found[keys[place]] = part[: self.fixed or windows.clips[place]]
-        stored.add({key: found[key] for key in missing}, self.most)
-        kept, _ = padded_rows([found[key] for key in keys])
+                encoded[keys[place]] = part[: self.fixed or windows.clips[place]]
+        stored.add({key: encoded[key] for key in missing}, self.most)
+        kept, _ = padded_rows([encoded[key] for key in keys])
         there = np.arange(kept.shape[1]) < windows.clips[:, None]
         return kept, there.astype(np.float32)

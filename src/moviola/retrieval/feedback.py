@@ -1,11 +1,12 @@
-"""What marks on an answer teach: pieces that were marked right and wrong change the scores of all others.
+"""Relevance feedback: pieces marked right and wrong change the scores of all others.
 
-Every mark speaks for its likes. A piece x is as like a marked one as k(x, m) = exp((cos(x, m) - 1) / 0.07),
-which is 1 for the same picture, a quarter at a cosine of .9, and next to nothing at .5. With S the sum of
-that over some marks, their evidence is ln(1 + S / 0.1), so that a fifth mark of one shot adds little to four.
-What is added to a piece's log odds is
+A piece x is similar to a marked one by k(x, m) = exp((cos(x, m) - 1) / 0.07), which is 1 for the same
+picture, a quarter at a cosine of .9, and next to nothing at .5. With S the sum of that over some marks, their
+evidence is ln(1 + S / 0.1), so that a fifth mark of one shot adds little to four. The log odds of a piece
+rise by
 
-    3 * (evidence of the right ones - 0.4 * (1 - k of the most alike right one) * evidence of the wrong ones)
+    3 * (evidence of the right ones - 0.4 * (1 - k of the most similar right one) * evidence of the wrong
+    ones)
 
 That is a ratio of kernel densities (Parzen 1962) with the text's score as the prior; 0.1 is the density of
 everything else. It follows that
@@ -14,10 +15,10 @@ everything else. It follows that
 - one more right mark lowers no score, one more wrong mark raises none;
 - a piece that was marked right never falls below the score it had, whatever is marked wrong beside it.
 
-Features are those by which pictures are compared with each other; those for texts beside them add nothing.
+Features are those that compare pictures with each other; adding those for texts gains nothing.
 ``benchmarks/marks`` compares this with Rocchio's rule, nearest marked pieces, SOMHunter's rule, a linear
-support vector machine, Gaussian-process and logistic regression on the residual of the text's score, and says
-how the four numbers were chosen.
+support vector machine, Gaussian-process and logistic regression on the residual of the text's score, and
+documents the choice of the four numbers.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ _ELSEWHERE = 0.1
 _WEIGHT = 3.0
 _WRONG = 0.4
 
-# Log odds of a piece before any mark where no text was asked: the same picture as one right mark scores .9.
+# Log odds of a piece without a text, before any mark: the same picture as one right mark scores .9.
 _UNASKED = np.log(9) - _WEIGHT * np.log1p(1 / _ELSEWHERE)
-# Odds are taken of scores that are at least so far from 0 and 1.
+# Distance of scores from 0 and 1 before their odds are computed.
 _LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Pieces that were marked right and wrong; made by :meth:`of`.
+    """Marked pieces, right and wrong; made by :meth:`of`.
 
     Attributes:
         right: (r, d) float32, L2-normalised, none twice, in the order of their bytes.
@@ -61,8 +62,8 @@ class Marks:
         """From the features of marked pieces.
 
         Args:
-            right: (r, d), r >= 0, one row a piece (or several, if it shows several things), by which
-                pictures are compared with each other; of any length, a row of zeros included.
+            right: (r, d), r >= 0, one row per piece (or several, if it shows several things), features that
+                compare pictures with each other; of any length, rows of zeros included.
             wrong: (w, d), w >= 0, likewise.
 
         Raises:
@@ -76,13 +77,13 @@ class Marks:
         return cls(_distinct(_rows(right, "right marks")), _distinct(_rows(wrong, "wrong marks")))
 
     def probes(self, most: int = 4) -> NDArray[np.float32]:
-        """What to look for in an index, besides the text, to find pieces that the text does not reach.
+        """Vectors to search an index with, to find pieces that the text does not reach.
 
-        Right marks, chosen one by one so that each adds most to the likeness of all right marks with the
+        Right marks, chosen one by one so that each adds most to the similarity of all right marks to the
         nearest chosen one. A dozen marks of two shots give two vectors, then variants of them.
 
         Args:
-            most: how many, >= 1.
+            most: number of vectors, >= 1.
 
         Returns:
             (k, d) float32, L2-normalised, k = min(most, r); none without right marks.
@@ -91,7 +92,7 @@ class Marks:
             InvalidValue: ``most`` is below 1.
         """
         if most < 1:
-            raise InvalidValue(f"most={most}: look for at least one vector")
+            raise InvalidValue(f"most={most}: give at least 1")
         alike = _alike(self.right, self.right)
         chosen: list[int] = []
         covered = np.zeros(len(self.right))
@@ -103,7 +104,7 @@ class Marks:
         return self.right[chosen]
 
     def evidence(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """What the marks add to the log odds of some pieces.
+        """Change of the log odds of some pieces by the marks.
 
         Args:
             vectors: (n, d), features of the pieces of the kind of the marks', of any length.
@@ -128,13 +129,13 @@ class Marks:
     def scores(
         self, vectors: NDArray[np.floating[Any]], scores: NDArray[np.floating[Any]] | None = None
     ) -> NDArray[np.float64]:
-        """Scores of some pieces with what the marks say.
+        """Scores of some pieces, changed by the marks.
 
         Args:
-            vectors: as of :meth:`evidence`; errors likewise.
-            scores: (n,) in [0, 1], what the pieces score for the text (or whatever was asked), on the scale
-                of :mod:`moviola.retrieval.calibration`; None where nothing was asked but to be like the right
-                ones and unlike the wrong ones. Then the same picture as one right mark scores .9.
+            vectors: see :meth:`evidence`; errors likewise.
+            scores: (n,) in [0, 1], scores of the pieces for the query without marks, on the scale of
+                :mod:`moviola.retrieval.calibration`; None if the marks are the whole query. Then the same
+                picture as one right mark scores .9.
 
         Returns:
             (n,) float64 in [0, 1]; ``scores`` unchanged where the evidence is 0.
@@ -152,7 +153,7 @@ class Marks:
             )
         inside = np.clip(given, _LEAST, 1 - _LEAST)
         moved = _of_log_odds(np.log(inside) - np.log1p(-inside) + added)
-        # Rounding must not turn what marks say around.
+        # Rounding must not reverse the effect of marks.
         bound = np.where(added > 0, np.maximum(moved, given), np.minimum(moved, given))
         return np.where(added == 0, given, bound)
 
@@ -171,7 +172,7 @@ def _distinct(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _alike(pieces: NDArray[np.float32], marked: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(n, m) float64 in (0, 1], how like (n, d) pieces are (m, d) marked ones."""
+    """(n, m) float64 in (0, 1], similarity of (n, d) pieces to (m, d) marked ones."""
     cosines = np.minimum((pieces @ marked.T).astype(np.float64), 1.0)
     return np.exp((cosines - 1) / _WIDTH)
 

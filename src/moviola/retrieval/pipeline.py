@@ -1,4 +1,4 @@
-"""The stages of retrieval composed: whoever asks, a library, an answer on features or val during training.
+"""The stages of retrieval composed, for libraries, answers on features, and validation.
 
 queries ─ stage 1 ─▶ index hits ─▶ proposals ─ refiner ─▶ moments ─ suppression ─ order ─ calibration
 """
@@ -29,12 +29,12 @@ __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 SEGMENTS = 200
 """Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
 
-# Videos whose pieces are drawn as the background of a query's cosines, how many pieces, and how many windows
-# a trained refiner without a calibration scores for every query to learn what chance gives.
+# Videos and pieces drawn as the background of a query's cosines, and windows that a trained refiner without a
+# calibration scores for every query to learn the scores of chance.
 _BACKGROUND_VIDEOS = 64
 _BACKGROUND_PIECES = 4096
 _BACKGROUND_WINDOWS = 64
-# Segments that are compared with something in one search.
+# Segments compared in one search of the index.
 _COMPARED_AT_ONCE = 4096
 
 
@@ -46,7 +46,7 @@ class Moments:
         offsets: (Q + 1,) int64; those of query q are rows ``offsets[q]`` to ``offsets[q + 1]``.
         video: (N,) int64, places of videos.
         start, end: (N,) float64 seconds.
-        match: (N,) float64, the matching score of what found the moment, comparable within one query.
+        match: (N,) float64, the matching score of its evidence, comparable within one query.
         score: (N,) float64 in [0, 1], see :mod:`moviola.retrieval.calibration`; rises with ``match``.
     """
 
@@ -69,11 +69,10 @@ class Moments:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where to look.
+    """Parts of videos to search.
 
     Attributes:
-        videos: (n,) int64, places of videos, none twice.
-        start, end: (n,) float64 seconds, the stretch of each video; a segment that reaches into it is looked
+        start, end: (n,) float64 seconds, the stretch of each video; segments that reach into it are searched.
             at.
     """
 
@@ -98,9 +97,8 @@ class Retrieval:
         stage1: embeds queries.
         refiner: makes moments of proposals; None leaves them coarse.
         segment_clips: T, clips of a segment.
-        segments: how many are retrieved per query.
-        background: of the encoder, by which cosines in its space are judged; None where it is not known, and
-            they are set against chance.
+        segments: number of segments retrieved per query.
+        background: calibration of the encoder's cosines; None if unknown: they are then set against chance.
     """
 
     features: VideoFeatures
@@ -113,7 +111,7 @@ class Retrieval:
 
     @classmethod
     def of_proposals(cls, features: VideoFeatures, refiner: Refiner, segment_clips: int = 4) -> Retrieval:
-        """The third stage alone, for proposals that are given; their moments cannot be ``scored``."""
+        """The third stage alone, for given proposals; their moments cannot be ``scored``."""
         nothing = BACKENDS["flat"](features.visual.dim)
         return cls(features, nothing, MeanPooling(), refiner, segment_clips)
 
@@ -125,9 +123,9 @@ class Retrieval:
         """The best segments of each query (SPR, section 3.1.3).
 
         Args:
-            queries: what to look for.
-            within: where; None is everywhere.
-            segments: how many instead of :attr:`segments`.
+            queries: the queries.
+            within: parts of videos to search; None: everything.
+            segments: replaces :attr:`segments`.
         """
         with stage("text"):
             vectors = self.vectors(queries)
@@ -140,25 +138,27 @@ class Retrieval:
     def proposals(
         self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
     ) -> Proposals:
-        """Coarse moments of each query (SPR, section 3.2); arguments as of :meth:`hits`."""
+        """Coarse moments of each query (SPR, section 3.2); arguments as in :meth:`hits`."""
         return self.merged(self.hits(queries, within=within, segments=segments))
 
     def merged(self, hits: Hits) -> Proposals:
-        """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots where refined so."""
+        """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots if the refiner wants
+        it.
+        """
         with stage("proposals"):
-            found = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+            proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
             longest = None if self.refiner is None else self.refiner.longest_shot
-            return found if longest is None else cut_at_shots(found, self.features, longest)
+            return proposals if longest is None else cut_at_shots(proposals, self.features, longest)
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        """(Q, d) float32, the queries among the segments of the index."""
+        """(Q, d) float32, the queries in the space of the index's segments."""
         known = queries.segment_vectors
         if known is not None:
             return known
         return self.stage1.queries(queries if self.stage1.trained else self.in_space(queries))
 
     def in_space(self, queries: QueryFeatures) -> QueryFeatures:
-        """Queries as they are compared in the encoder's space: texts are centred, if it has a background."""
+        """Queries in the encoder's space: texts are centred, if there is a background."""
         if self.background is None or queries.segment_vectors is not None:
             return queries
         return queries.with_vectors(self.background.centred(queries.vectors))
@@ -166,10 +166,10 @@ class Retrieval:
     def cosines(
         self, vectors: NDArray[np.float32], video: Integers, position: Integers
     ) -> NDArray[np.float32]:
-        """Cosines of vectors with some segments, as the index has them.
+        """Cosines of vectors with some segments, from the index.
 
         Args:
-            vectors: (m, d) float32, L2-normalised, among the segments of the index.
+            vectors: (m, d) float32, L2-normalised, in the space of the index's segments.
             video, position: places of videos and positions in them, of one shape (...); all in the index.
 
         Returns:
@@ -207,16 +207,15 @@ class Retrieval:
         """Answers to queries.
 
         Args:
-            queries: what to look for.
-            proposals: of these queries; None takes those of the first two stages.
+            queries: the queries.
+            proposals: of these queries; None: those of the first two stages.
             within, segments: see :meth:`hits`.
-            scored: fill in :attr:`Moments.score`; False leaves the matching scores there, which saves windows
+            scored: set :attr:`Moments.score`; False leaves the matching scores there, which saves windows
                 where a refiner without a calibration is set against chance.
-            scale: what gives scores instead of the refiner's or the encoder's own scale.
-            distinct: fold moments that are found twice into the best of them
-                (:func:`moviola.temporal.fold`), where the refiner wants that; False keeps all, for whoever
-                folds them later.
-            progress: called with the number of queries that are done.
+            scale: replaces the refiner's or the encoder's own scale.
+            distinct: fold duplicates into the best moment (:func:`moviola.temporal.fold`), if the refiner
+                wants that; False keeps all, for a caller that folds them later.
+            progress: called with the number of finished queries.
         """
         own = proposals
         if own is None:
@@ -269,7 +268,7 @@ class Retrieval:
     def _in_encoder_space(
         self, query: QueryFeatures, centred: QueryFeatures, proposals: Proposals
     ) -> Proposals:
-        """For a refiner that adds cosines to those of proposals: what is as unusual in the encoder's space.
+        """Cosines of proposals converted to the encoder's space, for a refiner that adds cosines to them.
 
         Cosines of a trained stage 1 are in a space of its own.
         """
@@ -279,10 +278,10 @@ class Retrieval:
         alike = self.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
         return replace(proposals, score=alike.astype(np.float32))
 
-    # -- what scores mean ----------------------------------------------------------------------------------
+    # -- scores --------------------------------------------------------------------------------------------
 
     def _scale(self, query: QueryFeatures) -> Scale:
-        """What gives scores to one query's moments."""
+        """The scale for one query's moments."""
         refiner = self.refiner
         if refiner is not None and refiner.calibration is not None:
             return refiner.calibration.of_text(query.texts[0])
@@ -294,20 +293,20 @@ class Retrieval:
         return Chance.of(refiner.evidence(random.score), len(self.index))
 
     def encoder_scale(self, query: QueryFeatures) -> Scale:
-        """What cosines with one query's vector say, in the space of the encoder."""
+        """Calibration of cosines with one query's vector, in the space of the encoder."""
         if self.background is None or query.segment_vectors is not None:
             return self.encoder_chance(query.vectors[0])
         return self.background.calibration(query.vectors[0])
 
     def encoder_chance(self, vector: NDArray[np.float32]) -> Chance:
-        """What cosines chance gives a query's vector (d,) in the space of the encoder."""
+        """Cosines of random pieces with a query's vector (d,) in the space of the encoder."""
         return Chance.of(self._mean_segments @ vector, len(self.index))
 
     def segment_chance(self, vector: NDArray[np.float32]) -> Chance:
-        """What cosines chance gives a query's vector (d,) among the segments of the index."""
+        """Cosines of random pieces with a query's vector (d,) in the space of the index's segments."""
         if not self.stage1.trained:
             return self.encoder_chance(vector)
-        # Embeddings of a trained stage 1 are slow to make; the index gives the same cosines.
+        # Embeddings of a trained stage 1 are slow to compute; the index gives the same cosines.
         sample = self._sampled_ids
         cosines, _ = self.index.search(vector[None], len(sample), allowed=sample)
         return Chance.of(cosines[0], len(self.index))
@@ -319,13 +318,13 @@ class Retrieval:
         start: NDArray[np.float64],
         end: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """How far the best segment of each of some moments stands above chance, in standard deviations.
+        """Standard scores of the best segment of each moment against chance.
 
         Args:
-            vector: (d,) float32, a query among the segments of the index.
+            vector: (d,) float32, a query in the space of the index's segments.
             video: (n,) places of videos.
-            start, end: (n,) seconds. Segments count whose middle lies between; in a moment that holds no
-                middle of a segment, the segment at its own middle.
+            start, end: (n,) seconds. Segments count whose middle lies between; for a moment without one, the
+                segment at its own middle.
 
         Returns:
             (n,) float64.

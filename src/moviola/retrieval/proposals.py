@@ -1,6 +1,4 @@
-"""Stage 2 of SPR: neighbouring segment hits become coarse moments (paper, section 3.2). Columns
-throughout.
-"""
+"""Stage 2 of SPR: neighbouring segment hits become coarse moments (paper, section 3.2)."""
 
 from __future__ import annotations
 
@@ -106,7 +104,7 @@ class Proposals:
 
 
 def merged_apart(segments: int) -> int:
-    """How many of the best hits merge with each other, in a library of so many segments."""
+    """Number of best hits that merge with each other, in a library of ``segments`` segments."""
     return max(_MERGED_LEAST, round(_MERGED_SHARE * segments))
 
 
@@ -121,7 +119,7 @@ def propose(
         segment_clips: T, clips of a segment.
         gap: runs with at most this many missing segments between them are joined; 0, the paper's choice,
             joins adjacent segments only.
-        apart: the best so many hits merge only with each other, and the others only with each other; None
+        apart: this many best hits merge only with each other, and the others only with each other; None
             merges all. See :func:`merged_apart`.
 
     Returns:
@@ -195,6 +193,6 @@ def _first_of_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     order = np.lexsort(columns)
     new = np.ones(len(order), np.bool_)
     new[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
-    found = np.empty(len(order), np.bool_)
-    found[order] = new
-    return found
+    first = np.empty(len(order), np.bool_)
+    first[order] = new
+    return first

@@ -1,4 +1,4 @@
-"""Clips to segments, the unit that is indexed: their embedding without training, their ids, their times."""
+"""Segments, the indexed unit, from clips: their embedding without training, ids and times."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = [
     "whole_segments",
 ]  # fmt: skip
 
-# A segment's id is its video's number and its position in it: nothing has to be looked up, and a library
-# never uses a number twice. 2^20 segments of 4 s are 48 days.
+# A segment's id is its video's number and its position in it: no table is needed, and a library never uses a
+# number twice. 2^20 segments of 4 s are 48 days.
 _POSITION_BITS = 20
 
 

@@ -1,6 +1,4 @@
-"""Stage 1 of SPR, segment retrieval: segments and queries become vectors of one space (paper, section
-3.1).
-"""
+"""Stage 1 of SPR, segment retrieval: segments and queries as vectors of one space (paper, section 3.1)."""
 
 from __future__ import annotations
 
@@ -32,11 +30,11 @@ _BATCH = 1024
 
 
 class Stage1(Protocol):
-    """Segments of clips and queries to unit vectors whose inner product says how well they match."""
+    """Segments of clips and queries as unit vectors whose inner product is their similarity."""
 
     @property
     def recipe(self) -> str:
-        """Names how the vectors are made, so that an index made in another way is recognised."""
+        """Recipe of the vectors, by which an index made in another way is recognised."""
 
     @property
     def trained(self) -> bool:
@@ -55,7 +53,7 @@ class MeanPooling:
 
     @property
     def recipe(self) -> str:
-        """The name of the vectors."""
+        """The recipe of the vectors."""
         return "mean of normalised frames"
 
     @property
@@ -73,7 +71,7 @@ class MeanPooling:
 
 
 class TrainedVectors:
-    """What every trained stage 1 says of its vectors, whatever runs it.
+    """Common properties of every trained stage 1.
 
     Attributes:
         revision: changes with the model's weights and settings.
@@ -83,7 +81,7 @@ class TrainedVectors:
 
     @property
     def recipe(self) -> str:
-        """The name of the vectors, with the model's revision."""
+        """The recipe of the vectors, with the model's revision."""
         return trained_recipe(self.revision)
 
     @property
@@ -161,13 +159,13 @@ def segment_index(
 
 @dataclass(frozen=True)
 class EmbeddedSegments:
-    """All segments of some videos, embedded: what ranks whole videos by their best segment.
+    """All segments of some videos, embedded, to rank whole videos by their best segment.
 
     Attributes:
         stage1: made the vectors.
         features: the videos.
         segment_clips: T, clips of a segment.
-        cells: cosines of queries and segments that are held at once.
+        cells: number of cosines held at once.
     """
 
     stage1: Stage1
@@ -186,12 +184,12 @@ class EmbeddedSegments:
 
     def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, V) float32, each video's best cosine; segments are compared block by block."""
-        asked = self.stage1.queries(queries)
+        vectors = self.stage1.queries(queries)
         counts = -(-self.features.counts // self.segment_clips)
         begin = np.concatenate([[0], np.cumsum(counts)])
-        best = np.empty((len(asked), len(counts)), dtype=np.float32)
-        for first, stop in _blocks(begin, self.cells // max(1, len(asked))):
-            cosines = asked @ self.vectors[begin[first] : begin[stop]].T
+        best = np.empty((len(vectors), len(counts)), dtype=np.float32)
+        for first, stop in _blocks(begin, self.cells // max(1, len(vectors))):
+            cosines = vectors @ self.vectors[begin[first] : begin[stop]].T
             best[:, first:stop] = np.maximum.reduceat(cosines, begin[first:stop] - begin[first], axis=1)
         return best
 
@@ -212,7 +210,7 @@ def video_scores(
     videos = EmbeddedSegments(stage1, features, segment_clips)
 
     def scores(some: slice) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
-        return found
+        scores: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
+        return scores
 
     return scores

@@ -1,4 +1,4 @@
-"""Scores of whole videos, block by block: what ranks videos (VR), and what CONQUER takes for candidates."""
+"""Scores of whole videos, block by block: for ranking videos (VR), and for CONQUER's candidates."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 __all__ = ["VideoScores", "score_blocks"]
 
 VideoScores = Callable[[slice], NDArray[np.float32]]
-"""What a retriever thinks of all V videos for the queries of a slice: (n, V) float32, made when asked for.
+"""A retriever's scores of all V videos for a slice of queries: (n, V) float32, computed on request.
 
-So no table of all queries and all videos is ever held: on TVR-Ranking it would be 5 GB.
+So no table of all queries and all videos is held: on TVR-Ranking it would be 5 GB.
 """
 
 
@@ -22,10 +22,10 @@ def score_blocks(
     """The queries block by block, each with its scores (n, V) float32.
 
     Args:
-        scores: gives them.
-        queries, videos: how many there are.
-        most: queries of a block.
-        cells: scores of a block, which bounds the memory; one query is scored whole whatever this says.
+        scores: computes them.
+        queries, videos: their numbers.
+        most: queries per block.
+        cells: scores per block, which bounds the memory; one query is always scored whole.
     """
     step = max(1, min(most, cells // max(1, videos)))
     for first in range(0, queries, step):

@@ -1,4 +1,4 @@
-"""Proposals with context as windows of clips: what refiners are trained on, and what they refine."""
+"""Proposals with context as windows of clips: input of refiners in training and in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def context_windows(
         video: (N,) places of videos.
         start, end: (N,) seconds.
         context: in seconds, >= 0.
-        max_clips: most clips that a model takes; a longer window is pooled.
+        max_clips: maximum clips of a model; a longer window is pooled.
     """
     return clip_windows(
         np.maximum(start - context, 0),

@@ -1,7 +1,7 @@
-"""Searching a library: what is seen, said, written and named, joined into one ranked answer.
+"""Search in a library by pictures, speech, text and names, with one ranked answer.
 
-Scores of moments are in [0, 1]; what they mean, and when a moment is strong, stands in
-:mod:`moviola.retrieval.calibration`.
+Scores of moments are in [0, 1]; :mod:`moviola.retrieval.calibration` defines them, and when a moment is
+strong.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""From evidence to candidates: a composed query is a fold of small functions over what speaks for its parts.
+"""Candidate moments from evidence: a composed query is a fold of small functions over its parts' evidence.
 
-- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are looked for
-  in the videos of all steps' nearest segments.
-- What is *excluded* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is how many
-  standard deviations above chance the best segment of the moment stands for it, and m the median of that over
-  all candidates, at least 0 and at most 1, since what is asked often goes with what is excluded. What is said
-  then, with score q, multiplies the odds by (1 - q)^2. Nothing rises by an exclusion.
-  `benchmarks/exclusions.py` compares that with the answer as it is.
-- *Marks* change the log odds of the moments that the query finds, and of those that look like what was marked
-  right, see :mod:`moviola.retrieval.feedback`; without a query, they give them. `benchmarks/marks` measures
-  it.
+- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are searched in
+  the videos of all steps' nearest segments.
+- An *exclusion* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is the best
+  similarity of the moment's segments to it, in standard deviations above chance, and m the median of that
+  over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
+  Speech that matches it with score q multiplies the odds by (1 - q)^2. An exclusion never raises a score.
+  `benchmarks/exclusions.py` compares the answers with and without it.
+- *Marks* change the log odds of the query's moments, and of moments similar to right marks, see
+  :mod:`moviola.retrieval.feedback`; without a query they are the query. `benchmarks/marks` measures it.
 """
 
 from __future__ import annotations
@@ -48,17 +47,17 @@ __all__ = ["candidates"]
 def candidates(
     gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, segments: int = SEGMENTS
 ) -> list[Found]:
-    """Moments that may answer a query, in no order.
+    """Candidate moments for a query, in no order.
 
     Args:
-        gatherer: has seen the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
-        query: what to look for.
-        rows: videos to look into.
-        segments: number of segments to retrieve for each thing.
+        gatherer: prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
+        query: the query.
+        rows: videos to search.
+        segments: number of segments to retrieve for each part.
     """
     if isinstance(query, Without):
-        found = candidates(gatherer, query.query, rows, segments)
-        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, found)
+        moments = candidates(gatherer, query.query, rows, segments)
+        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, moments)
     if isinstance(query, Steps):
         shared = _videos_of(gatherer, query.steps, rows, segments)
         gatherer.search(_wanted(query.steps), shared, segments)
@@ -70,35 +69,35 @@ def candidates(
 
 
 def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segments: int) -> list[Found]:
-    """Candidates of all evidence, where the filter wants them."""
+    """Candidates of all evidence, within the filter."""
     evidence = gatherer.of(thing, rows, segments)
     with stage("fusion"):
-        found = fused(evidence.seen, evidence.said)
-    # Videos that are known by their names and have no moment yet are looked into.
+        moments = fused(evidence.seen, evidence.said)
+    # Videos whose names match and that have no moment yet are searched for one.
     known = {row for row, share in evidence.shares.items() if share >= KNOWN_BY_NAME}
-    missing = frozenset(known - {one.row for one in found})
+    missing = frozenset(known - {one.row for one in moments})
     if missing and gatherer.stages(thing) is not None:
-        found = [*found, *gatherer.seen(thing, missing)]
+        moments = [*moments, *gatherer.seen(thing, missing)]
     with stage("fusion"):
-        return gatherer.there(with_names(found, evidence.shares))
+        return gatherer.there(with_names(moments, evidence.shares))
 
 
 def _videos_of(gatherer: EvidenceGatherer, steps: Sequence[SearchQuery], rows: Rows, segments: int) -> Rows:
-    """Videos in which to look for all steps."""
+    """Videos in which to search for all steps."""
     if rows is not None and len(rows) <= segments:
         return rows
     gatherer.search(_wanted(steps), rows, segments)
-    found: set[int] = set()
+    rows_found: set[int] = set()
     for step in steps:
         for thing in _wanted([step]):
-            found |= gatherer.rows(thing, rows, segments)
+            rows_found |= gatherer.rows(thing, rows, segments)
         if isinstance(step, Marked):
-            found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
-    return rows if len(found) == len(gatherer.view.videos) else frozenset(found)
+            rows_found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
+    return rows if len(rows_found) == len(gatherer.view.videos) else frozenset(rows_found)
 
 
 def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
-    """The things that steps look for, without those that they exclude."""
+    """The parts that steps search for, without their exclusions."""
     return [thing for step in steps for thing in parts_of(step.query if isinstance(step, Without) else step)]
 
 
@@ -107,18 +106,18 @@ def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
 
 def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
     marks = gatherer.marks(query)
-    found = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
+    moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
     if query.query is None or isinstance(query.query, Simple):
         alike = gatherer.alike(marks, rows, segments)
         if query.query is not None:
             alike = _with_text(gatherer, query.query, alike)
-        found = [*found, *alike]
+        moments = [*moments, *alike]
     with stage("calibration"):
-        return _rescored(gatherer, marks, found, asked=query.query is not None)
+        return _rescored(gatherer, marks, moments, has_text=query.query is not None)
 
 
 def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[Found]) -> list[Found]:
-    """Moments that marks have found, with the scores that they have for what was asked."""
+    """Moments similar to right marks, with their scores for the text of the query."""
     (thing,) = parts_of(query)
     scores = gatherer.text_scores(thing, alike).tolist()
     return [
@@ -128,16 +127,16 @@ def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[F
 
 
 def _rescored(
-    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, asked: bool
+    gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, has_text: bool
 ) -> list[Found]:
-    """Moments with what marks say of them; those without frames stay as they are."""
+    """Moments rescored by marks; those without frames stay as they are."""
     vectors, shown = gatherer.likeness(found)
     before = np.array([found[place].score for place in shown.tolist()])
-    scores = marks.scores(vectors, before if asked else None)
+    scores = marks.scores(vectors, before if has_text else None)
     by_itself = marks.scores(vectors)
     rescored = list(found)
     for place, score, own in zip(shown.tolist(), scores.tolist(), by_itself.tolist(), strict=True):
-        why = (Reason("like", own),) if not asked else (*found[place].why, Reason("like", own))
+        why = (Reason("like", own),) if not has_text else (*found[place].why, Reason("like", own))
         rescored[place] = replace(found[place], score=score, why=why)
     return rescored
 
@@ -146,7 +145,7 @@ def _rescored(
 
 
 def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Simple) -> list[Found]:
-    """Candidates with scores that something to be excluded has lowered."""
+    """Candidates with scores lowered by an exclusion."""
     if not found:
         return []
     if isinstance(excluded, Marked):
@@ -162,7 +161,7 @@ def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Si
 
 
 def _without_marked(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Marked) -> list[Found]:
-    """The same of what marks stand for: what scores q for it has its odds multiplied by (1 - q)^2."""
+    """The same for an excluded concept: a match of score q multiplies the odds by (1 - q)^2."""
     marks, lowered = gatherer.marks(excluded), list(found)
     vectors, shown = gatherer.likeness(found)
     scores = None

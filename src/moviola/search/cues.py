@@ -1,4 +1,4 @@
-"""Moments found by what is said or written: cues whose words match (BM25), or whose meaning is close."""
+"""Moments from cues of speech and text whose words match (BM25), or whose meaning is close."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from moviola.types import CUE_KINDS, Cue, CueKind, Reason, Span
 
 __all__ = ["CueSearch"]
 
-# Cues that are looked at, and the pause in seconds within which matching cues belong to one moment.
+# Number of cues to examine, and the pause in seconds within which matching cues belong to one moment.
 _CUES = 100
 _PAUSE = 2.0
-# Words can match by accident; a moment seen and said should still stand above one that is only said.
+# Words can match by accident; a moment both seen and said should still stand above one that is only said.
 _WORDS_CEILING = 0.9
-# What the cosine of two sentences says: of pairs of texts about everything, .4 % have more than .45 (MiniLM).
+# Scale of the cosine of two sentences: of pairs of texts about everything, .4 % have more than .45 (MiniLM).
 _MEANING = Calibration(slope=20.0, intercept=-9.0)
-# Below this score a cue is passed over.
+# Cues below this score are ignored.
 _LEAST = 0.5
 
 Evidence = Iterable[tuple[tuple[int, int], float]]
@@ -50,7 +50,7 @@ class CueSearch:
         kinds: Collection[CueKind],
         meant: Collection[CueKind],
     ) -> list[Found]:
-        """Moments in which what is said or written matches a text, in no order.
+        """Moments whose speech or text matches a query, in no order.
 
         Cues of one kind with short pauses between them are one moment; moments of several kinds at the same
         time support each other.
@@ -59,29 +59,31 @@ class CueSearch:
             view: of the library.
             text: the query.
             vector: (d,) its unit sentence vector; None: cues are compared by their words alone.
-            rows: row numbers of the videos to look into; None for all.
-            kinds: which cues to look at.
-            meant: those of them that are compared by their meaning, too.
+            rows: row numbers of the videos to search; None for all.
+            kinds: kinds of cues to search.
+            meant: those of them that are also compared by meaning.
         """
-        asked = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
+        words_by_stem = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
         matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, vector, rows, meant))
         for (row, number), score in matches:
             if score >= _LEAST and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
-        found: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
+        by_kind: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
         for row, places in groupby(sorted(evidence), key=lambda piece: piece[0]):
             cues = self._store.catalogue.cues(row)
             if not cues:
                 continue  # the video was removed this moment
             scored = [(cues[number], evidence[row, number]) for _, number in places]
-            for kind in found:
+            for kind in by_kind:
                 same = [match for match in scored if match[0].kind == kind]
-                found[kind] += _joined(row, same, view.videos[row], asked)
-        return reduce(fused, found.values(), [])
+                by_kind[kind] += _joined(row, same, view.videos[row], words_by_stem)
+        return reduce(fused, by_kind.values(), [])
 
     def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
-        """Share of the query's weight (idf) that a cue covers; BM25 of an average cue with all words is 1."""
+        """Share of the query's weight (idf) that a cue covers; 1 is the BM25 of an average cue with all
+        words.
+        """
         catalogue = self._store.catalogue
         words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
         total, weight = sum(catalogue.cue_counts().values()), 0.0
@@ -109,7 +111,7 @@ class CueSearch:
     def _allowed(
         self, ids: NDArray[np.int64], rows: frozenset[int] | None, kinds: Collection[CueKind]
     ) -> NDArray[np.int64] | None:
-        """Those ids of the index that are to be searched; None for all."""
+        """The ids of the index to search; None for all."""
         wanted = np.ones(len(ids), bool)
         if rows is not None:
             wanted &= np.isin(unpack_ids(ids)[0], list(rows))
@@ -122,31 +124,31 @@ class CueSearch:
 
 
 def _joined(
-    row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, asked: Mapping[str, str]
+    row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, words_by_stem: Mapping[str, str]
 ) -> list[Found]:
-    """Matching cues of one kind in one video as moments: those with short pauses between are one.
+    """Matching cues of one kind in one video as moments; short pauses do not divide them.
 
     Args:
         row: of the video.
         matches: cues with scores.
         video: the video.
-        asked: words of the query by their stems.
+        words_by_stem: words of the query by their stems.
     """
     groups: list[list[tuple[Cue, float]]] = []
     for cue, score in sorted(matches, key=lambda match: match[0].start):
         if cue.start >= video.duration:
-            continue  # a subtitle file that runs on after the pictures have ended
+            continue  # a subtitle file that runs past the end of the pictures
         if groups and cue.start - max(other.end for other, _ in groups[-1]) <= _PAUSE:
             groups[-1].append((cue, score))
         else:
             groups.append([(cue, score)])
-    found = []
+    joined = []
     for group in groups:
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
         best = max(group, key=lambda match: match[1])
         cue = best[0]
         stems = {stem for one, _ in group for stem in stems_of(one.text)}
-        words = tuple(sorted(word for stem, word in asked.items() if stem in stems))
+        words = tuple(sorted(word for stem, word in words_by_stem.items() if stem in stems))
         why = Reason("written" if cue.kind == "text" else "said", best[1], words)
-        found.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
-    return found
+        joined.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
+    return joined

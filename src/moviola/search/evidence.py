@@ -1,20 +1,18 @@
-"""What speaks for one thing that is looked for: gathered once per search and scope, read by everybody.
+"""Evidence for the parts of a query: gathered once per search and scope.
 
-- A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is looked for in what is said
-  and written, by words and by meaning (in what is written by words alone where pictures are looked at too),
-  and in what the videos are called (:mod:`moviola.search.name_evidence`).
-- A *moment* or *picture* is a clip: among the segments of the index it stands where stage 1 puts a segment
-  that shows nothing else. It has no tokens, so a trained refiner cannot read it: the refiner without training
-  takes its place. Pictures are compared by features of their own where the library has them
-  (``picture_dim``), without a trained stage 1; its rows then hold both kinds of features side by side, with
-  zeros for what a term does not speak of.
+- A *text* goes through all stages of :class:`moviola.retrieval.Retrieval`, and is searched in speech and
+  text, by words and by meaning (in text by words alone where pictures are searched too), and in the names of
+  videos (:mod:`moviola.search.name_evidence`).
+- A *moment* or *picture* is a clip: among the segments of the index it has the vector of a segment that shows
+  nothing else. It has no tokens for a trained refiner to read, so the refiner without training takes its
+  place. Pictures are compared by features of their own where the library has them (``picture_dim``), without
+  a trained stage 1; its rows then hold both kinds of features side by side, with zeros for the kind that a
+  term lacks.
 - A *sum* has the log odds sum_i w_i l_i / sum_i w_i, with l_i those of a term, which are linear in its
-  cosine: so it is one vector, refined as a picture is. Among the segments of the index, terms are weighed by
-  the deviation of their cosines with the library. What is said counts for each text by its share of the
-  weight.
+  cosine: so it is one vector, refined like a picture. Among the segments of the index, terms are weighted by
+  the deviation of their cosines with the library. Speech counts for each text by its share of the weight.
 
-All texts of a search are encoded in one batch, and all texts that are looked for in the same scope are
-searched for in one.
+All texts of a search are encoded in one batch, and all texts with the same scope are searched in one.
 """
 
 from __future__ import annotations
@@ -56,24 +54,24 @@ from moviola.types import CueKind, Reason, ReasonKind, Span
 
 __all__ = ["Evidence", "EvidenceGatherer", "Rows"]
 
-# Right marks whose likes are looked for, and segments of each: 25 ms of processor time at the paper's size,
-# where four with 200 each take twice that.
+# Number of right marks to search with, and segments of each: 25 ms of processor time at the paper's size;
+# four marks with 200 each take twice that.
 _PROBES, _PROBED = 2, 50
 
 Floats = NDArray[np.float32]
 Rows = frozenset[int] | None
-"""Row numbers of videos to look into; None for all."""
+"""Row numbers of the videos to search; None for all."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for one thing in one scope.
+    """Evidence for one part of a query in one scope.
 
     Attributes:
         seen: moments by pictures, best first.
-        said: moments by what is said or written, by the thing's share of the weight, in no order.
-        shares: how well the names of videos fit, in (0, 1], by row number.
-        rows: videos of the nearest segments, and of what is said.
+        said: moments by speech or text, weighted by the part's share, in no order.
+        shares: how well the names of videos match, in (0, 1], by row number.
+        rows: videos of the nearest segments and of matching cues.
     """
 
     seen: Sequence[Found]
@@ -89,12 +87,12 @@ class EvidenceGatherer:
     Attributes:
         store: the library.
         view: its state.
-        texts: the stages for texts; None: pictures are not looked at.
-        vectors: the stages for what has no tokens; None likewise.
-        cues: what is said and written.
-        kinds: which cues to look at; none of them where only pictures count.
-        names: what videos are called; None: that does not count.
-        filter: where to look.
+        texts: the stages for texts; None: pictures are not searched.
+        vectors: the stages for parts without tokens; None likewise.
+        cues: search in speech and text.
+        kinds: kinds of cues to search; empty where only pictures count.
+        names: names of the videos; None: they do not count.
+        filter: where to search.
     """
 
     store: LibraryStore
@@ -118,14 +116,14 @@ class EvidenceGatherer:
         """Encode all texts of some queries in one batch.
 
         Raises:
-            LibraryError: something is to be looked for in pictures, which are not looked at.
+            LibraryError: a part needs pictures, which are not searched.
         """
         things = [thing for query in queries for thing in parts_of(query)]
         terms = [term for thing in things for term, _ in _terms(thing)]
         texts = list(dict.fromkeys(term for term in terms if isinstance(term, Text)))
         if self.texts is None and (alike := [t for t in things if not _texts_only(t)]):
             raise LibraryError(
-                f"{self.store.folder}: {str(alike[0])!r} is looked for in pictures; search by them, in a "
+                f"{self.store.folder}: {str(alike[0])!r} needs a search by pictures, in a "
                 "library that was built with a visual encoder"
             )
         with stage("text"):
@@ -152,18 +150,18 @@ class EvidenceGatherer:
     # -- evidence ------------------------------------------------------------------------------------------
 
     def of(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> Evidence:
-        """What speaks for a thing; what is known of it already is not looked for again.
+        """Evidence for a part; gathered once.
 
         Args:
-            thing: to look for; :meth:`prepare` has seen it.
-            rows: videos to look into.
+            thing: the part; :meth:`prepare` has seen it.
+            rows: videos to search.
             segments: number of segments to retrieve.
         """
         seen, said = self.seen(thing, rows, segments), self.said(thing, rows)
         return Evidence(seen, said, self.shares(thing, rows), self.rows(thing, rows, segments))
 
     def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
-        """Retrieve the segments of several things in one scope, all texts in one batch."""
+        """Retrieve the segments of several parts in one scope, all texts in one batch."""
         new = [thing for thing in dict.fromkeys(things) if (thing, rows, segments) not in self._hits]
         texts = [thing for thing in new if isinstance(thing, Text)]
         others = [[thing] for thing in new if not isinstance(thing, Text)]
@@ -178,14 +176,14 @@ class EvidenceGatherer:
                 self._hits[thing, rows, segments] = Hits(hits.video[own], hits.position[own], hits.score[own])
 
     def rows(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> frozenset[int]:
-        """Videos of the nearest segments of a thing, and in which something of it is said."""
+        """Videos of a part's nearest segments and of its matching cues."""
         self.search([thing], rows, segments)
         hits = self._hits.get((thing, rows, segments))
         near = () if hits is None else self.view.features.keys[hits.video[0]].tolist()
         return frozenset((*near, *(one.row for one in self.said(thing, rows))))
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
-        """Moments by pictures, best first; those that are found twice are still there."""
+        """Moments by pictures, best first; duplicates are still there."""
         key = thing, rows, segments
         if key not in self._seen:
             self.search([thing], rows, segments)
@@ -210,7 +208,7 @@ class EvidenceGatherer:
         ]
 
     def said(self, thing: Simple, rows: Rows) -> list[Found]:
-        """Moments in which something of a thing is said or written, by its share of the weight."""
+        """Moments by speech or text, weighted by the part's share."""
         if not self.kinds:
             return []
         total = sum(weight for _, weight in _terms(thing))
@@ -224,15 +222,17 @@ class EvidenceGatherer:
 
     def _cues_of(self, text: Text, rows: Rows) -> list[Found]:
         if (text, rows) not in self._said:
-            # A title card that means about what was asked must not stand above the pictures that show it.
+            # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             vector = self._sentences.get(text.text)
-            found = self.cues.moments(self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant)
-            self._said[text, rows] = self.there(found)
+            moments = self.cues.moments(
+                self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant
+            )
+            self._said[text, rows] = self.there(moments)
         return self._said[text, rows]
 
     def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:
-        """How well names fit the texts of a thing, by shares of the weight, in (0, 1], by row number."""
+        """How well names match the texts of a part, by shares of the weight, in (0, 1], by row number."""
         if self.names is None:
             return {}
         with stage("names"):
@@ -249,15 +249,15 @@ class EvidenceGatherer:
     # -- marks ---------------------------------------------------------------------------------------------
 
     def marks(self, query: Marked) -> Marks:
-        """What is marked, with what was taught under the name that the query says.
+        """The marks of a query, with those of the concept that it names.
 
         Raises:
             NotFound: a video of a mark, or the concept, is unknown.
-            LibraryError: pictures are not looked at.
+            LibraryError: pictures are not searched.
         """
         if self.vectors is None:
             raise LibraryError(
-                f"{self.store.folder}: {str(query)!r} has marks, which are of pictures; search by them, in a "
+                f"{self.store.folder}: {str(query)!r} has marks, which need a search by pictures, in a "
                 "library that was built with a visual encoder"
             )
         right, wrong = (self._marked_rows(query, own) for own in (query.right, query.wrong))
@@ -278,11 +278,11 @@ class EvidenceGatherer:
         rows, shown = self.likeness(found)
         if len(shown) < len(found):
             missing = moments[min(set(range(len(found))) - set(shown.tolist()))]
-            raise LibraryError(f"{missing}: there are no frames of it in this library; index it again")
+            raise LibraryError(f"{missing}: this library has no frames of it; index it again")
         return rows
 
     def likeness(self, found: Sequence[Found]) -> tuple[Floats, NDArray[np.int64]]:
-        """By what moments are compared with each other.
+        """Features by which moments are compared with each other.
 
         Returns:
             (n, d) float32, the mean of the unit features of likeness of their frames, and (n,) the places of
@@ -300,7 +300,7 @@ class EvidenceGatherer:
         return np.array(rows, np.float32).reshape(-1, dim), np.array(shown, np.int64)
 
     def _clips_of(self, found: Found) -> tuple[tuple[int, int], int | None]:
-        """First clip of a moment and the one behind its last, and the place of its video; None without."""
+        """First clip of a moment, the one after its last, and the place of its video; None without frames."""
         features = self.view.features
         place = features.place_of(found.row)
         if place is None:
@@ -310,7 +310,7 @@ class EvidenceGatherer:
         return (first, min(max(math.ceil(found.span.end / seconds), first + 1), count)), place
 
     def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Found]:
-        """Moments that look like right marks, whatever their text says; scores are to be given to them."""
+        """Moments similar to right marks, whatever the text of the query; their scores are set later."""
         retrieval, probes = self.vectors, marks.probes(_PROBES)
         segments = min(segments, _PROBED)
         if retrieval is None or not len(retrieval.index) or not len(probes):
@@ -326,7 +326,7 @@ class EvidenceGatherer:
         return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
 
     def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
-        """(n,) float64, how well a thing fits the best two frames of each of some moments, in [0, 1]."""
+        """(n,) float64, how well a part matches the best two frames of each moment, in [0, 1]."""
         retrieval = self.stages(thing)
         scores = np.zeros(len(found))
         if retrieval is None:
@@ -343,7 +343,7 @@ class EvidenceGatherer:
     # -- where ---------------------------------------------------------------------------------------------
 
     def _scope(self, rows: Rows) -> Scope | None:
-        """The stretches of videos to look at; None for everything."""
+        """The stretches of videos to search; None for everything."""
         if rows is None and self.filter.where == (None, None):
             return None
         features = self.view.features
@@ -354,33 +354,33 @@ class EvidenceGatherer:
         return Scope(places, start, end)
 
     def there(self, found: Iterable[Found]) -> list[Found]:
-        """Moments that lie where the filter wants them in their videos."""
+        """Moments in the part of their videos that the filter allows."""
         if self.filter.where == (None, None):
             return list(found)
         videos = self.view.videos
         return [one for one in found if self.filter.is_there(one.span, videos[one.row].duration)]
 
-    # -- one thing as the stages read it -------------------------------------------------------------------
+    # -- one part as the stages read it -----------------------------------------------------------------
 
     def stages(self, thing: Simple) -> Retrieval | None:
-        """The stages that look for one thing in pictures; None where pictures are not looked at."""
+        """The stages that search pictures for a part; None where pictures are not searched."""
         return self.texts if isinstance(thing, Text) else self.vectors
 
     def features(self, thing: Simple) -> QueryFeatures:
-        """One thing, as the stages read it."""
+        """A part, as the stages read it."""
         if thing not in self._features:
             with stage("text"):
                 self._features[thing], self._scales[thing] = self._composed(thing)
         return self._features[thing]
 
     def scale(self, thing: Simple) -> Scale:
-        """What cosines with a thing say, in the space of the encoder."""
+        """Calibration of a part's cosines, in the space of the encoder."""
         features, retrieval = self.features(thing), self.stages(thing)
         assert retrieval is not None
         return self._scales[thing] if thing in self._scales else retrieval.encoder_scale(features)
 
     def _composed(self, thing: Simple) -> tuple[QueryFeatures, Scale]:
-        """A sum of terms, or one that is no text: its vector, and what cosines with it say."""
+        """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
         retrieval = self.vectors
         assert retrieval is not None
         own: Any = 0.0
@@ -402,11 +402,11 @@ class EvidenceGatherer:
     def _vectors_of(self, term: Term) -> tuple[Floats, Floats, Calibration]:
         """Unit vectors (d,) of a term in the space of the encoder, and among the segments of the index.
 
-        Also what cosines with the first one say.
+        With them the calibration of cosines with the first one.
         """
         retrieval, background = self.vectors, self._background
         assert retrieval is not None
-        # With features of likeness behind those for texts, a cosine is with half of a row.
+        # With features of likeness after those for texts, a cosine covers half of a row.
         side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
         if isinstance(term, Text):
             vectors = self.features(term).vectors
@@ -438,7 +438,7 @@ class EvidenceGatherer:
         return self.texts.background
 
     def _clip(self, term: LikeMoment | LikePicture) -> Floats:
-        """(1, d) float32, the features by which one frame is compared with others."""
+        """(1, d) float32, the features that compare one frame with others."""
         clip = self._row(term)
         if self.view.settings.picture_dim:
             clip[:, : self.view.settings.encoder_dim] = 0
@@ -474,5 +474,5 @@ def _kind(thing: Simple) -> ReasonKind:
 
 def _no_frame(term: LikeMoment, duration: float, has_frames: bool) -> MoviolaError:
     if not has_frames:
-        return LibraryError(f"{term.video_id}: there are no frames of it in this library; index it again")
+        return LibraryError(f"{term.video_id}: this library has no frames of it; index it again")
     return InvalidValue(f"{term}: the video ends at {duration:g} s; give a time before that")

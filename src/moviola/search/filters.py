@@ -1,4 +1,4 @@
-"""Which videos are looked into, and which moments of them are wanted."""
+"""Filters: which videos to search, and which of their moments count."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _EARTH = 6_371_008.8
 _NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
 
 Bounds = tuple[float | None, float | None]
-"""Least and most, both included; None for no limit."""
+"""Minimum and maximum, both included; None for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a video: seconds, or a share of its length where ``share`` is set; below 0 from its end."""
+    """A position in a video: seconds, or a share of its length if ``share`` is set; from the end below 0."""
 
     value: float
     share: bool = False
@@ -55,10 +55,10 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """At most ``metres`` from a point, in degrees north and east, over the ground of a round earth.
+    """At most ``metres`` from a point, in degrees north and east, on a spherical earth.
 
     Raises:
-        InvalidValue: no point of the earth, or a distance that is no number above 0.
+        InvalidValue: impossible coordinates, or a distance that is no number above 0.
     """
 
     latitude: float
@@ -75,14 +75,14 @@ class Near:
     @classmethod
     def parse(cls, text: str) -> Self:
         """``52.52,13.40``, with a distance ``52.52,13.40,5km`` or ``52.52,13.40,300m``."""
-        found = _NEAR.fullmatch(text.strip())
-        if not found:
+        match = _NEAR.fullmatch(text.strip())
+        if not match:
             raise InvalidValue(f"near {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km")
-        metres = float(found[3] or 1) * (1.0 if found[4] == "m" else 1000.0)
-        return cls(float(found[1]), float(found[2]), metres)
+        metres = float(match[3] or 1) * (1.0 if match[4] == "m" else 1000.0)
+        return cls(float(match[1]), float(match[2]), metres)
 
     def holds(self, capture: Capture) -> bool:
-        """Whether a video was taken there; not where its place is not known."""
+        """Whether a video was taken there; False where its place is unknown."""
         if capture.latitude is None or capture.longitude is None:
             return False
         here, there = math.radians(self.latitude), math.radians(capture.latitude)
@@ -95,22 +95,21 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What an answer may consist of. All that is given must hold.
+    """Conditions on an answer; all that are given must hold.
 
     Attributes:
-        folder: only videos whose files lie in this folder or below; with ``*``, ``?`` or ``[`` a pattern that
-            the whole path of a file must match, such as ``*/holiday/*.mov``.
-        modified: only videos whose files were last changed between these times; times without a zone are
-            local.
+        folder: only videos in this folder or below; with ``*``, ``?`` or ``[`` a pattern for the whole path
+            of a file, such as ``*/holiday/*.mov``.
+        modified: only videos whose files were last changed between these times; local times without a zone.
         video_length: of the whole video, seconds.
         moment_length: of the moment, seconds.
-        taken: only videos that were taken between these times, see :mod:`moviola.library.disk.captures`;
-            times without a zone are compared with what clocks showed there.
-        near: only videos that were taken at most so far from a point.
-        camera: only videos of cameras with this in their make and model, letter case aside; with ``*``,
-            ``?`` or ``[`` a pattern that all of it must match.
-        where: the moment's middle lies between these positions in its video, the second one excluded. With a
-            sequence, that of each step.
+        taken: only videos taken between these times, see :mod:`moviola.library.disk.captures`; times without
+            a zone are compared with local clock times.
+        near: only videos taken within a distance of a point.
+        camera: only videos of cameras whose make and model contain this, case ignored; with ``*``, ``?`` or
+            ``[`` a pattern for all of it.
+        where: only moments whose middle is between these positions in the video, the second one excluded; in
+            a sequence each step.
 
     Raises:
         InvalidValue: bounds the wrong way round, negative or no numbers.
@@ -152,19 +151,19 @@ class Filter:
         camera: str | None = None,
         where: str | None = None,
     ) -> Self:
-        """From text: ranges are ``LOW..HIGH``, of which one may be left out.
+        """From text: ranges are ``LOW..HIGH``, with one of them optional.
 
         Args:
             folder: see above.
-            modified: ``2024-05-01..2024-05-31``, both days included; times as ``2024-05-01T18:30``.
+            modified: ``2024-05-01..2024-05-31``, both days included; with times ``2024-05-01T18:30``.
             video_length, moment_length: ``10..1:30``.
-            taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; times as for ``modified``.
-            near: ``52.52,13.40,5km``: degrees north and east, and how far; 1 km if nothing is said.
+            taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; times as in ``modified``.
+            near: ``52.52,13.40,5km``: degrees north and east, and a distance; 1 km without one.
             camera: see above.
             where: ``0..10%``, ``-1:00..``.
 
         Raises:
-            InvalidValue: something is written otherwise.
+            InvalidValue: another form.
         """
 
         def lengths(text: str | None, what: str) -> Bounds:
@@ -183,15 +182,15 @@ class Filter:
 
     @property
     def of_moments(self) -> bool:
-        """Whether candidates may be refused that the index has found."""
+        """Whether the filter can reject candidates that the index found."""
         return self.moment_length != (None, None) or self.where != (None, None)
 
     def rows(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None = None) -> set[int] | None:
-        """Row numbers of the videos to look into; None for all.
+        """Row numbers of the videos to search; None for all.
 
         Args:
             videos: of the library, by row number.
-            catalogue: knows their further paths, and when and where they were taken; None: nothing is known.
+            catalogue: holds further paths, and when and where videos were taken; None: these are unknown.
 
         Raises:
             NotFound: no file lies in the folder.
@@ -211,7 +210,7 @@ class Filter:
         }
 
     def _is_of(self, video: VideoRow, capture: Capture) -> bool:
-        """Whether a video was taken when, where and with what it should."""
+        """Whether a video's time, place and camera satisfy the filter."""
         if self.taken != (None, None):
             taken = taken_of(video, capture)
             since, until = (
@@ -248,36 +247,36 @@ class Filter:
             found = {row for row, path in paths if folder in Path(path).parents}
         if not found:
             raise NotFound(
-                f"{self.folder:.200}: no video of this library lies there; "
+                f"{self.folder:.200}: no video of this library is in this folder; "
                 "`moviola list --json` shows the paths"
             )
         return found
 
     @staticmethod
     def _resolved(folder: str) -> Path:
-        """Where a folder lies. ``~`` is one's own home; that of another user is nobody's concern."""
+        """A folder without links. ``~`` is the user's own home; other users' homes are not resolved."""
         path = Path(folder)
         try:
             return (path.expanduser() if path.parts[:1] == ("~",) else path).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise NotFound(
-                f"{folder!r:.200}: cannot be followed ({error!s:.200}); name a folder of videos"
+                f"{folder!r:.200}: its links cannot be followed ({error!s:.200}); name a folder of videos"
             ) from error
 
     def stretch(self, duration: float) -> tuple[float, float]:
-        """Start and end in seconds of where in a video of some length to look."""
+        """Start and end in seconds of the part of a video to search."""
         low, high = self.where
         return low.seconds(duration) if low else 0.0, high.seconds(duration) if high else duration
 
     def is_there(self, span: Span, duration: float) -> bool:
-        """Whether a moment lies where it should in a video of some length."""
+        """Whether a moment is in the allowed part of a video."""
         if self.where == (None, None):
             return True
         start, end = self.stretch(duration)
         return start <= (span.start + span.end) / 2 < end
 
     def fits(self, span: Span) -> bool:
-        """Whether a moment is as long as it should be."""
+        """Whether a moment has the allowed length."""
         return _within(span.duration, *self.moment_length)
 
 
@@ -298,7 +297,7 @@ def _dates(text: str) -> tuple[datetime | None, datetime | None]:
 
 
 def _periods(text: str) -> tuple[datetime | None, datetime | None]:
-    """Times of ``FROM..TO``, or of one period; years, months and days are meant whole."""
+    """Times of ``FROM..TO``, or of one period; years, months and days count whole."""
     if ".." not in text:
         text = f"{text}..{text}"
     since, until = parse_range(text, "taken", _period)
@@ -307,11 +306,11 @@ def _periods(text: str) -> tuple[datetime | None, datetime | None]:
 
 def _period(text: str, what: str) -> tuple[datetime, datetime]:
     """The first and the last moment of a year, a month, a day, or a time."""
-    found = _PART.fullmatch(text.strip())
-    if not found:
+    match = _PART.fullmatch(text.strip())
+    if not match:
         moment = _date(text, what)
         return moment, moment
-    year, month, day = (int(part) if part else None for part in found.groups())
+    year, month, day = (int(part) if part else None for part in match.groups())
     try:
         first = datetime(year or 1, month or 1, day or 1)
         if day is not None:
@@ -327,9 +326,9 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
 
 def _date(text: str, what: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text.strip())
-        found.astimezone().timestamp()  # years at both ends of the calendar have no time in every zone
-        return found
+        moment = datetime.fromisoformat(text.strip())
+        moment.astimezone().timestamp()  # years at both ends of the calendar do not exist in every zone
+        return moment
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidValue(
             f"{what} {text!r}: write it as 2024-05-31, or with a time as 2024-05-31T18:30"

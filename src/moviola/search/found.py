@@ -1,4 +1,4 @@
-"""A moment on its way to the answer, and the answer."""
+"""Answers, and moments before ranking."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Found:
         row: row number of its video in the catalogue.
         span: its time.
         score: in [0, 1].
-        source: which evidence found it: ``"visual"``, the kind of a cue, or ``"both"`` for several.
-        snippet: what is said or written, where that is why.
-        match: the matching score behind ``score``, which decides where that saturates.
-        steps: those of a sequence, in order.
-        snippet_kind: of the cue that says it; empty without a snippet.
-        why: what speaks for it, in any order.
-        folded: spans of moments for which it stands, best first.
+        source: evidence that found it: ``"visual"``, the kind of a cue, or ``"both"`` for several.
+        snippet: matching speech or text, if any.
+        match: the matching score behind ``score``, which decides where ``score`` saturates.
+        steps: of a sequence, in order.
+        snippet_kind: kind of the snippet's cue; empty without a snippet.
+        why: reasons, in any order.
+        folded: spans of overlapping moments folded into it, best first.
     """
 
     row: int
@@ -42,11 +42,11 @@ class Found:
 
     @property
     def strong(self) -> bool:
-        """Whether it is a good answer."""
+        """Whether it is a strong moment."""
         return self.score >= STRONG
 
     def moment(self, video_id: str, rank: int) -> Moment:
-        """Ranked."""
+        """The moment with its rank."""
         return Moment(
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
             tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,
@@ -55,27 +55,27 @@ class Found:
 
 
 class SearchResult(list[Moment]):
-    """The answer to a query: a list of its moments, best first, with ranks from 1.
+    """An answer: a list of moments, best first, with ranks from 1.
 
     Strong moments come before weak ones, since scores fall.
 
     Attributes:
         timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all
-            queries together where several were asked at once.
+            queries of a batch together.
     """
 
     def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
         super().__init__(moments)
         self.confident: bool = any(m.strong for m in self) if confident is None else confident
-        """Whether the library has an answer at all: a strong moment. False: these are the nearest."""
+        """Whether there is a strong moment. False: nothing matches, these are only the nearest."""
         self.timings: dict[str, float] = {}
 
     @property
     def strong(self) -> list[Moment]:
-        """The good moments."""
+        """The strong moments."""
         return [moment for moment in self if moment.strong]
 
     @property
     def weak(self) -> list[Moment]:
-        """The others."""
+        """The weak moments."""
         return [moment for moment in self if not moment.strong]

@@ -1,4 +1,4 @@
-"""Moments found by pictures, by what is said and by what is written become one ranked answer."""
+"""Fusion of moments by pictures, speech and text into one ranked answer."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from moviola.types import Moment, Span
 
 __all__ = ["folded", "fused", "ranked", "with_odds_times"]
 
-# The odds of a score are taken of at most this.
+# Upper limit of a score before its odds are computed.
 _MOST = 1 - 1e-12
 
 
 def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
-    """What is said during a moment that is shown adds to it; the stronger evidence keeps its span.
+    """Add the evidence of speech to overlapping moments; the stronger evidence keeps its span.
 
     Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said).
 
     Args:
-        shown: found by pictures, or by cues of other kinds; of one kind, since these are not joined.
-        said: found by cues of one kind.
+        shown: moments by pictures, or by cues of other kinds; of one kind, these are not joined.
+        said: moments by cues of one kind.
     """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)
@@ -58,7 +58,7 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
 
 
 def with_odds_times(found: Found, factor: float) -> Found:
-    """A moment whose odds p / (1 - p) are multiplied; rounding never turns the direction around."""
+    """A moment with its odds p / (1 - p) multiplied; rounding never reverses the direction."""
     if factor >= 1:
         score = found.score
         return replace(found, score=max(score, score * factor / (1 - score + score * factor)))
@@ -67,10 +67,10 @@ def with_odds_times(found: Found, factor: float) -> Found:
 
 
 def folded(found: Sequence[Found]) -> list[Found]:
-    """No moment twice: of moments of one video that overlap much, or lie in one another, the best.
+    """Folds duplicates: of moments of one video that overlap much, or contain one another, the best stays.
 
-    It knows the spans of those for which it stands. Moments may have been found by several proposals, cut at
-    the same shots, or joined with the same words, so this comes after all of that.
+    It keeps the spans of the others. Duplicates come from several proposals, from cuts at the same shots, or
+    from fusion with the same words, so this step comes last.
 
     Args:
         found: best first.
@@ -95,14 +95,14 @@ def folded(found: Sequence[Found]) -> list[Found]:
 
 
 def ranked(found: Sequence[Found], video_ids: Mapping[int, str], options: SearchOptions) -> list[Moment]:
-    """The best moments in order, with ranks from 1, none twice.
+    """The best moments in order, with ranks from 1, without duplicates.
 
     Of equal scores the one with the larger matching score comes first, then the earlier video id and start.
 
     Args:
         found: moments in any order.
         video_ids: by row number.
-        options: how many, and how good.
+        options: number and minimum score.
     """
 
     def order(moment: Found) -> tuple[float, float, str, float]:

@@ -1,4 +1,4 @@
-"""The answer that was printed last, kept so that its moments can be named by rank: `moviola open 2`.
+"""The last printed answer, kept so that its moments can be named by rank: `moviola open 2`.
 
 It lies in the library's cache as ``last-answer.json`` (:func:`moviola.files.caches.cache_of`), and may be
 deleted at any time.
@@ -28,11 +28,11 @@ _NAME = "last-answer.json"
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """The answer that was printed last.
+    """The last printed answer.
 
     Attributes:
-        query: what was asked.
-        options: how it was answered, by name, as far as the person said so.
+        query: its query.
+        options: the options that were given, by name.
         moments: ranked.
         paths: of their videos, by id.
     """
@@ -44,14 +44,14 @@ class KeptAnswer:
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
-    """Keep an answer in place of the one before.
+    """Store an answer, replacing the previous one.
 
     Args:
         library: its folder.
-        answer: to be kept.
+        answer: the answer.
 
     Returns:
-        where it lies.
+        path of the file.
 
     Raises:
         InvalidValue: it cannot be written.
@@ -76,7 +76,7 @@ def kept_answer(library: Path) -> KeptAnswer:
         library: its folder.
 
     Raises:
-        NotFound: nothing was searched yet.
+        NotFound: there was no search yet.
         DataError: the kept answer is damaged.
     """
     place = cache_of(library) / _NAME
@@ -95,22 +95,22 @@ def kept_answer(library: Path) -> KeptAnswer:
 
 
 def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
-    """A moment of the last answer, and its video's file.
+    """A moment of the last answer, and its video's path.
 
     Args:
         library: its folder.
         rank: from 1.
 
     Raises:
-        NotFound: nothing was searched yet, the answer has no such rank, or the file is gone.
+        NotFound: there was no search yet, the answer has no such rank, or the file is gone.
         DataError: the kept answer is damaged.
     """
     kept = kept_answer(library)
     moments, paths = kept.moments, kept.paths
     moment = next((moment for moment in moments if moment.rank == rank), None)
     if moment is None:
-        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; take one of their ranks")
+        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; choose one of their ranks")
     path = Path(paths[moment.video_id])
     if not path.is_file():
-        raise NotFound(f"{path}: the video's file is gone; index the folder where it lies now")
+        raise NotFound(f"{path}: the video's file is gone; index the folder where it is now")
     return moment, path

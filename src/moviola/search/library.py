@@ -1,4 +1,4 @@
-"""The façade of a library: a store, an indexer and a searcher under one name."""
+"""``Library``: a store, an indexer and a searcher behind one interface."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ __all__ = ["Library"]
 
 
 class Library:
-    """A library of videos that answers text with ranked moments.
+    """A library of videos, searched by text, pictures and examples.
 
     Args:
-        folder: the library; made by the first writer when an encoder is given and nothing is there.
-        options: as of :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
+        folder: the library; created by the first writer if an encoder is given and nothing is there.
+        options: see :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
             ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``,
             ``resident``.
 
     Attributes:
-        store: what is on disk.
+        store: the library on disk.
 
     >>> lib = Library("lib", encoder="demo")  # doctest: +SKIP
     >>> lib.index("videos/")  # doctest: +SKIP
@@ -106,44 +106,44 @@ class Library:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- what is in it -----------------------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------------------
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """Path of the library."""
         return self.store.folder
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened so that nothing is ever written."""
+        """Whether it was opened without the right to write."""
         return self.store.read_only
 
     @property
     def settings(self) -> Settings:
-        """What it was built with, and the models in use."""
+        """Its settings, with the models in use."""
         return self.store.settings
 
     @property
     def catalogue(self) -> Catalogue:
-        """Which videos are in, with paths, states and subtitles."""
+        """Its videos with paths, states and subtitles."""
         return self.store.catalogue
 
     @property
     def encoder(self) -> FrameTextEncoder | None:
-        """The visual encoder, loaded and compared with the library's revision; None if it has none."""
+        """The visual encoder, loaded and checked against the library's revision; None if it has none."""
         return self.store.encoders.visual
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:
-        """The sentence encoder likewise."""
+        """The sentence encoder, likewise."""
         return self.store.encoders.sentences
 
     def videos(self) -> list[Video]:
-        """The videos that can be searched, by id."""
+        """The searchable videos, by id."""
         return self.store.videos()
 
     def file_of(self, video_id: str) -> Path | None:
-        """A file of a video that is there now, of all its paths; None while its drives are away.
+        """An existing file of a video, of all its paths; None while its drives are away.
 
         Raises:
             NotFound: no such video.
@@ -152,7 +152,7 @@ class Library:
         return present_path(video, self.catalogue.copies_of(video.row))
 
     def kept_still(self, video_id: str, time: float) -> bytes | None:
-        """The small still of a video (WebP) that is kept nearest to a time in seconds; None without any.
+        """The small still of a video (WebP) nearest to a time in seconds; None without any.
 
         Raises:
             NotFound: no such video.
@@ -160,7 +160,7 @@ class Library:
         return self.store.stills.nearest(self.catalogue.video(video_id).hash, time)
 
     def paths_of(self, video_ids: Iterable[str]) -> tuple[dict[str, str], set[str]]:
-        """A path of each of some videos, one that is there if any is, and which of them are away.
+        """A path of each video, an existing one if any, and the ids of videos that are away.
 
         Raises:
             NotFound: no such video.
@@ -200,7 +200,7 @@ class Library:
         stills: bool = True,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
-        """Bring files and folders into the library; see :meth:`moviola.library.Indexer.index`."""
+        """Index files and folders; see :meth:`moviola.library.Indexer.index`."""
         return self._indexer.index(
             *sources,
             prune=prune,
@@ -219,19 +219,19 @@ class Library:
         )
 
     def remove(self, video_ids: Iterable[str]) -> list[str]:
-        """Take videos out, all or none; see :meth:`moviola.library.Indexer.remove`."""
+        """Remove videos, all or none; see :meth:`moviola.library.Indexer.remove`."""
         return self._indexer.remove(video_ids)
 
     def restore(self, video_ids: Iterable[str]) -> list[str]:
-        """Bring removed videos back; see :meth:`moviola.library.Indexer.restore`."""
+        """Restore removed videos; see :meth:`moviola.library.Indexer.restore`."""
         return self._indexer.restore(video_ids)
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
-        """Take out a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
+        """Remove a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
         return self._indexer.forget_root(root)
 
     def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
-        """Put a folder in place of another, without encoding; see :meth:`moviola.library.Indexer.move`."""
+        """Replace the path of a folder, without encoding; see :meth:`moviola.library.Indexer.move`."""
         return self._indexer.move(old, new, check=check)
 
     def use(
@@ -241,11 +241,11 @@ class Library:
         refiner: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> None:
-        """Search with trained models from now on; see :meth:`moviola.library.Indexer.use`."""
+        """Choose the trained models for later searches; see :meth:`moviola.library.Indexer.use`."""
         self._indexer.use(stage1=stage1, refiner=refiner, force=force)
 
     def use_index(self, kind: str) -> None:
-        """Search with another type of index; see :meth:`moviola.library.Indexer.use_index`."""
+        """Choose the type of index; see :meth:`moviola.library.Indexer.use_index`."""
         self._indexer.use_index(kind)
 
     def tune_index(self) -> list[Trial]:
@@ -256,25 +256,25 @@ class Library:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
         return self._indexer.models_in_use()
 
-    # -- looking after it --------------------------------------------------------------------------------
+    # -- maintenance -------------------------------------------------------------------------------------
 
     def verify(self) -> list[Problem]:
-        """What is wrong with it, if anything; see :func:`moviola.library.verify`."""
+        """Problems of the library; see :func:`moviola.library.verify`."""
         return verify(self.store)
 
     def repair(self) -> list[Problem]:
-        """Put right what can be; gives what was. See :func:`moviola.library.repair`."""
+        """Fix what can be fixed; returns those problems. See :func:`moviola.library.repair`."""
         return repair(self.store)
 
     def compact(self) -> int:
-        """Give back the space of removed videos; gives the bytes. See :func:`moviola.library.compact`."""
+        """Free the space of removed videos; returns the bytes. See :func:`moviola.library.compact`."""
         return compact(self.store)
 
     # -- searching ---------------------------------------------------------------------------------------
 
     @property
     def refiner(self) -> Refiner:
-        """Stage 3: the trained one in use, else one that needs no training. Assign another one to use it."""
+        """Stage 3: the trained refiner in use, else the one without training. May be replaced."""
         return self._searcher.refiner or self.store.models.refiner
 
     @refiner.setter
@@ -287,22 +287,22 @@ class Library:
         """Moments that answer a query, best first.
 
         Args:
-            query: a text, or anything that :mod:`moviola.search.queries` can say: moments, pictures, sums,
-                sequences, exclusions.
-            options: how to answer it; by default :class:`moviola.search.SearchOptions` as it is.
-            changes: fields of the options by name, instead of what they say: ``search("a dog", top_k=5)``.
+            query: a text, or any query of :mod:`moviola.search.queries`: moments, pictures, sums, sequences,
+                exclusions.
+            options: see :class:`moviola.search.SearchOptions`; None for the defaults.
+            changes: single fields of the options: ``search("a dog", top_k=5)``.
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1], none twice, strong ones before weak ones,
-            and how long each stage took. Of equal ones the one with the larger matching score comes first,
-            then the earlier video id and start. How queries that are no texts are scored stands in
-            :mod:`moviola.search.answers`, what scores mean in :mod:`moviola.retrieval.calibration`.
+            Moments with ranks from 1 and falling scores in [0, 1], without duplicates, strong ones before
+            weak ones, and the time of each stage. Of equal scores the one with the larger matching score
+            comes first, then the earlier video id and start. :mod:`moviola.search.answers` defines the scores
+            of composed queries, :mod:`moviola.retrieval.calibration` the meaning of scores.
 
         Raises:
             InvalidValue: an empty text, a number outside its range, or a time after the end of a video.
-            NotFound: an id in ``videos`` or in the query is unknown, or no video lies in the filter's folder.
+            NotFound: an unknown id in ``videos`` or in the query, or no video in the filter's folder.
             MediaError: a picture of the query cannot be read.
-            LibraryError: ``by`` asks for evidence, or the query for frames, that the library does not have.
+            LibraryError: ``by`` or the query needs evidence that the library does not have.
             MissingModel: the library's encoder is not on this machine.
         """
         return self.search_many([as_query(query)], options, **changes)[0]
@@ -317,7 +317,7 @@ class Library:
     ) -> list[SearchResult]:
         """:meth:`search` for many queries: one answer per query, in their order.
 
-        ``progress`` is called with the number of queries that are done.
+        ``progress`` is called with the number of finished queries.
         """
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress)
@@ -325,10 +325,10 @@ class Library:
     def search_saved(
         self, name: str, *, top_k: int = 10, videos: Collection[str] | None = None
     ) -> SearchResult:
-        """:meth:`search` for what was saved under a name (:mod:`moviola.library.kept.entries`).
+        """:meth:`search` for a saved query (:mod:`moviola.library.kept`).
 
         Raises:
-            NotFound: nothing is saved under it.
+            NotFound: no search of this name is saved.
             InvalidValue: its filter cannot be read.
         """
         from moviola.library.kept.entries import SavedSearch
@@ -337,24 +337,24 @@ class Library:
         assert isinstance(saved, SavedSearch)
         query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
         if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
-            raise InvalidValue(f"search {name!r}: there is no filter {min(unknown)!r}; save it again")
-        found = Filter.parse(**saved.filter)
-        options = SearchOptions(top_k=top_k, videos=videos, filter=found, by=saved.by)
+            raise InvalidValue(f"search {name!r}: its filter {min(unknown)!r} does not exist; save it again")
+        filter_ = Filter.parse(**saved.filter)
+        options = SearchOptions(top_k=top_k, videos=videos, filter=filter_, by=saved.by)
         return self.search(query, options)
 
     def curve(
         self, query: str | SearchQuery, video_id: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How well each part of one video matches a query, whether or not a moment of it is an answer.
+        """Score curve of one video: how well each part of it matches a query.
 
         Args:
-            query: as of :meth:`search`.
-            video_id: of a video that can be searched.
+            query: see :meth:`search`.
+            video_id: a searchable video.
 
         Returns:
             (n,) float64 seconds, the middles of the times between two encoded frames, and (n,) float64 scores
-            in [0, 1]. What they mean, and how they compare with scores of moments, stands in
-            :mod:`moviola.search.relevance_curve`.
+            in [0, 1]. :mod:`moviola.search.relevance_curve` defines them and compares them with scores of
+            moments.
 
         Raises:
             InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.
@@ -362,44 +362,44 @@ class Library:
         """
         return self._searcher.curve(as_query(query), video_id)
 
-    # -- what is taught ----------------------------------------------------------------------------------
+    # -- concepts ----------------------------------------------------------------------------------------
 
     def teach(self, title: str, query: Marked) -> str:
-        """Keep what a query's marks teach, in place of what was taught under the same name.
+        """Save a query's marks as a concept, replacing one of the same name.
 
         Args:
-            title: any words; ``@name`` stands for it in queries from now on, where letters are small and
-                everything but letters and digits is ``-``: "our logo" is ``@our-logo``.
-            query: with at least one moment that is marked right, or a concept.
+            title: any words; the concept's name is the title in small letters, with ``-`` for everything but
+                letters and digits; ``@name`` in a query refers to it: "our logo" is ``@our-logo``.
+            query: a query with at least one right mark, or a concept.
 
         Returns:
             the name.
 
         Raises:
-            InvalidValue: no mark is right, the title has no letters, or the library was opened read-only.
+            InvalidValue: no right mark, a title without letters, or the library was opened read-only.
             NotFound: a video of a mark is unknown.
             LibraryLocked: another process is writing.
         """
         concept = self._searcher.teach(title, query)
         if not len(concept.right):
-            raise InvalidValue(f"{title!r}: mark at least one moment that is right")
+            raise InvalidValue(f"{title!r}: mark at least one moment as right")
         with self.store.writing():
             keep_concept(self.folder, self.settings, concept)
         return concept.name
 
     def concepts(self) -> list[Concept]:
-        """What was taught, by name.
+        """The concepts, by name.
 
         Raises:
-            DataError, EncoderMismatch: as of :func:`moviola.library.read_concept`.
+            DataError, EncoderMismatch: see :func:`moviola.library.read_concept`.
         """
         return [read_concept(self.folder, self.settings, name) for name in concepts_of(self.folder)]
 
     def forget(self, name: str) -> None:
-        """Delete what was taught under a name.
+        """Delete a concept.
 
         Raises:
-            NotFound: nothing was.
+            NotFound: no such concept.
             InvalidValue: the library was opened read-only.
             LibraryLocked: another process is writing.
         """

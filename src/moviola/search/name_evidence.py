@@ -1,12 +1,11 @@
-"""What the names of files add to moments: people name a video for what is in it.
+"""Evidence from file names: people name a video after its content.
 
-A name counts for a text by the larger of two shares: of the text's weight, the part whose words are in the
-name, each word by ln(N / n) with n of N videos that have it; and (c - m) / (1 - m), with c the cosine of
-the text with the words that tell the name from others and m = .25. A share s of the name multiplies the odds
-of a moment by exp(5 s), and by itself makes it right with a probability of s^2 / 2. A name says nothing of
-*where* in the video, so it adds to moments that were found; of a video that is known by its name and has no
-moment yet, moments are looked for.
-`benchmarks/footage/report.py` measures what that is worth.
+A name matches a text by the larger of two shares: the part of the text's weight whose words are in the name,
+each word weighted by ln(N / n) with n of N videos that have it; and (c - m) / (1 - m), with c the cosine of
+the text with the distinctive words of the name and m = .25. A share s of the name multiplies the odds of a
+moment by exp(5 s), and alone makes it right with a probability of s^2 / 2. A name does not say *where* in the
+video, so it adds to moments that were found; a matching video without a moment is searched for one.
+`benchmarks/footage/report.py` measures the gain.
 """
 
 from __future__ import annotations
@@ -27,40 +26,40 @@ from moviola.types import Reason
 __all__ = ["KNOWN_BY_NAME", "NameSearch", "with_names"]
 
 KNOWN_BY_NAME = 0.5
-"""Share from which a video is looked into because of its name alone."""
+"""Share from which a video is searched for moments because of its name alone."""
 
-# What a name that fits wholly adds to the log odds of a moment.
+# Added log odds of a name that matches wholly.
 _LOG_ODDS = 5.0
-# And what it is worth where the pictures say nothing.
+# Its value where the pictures say nothing.
 _BY_ITSELF = 0.5
 _MEANING = 0.25
 
 
 @dataclass(frozen=True)
 class NameSearch:
-    """How well the names of a library's videos fit texts, in one state of the library.
+    """Matches between texts and the names of a library's videos, in one state of the library.
 
     Attributes:
-        names: what they say.
+        names: the names.
     """
 
     names: NameTable
 
     @classmethod
     def of(cls, store: LibraryStore, view: View) -> NameSearch:
-        """Of a library as a view has it."""
+        """The names of a library in a view."""
         return cls(names_in(store, view.generation, view.videos))
 
     @property
     def has_meanings(self) -> bool:
-        """Whether names are compared by their meaning, too."""
+        """Whether names are also compared by meaning."""
         return bool(len(self.names.rows))
 
     def shares(self, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
-        """How well names fit a text, in (0, 1], by row number; the others do not.
+        """How well names match a text, in (0, 1], by row number; other names do not match.
 
         Args:
-            text: what is looked for.
+            text: the text.
             vector: (d,) its unit sentence vector; None where meanings are not compared.
         """
         of_words = self._of_words(text)
@@ -88,11 +87,11 @@ class NameSearch:
 
 
 def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:
-    """Moments with what the names of their videos add.
+    """Moments with the evidence of their videos' names added.
 
     Args:
         found: moments in any order.
-        shares: how well names fit what is asked, in [0, 1], by row number.
+        shares: how well names match the query, in [0, 1], by row number.
     """
     return [
         one if (share := min(1.0, shares.get(one.row, 0.0))) == 0 else _with_name(one, share) for one in found

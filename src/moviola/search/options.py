@@ -1,4 +1,4 @@
-"""How a query is answered: one set of options for Python, the command line, HTTP and agents."""
+"""Search options, the same for Python, the command line, HTTP and agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moviola.types import CUE_KINDS, CueKind
 __all__ = ["KINDS", "By", "SearchOptions"]
 
 By = Literal["both", "visual", "subtitles", "speech", "said", "text"]
-"""Which evidence to use."""
+"""Kinds of evidence."""
 
 KINDS: dict[By, tuple[CueKind, ...]] = {
     "both": CUE_KINDS,
@@ -23,7 +23,7 @@ KINDS: dict[By, tuple[CueKind, ...]] = {
     "said": ("subtitle", "speech"),
     "text": ("text",),
 }
-"""Which cues each kind of evidence looks at."""
+"""Kinds of cues that belong to each kind of evidence."""
 
 
 _EVERYTHING = Filter()
@@ -31,18 +31,20 @@ _EVERYTHING = Filter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """How a query is answered.
+    """Search options.
 
     Attributes:
         top_k: number of moments, >= 1.
-        per_video: number of moments of one video, >= 1; None for no limit.
-        videos: ids of the videos to look into; None for all.
-        filter: which videos to look into, and which of their moments are wanted. Where few moments pass, up
-            to 12,800 segments are retrieved to find ``top_k``.
-        min_score: least score, in [0, 1].
-        by: evidence to use: ``"both"`` is all that the library has, ``"visual"`` its pictures,
-            ``"subtitles"``, ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues,
-            ``"said"`` subtitles and speech. refine: False gives the coarse proposals of stage 2 (visual
+        per_video: maximum number of moments per video, >= 1; None for no limit.
+        videos: ids of the videos to search; None for all.
+        filter: which videos to search, and which of their moments count. Where few moments pass, up to 12,800
+            segments are retrieved to find ``top_k``.
+        min_score: minimum score, in [0, 1].
+        by: evidence to use: ``"both"`` is all that the library has, ``"visual"`` pictures, ``"subtitles"``,
+            ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues, ``"said"`` subtitles and
+            speech.
+        refine: False returns the coarse proposals of stage 2 (visual evidence).
+        weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
             evidence). weak: False leaves out weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:

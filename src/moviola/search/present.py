@@ -1,4 +1,4 @@
-"""Answers beside a writer: a video may be removed after it was found and before it is described."""
+"""Answers while another process writes: a video may be removed after it was found."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["still_there"]
 def still_there(
     found: SearchResult, catalogue: Catalogue
 ) -> tuple[SearchResult, dict[str, VideoRow], set[str]]:
-    """The moments of an answer whose videos are in the library now, and these videos.
+    """The moments of an answer whose videos still exist, and these videos.
 
     Args:
         found: an answer.
-        catalogue: of the library that gave it.
+        catalogue: of the same library.
 
     Returns:
-        the answer without moments of videos that were removed since, ranked without gaps; the videos by id,
-        each with a path at which its file is, if there is one; and the ids of those that are away.
+        the answer without moments of removed videos, ranked without gaps; the videos by id, each with an
+        existing path if there is one; and the ids of those that are away.
     """
     videos, away = catalogue.videos_named({moment.video_id for moment in found}), set()
     for video_id, video in videos.items():

@@ -1,4 +1,4 @@
-"""What can be asked of a library: texts, moments and pictures, summed, put in order, excluded.
+"""Queries: texts, moments and pictures, summed, put in order, excluded.
 
 >>> dog = Text("a dog runs")
 >>> str(dog + 0.5 * LikeMoment("beach", 12))
@@ -8,17 +8,17 @@
 
 Three kinds of values, one inside the other:
 
-- *one thing to look for*: a :class:`Text`, a :class:`LikeMoment`, a :class:`LikePicture`, or a
-  :class:`WeightedSum` of these (``+`` and ``*``);
-- a :class:`Steps` of such things (``then``);
-- one of both :class:`Without` other things (``without``).
+- *one part*: a :class:`Text`, a :class:`LikeMoment`, a :class:`LikePicture`, or a :class:`WeightedSum` of
+  these (``+`` and ``*``);
+- :class:`Steps` of such parts (``then``);
+- either of them :class:`Without` other parts (``without``).
 
-Marks on an answer make a :class:`Marked` query of it. What marks have taught can be kept in a library under a
-name; ``@name`` in a text stands for it: ``"@our-logo on a shelf"``, beside words, and with ``then`` and
-``without`` as any other thing.
+Marks on an answer make a :class:`Marked` query of it. They can be saved in a library as a concept; ``@name``
+in a text refers to it: ``"@our-logo on a shelf"``, beside words, and with ``then`` and ``without`` like any
+part.
 
-Values are immutable and equal where they ask the same in the same words: the order of what is summed or
-excluded does not matter. How they are answered stands in :mod:`moviola.search.searcher`.
+Queries are immutable, and equal if they have the same parts: the order of terms and exclusions does not
+matter. :mod:`moviola.search.searcher` answers them.
 """
 
 from __future__ import annotations
@@ -41,27 +41,28 @@ __all__ = [
 _CONCEPT = re.compile(r"(?<!\S)@([^\W_][\w-]*)(?!\S)")
 
 GAP = 60.0
-"""Most seconds between the end of one step of a sequence and the start of the next, unless said."""
+"""Default for the most seconds between the end of one step of a sequence and the start of the next."""
 
 
 class SearchQuery:
-    """Something to ask of a library. Wherever one is expected, a ``str`` stands for its :class:`Text`."""
+    """A query of any kind. Wherever one is expected, a ``str`` stands for its :class:`Text`."""
 
     def __add__(self, other: SearchQuery | str) -> WeightedSum:
-        """Both in one moment, by weight."""
+        """Both in one moment, summed by weight."""
         return WeightedSum.of((*_terms(self), *_terms(other)))
 
     def __radd__(self, other: str) -> WeightedSum:
         return Text(other) + self
 
     def __mul__(self, weight: float) -> WeightedSum:
-        """The same with so much weight in a sum; by itself a weight changes nothing."""
+        """The same with another weight in a sum; alone, a weight changes nothing."""
         return WeightedSum.of((term, weight * own) for term, own in _terms(self))
 
     __rmul__ = __mul__
 
     def then(self, later: SearchQuery | str, *, gap: float = GAP) -> Steps:
-        """This, and later in the same video that, beginning at most ``gap`` seconds after this has ended.
+        """This, followed in the same video by that, which begins at most ``gap`` seconds after this has
+        ended.
 
         ``math.inf`` is no limit. ``a.then(b).then(c)`` equals ``a.then(b.then(c))``.
         """
@@ -69,19 +70,19 @@ class SearchQuery:
         return Steps((*own.steps, *others.steps), (*own.gaps, gap, *others.gaps))
 
     def without(self, *excluded: SearchQuery | str) -> Without:
-        """This, where none of that is seen or said."""
+        """This, without any of that seen or said."""
         if isinstance(self, Without):
             return Without.of(self.query, (*self.excluded, *excluded))
         return Without.of(self, excluded)
 
 
 class _Term(SearchQuery):
-    """One thing to look for that is no sum."""
+    """One part that is no sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text(_Term):
-    """What is seen or said, in words.
+    """Words for what is seen or said.
 
     Raises:
         InvalidValue: no words.
@@ -103,10 +104,10 @@ class Text(_Term):
 
 @dataclass(frozen=True, slots=True)
 class LikeMoment(_Term):
-    """What looks like the frame at a time of a video of the library; that one is among the answers.
+    """Similar to the frame at a time of a video of the library, which is itself among the answers.
 
     Attributes:
-        video_id: of a video that can be searched.
+        video_id: a searchable video.
         time: seconds from its start, >= 0.
 
     Raises:
@@ -125,7 +126,7 @@ class LikeMoment(_Term):
         """``VIDEO@TIME``, the time in seconds or as ``m:ss`` or ``h:mm:ss``.
 
         Raises:
-            InvalidValue: it is written otherwise.
+            InvalidValue: another form.
         """
         video_id, at, time = text.rpartition("@")
         if not (at and video_id):
@@ -138,7 +139,7 @@ class LikeMoment(_Term):
 
 @dataclass(frozen=True, slots=True)
 class LikePicture(_Term):
-    """What looks like a picture in a file; of a video, like its first frame."""
+    """Similar to the picture in a file; of a video, to its first frame."""
 
     path: Path
 
@@ -160,14 +161,14 @@ class WeightedSum(SearchQuery):
     :mod:`moviola.search.evidence`.
 
     Attributes:
-        terms: with weights above 0; no term twice, in an order of their own.
+        terms: with weights above 0, without duplicates, in a canonical order.
     """
 
     terms: tuple[tuple[Term, float], ...]
 
     @classmethod
     def of(cls, terms: object) -> WeightedSum:
-        """From terms in any order; weights of equal ones are added.
+        """From terms in any order; weights of equal terms are added.
 
         Raises:
             InvalidValue: no term, or a weight that is not above 0.
@@ -187,7 +188,7 @@ class WeightedSum(SearchQuery):
 
 @dataclass(frozen=True, slots=True, order=True)
 class MarkedMoment:
-    """A moment that somebody has marked: seconds of a video of the library, ``0 <= start < end``.
+    """A marked moment: seconds of a video of the library, ``0 <= start < end``.
 
     Raises:
         InvalidValue: other bounds.
@@ -205,7 +206,7 @@ class MarkedMoment:
         """``VIDEO@START-END``, times in seconds or as ``m:ss`` or ``h:mm:ss``.
 
         Raises:
-            InvalidValue: it is written otherwise.
+            InvalidValue: another form.
         """
         video_id, at, times = text.rpartition("@")
         start, dash, end = times.partition("-")
@@ -220,13 +221,13 @@ class MarkedMoment:
 
 @dataclass(frozen=True, slots=True)
 class Marked(SearchQuery):
-    """A query, and moments that were marked as right and wrong answers to it.
+    """A query with moments marked as right and wrong answers.
 
     Attributes:
-        query: what was asked; None where the marks say it all.
-        right, wrong: marked moments, none twice, in an order of their own; given as such, or as moments of an
-            answer.
-        concept: name of what was taught to the library before, whose marks count as well; empty for none.
+        query: the query; None if there are only marks.
+        right, wrong: marked moments, without duplicates, in a canonical order; :class:`MarkedMoment` or
+            moments of an answer.
+        concept: name of a concept of the library, whose marks count as well; empty for none.
 
     Raises:
         InvalidValue: neither marks nor a concept, or a moment that is marked both right and wrong.
@@ -242,13 +243,13 @@ class Marked(SearchQuery):
             given = {MarkedMoment(one.video_id, one.start, one.end) for one in getattr(self, name)}
             object.__setattr__(self, name, tuple(sorted(given)))
         if not (self.right or self.wrong or self.concept):
-            raise InvalidValue("nothing is marked: give moments that are right or wrong")
+            raise InvalidValue("no marks: give moments that are right or wrong")
         if both := set(self.right) & set(self.wrong):
-            raise InvalidValue(f"{min(both)}: marked both right and wrong; decide")
+            raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
 
     @classmethod
     def of(cls, query: SearchQuery, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
-        """A query with marks on moments of its answer; of one that was marked before, the new mark counts."""
+        """A query with marks on moments of its answer; a new mark on a moment replaces an older one."""
         new = {name: tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own)
                for name, own in (("right", right), ("wrong", wrong))}  # fmt: skip
         if not isinstance(query, Marked):
@@ -261,18 +262,18 @@ class Marked(SearchQuery):
         return cls(query.query, right_ones, wrong_ones, query.concept)
 
     def __str__(self) -> str:
-        asked = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
+        text = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
         marks = [f"{len(own)} {name}" for name, own in (("right", self.right), ("wrong", self.wrong)) if own]
-        return f"{asked} ({', '.join(marks)})".strip() if marks else asked
+        return f"{text} ({', '.join(marks)})".strip() if marks else text
 
 
 Simple = Text | LikeMoment | LikePicture | WeightedSum | Marked
-"""One thing to look for; of a :class:`Marked` query the query must be one, too."""
+"""One part; of a :class:`Marked` query the query must be one, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps(SearchQuery):
-    """Things that follow each other in one video.
+    """Parts that follow each other in one video.
 
     Attributes:
         steps: two or more; each may have exclusions of its own.
@@ -299,11 +300,11 @@ class Steps(SearchQuery):
 
 @dataclass(frozen=True, slots=True)
 class Without(SearchQuery):
-    """A query, and what must not be seen or said during its moments.
+    """A query with exclusions.
 
     Attributes:
-        query: of which moments are wanted.
-        excluded: each of these counts against a moment; none twice, in an order of their own.
+        query: the query itself.
+        excluded: each of these counts against a moment; without duplicates, in a canonical order.
     """
 
     query: Simple | Steps
@@ -314,7 +315,7 @@ class Without(SearchQuery):
         """From exclusions in any order.
 
         Raises:
-            InvalidValue: a sequence is excluded, or what has exclusions of its own.
+            InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
         """
         simple = {_simple(one, "what is excluded") for one in excluded}
         wanted = as_query(query)
@@ -325,7 +326,7 @@ class Without(SearchQuery):
 
 
 def as_query(query: SearchQuery | str) -> SearchQuery:
-    """A ``str`` as its :class:`Text`, a sum of one term as that term, whose weight changes nothing."""
+    """A ``str`` as its :class:`Text`, a sum of one term as that term."""
     if isinstance(query, str):
         return _read(query)
     if isinstance(query, WeightedSum) and len(query.terms) == 1:
@@ -334,12 +335,12 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 
 
 def _read(text: str) -> SearchQuery:
-    """A text, in which ``@name`` stands for what was taught."""
+    """A text, in which ``@name`` refers to a concept."""
     names = _CONCEPT.findall(text)
     if not names:
         return Text(text)
     if len(names) > 1:
-        raise InvalidValue(f"{text!r}: one @name at a time; join others with `then`")
+        raise InvalidValue(f"{text!r}: name one concept at a time; join others with `then`")
     words = " ".join(_CONCEPT.sub(" ", text).split())
     return Marked(Text(words) if words else None, concept=names[0].lower())
 
@@ -353,24 +354,24 @@ def compose(
     gap: float = GAP,
     excluded: Sequence[str] = (),
 ) -> SearchQuery:
-    """A query from its parts, as options and parameters name them.
+    """A query from its parts, as in options and parameters.
 
     Args:
-        text: words, or None where moments or pictures say it all.
-        alike: moments and pictures to be summed with the words, with weight 1 each.
+        text: words, or None if moments or pictures are the whole query.
+        alike: moments and pictures added to the words, with weight 1 each.
         weight: of the words.
-        then: what comes later, in order.
+        then: later steps, in order.
         gap: most seconds between two steps.
-        excluded: what must not be seen or said.
+        excluded: exclusions.
 
     Raises:
-        InvalidValue: neither words nor anything alike, or a part that its class refuses.
+        InvalidValue: neither words nor examples, or an invalid part.
     """
     if text is None and not alike:
-        raise InvalidValue("nothing to look for: give a text, a moment of a video, or a picture")
+        raise InvalidValue("empty query: give a text, a moment of a video, or a picture")
     words = None if text is None else as_query(text)
     if isinstance(words, Marked) and alike:
-        raise InvalidValue(f"{text!r}: what was taught goes with words; ask for pictures by themselves")
+        raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
     query: SearchQuery
     if words is not None and not alike:
         query = words
@@ -383,12 +384,12 @@ def compose(
 
 
 def _order(query: Simple) -> tuple[bool, str]:
-    """Words first."""
+    """Sort key with words first."""
     return not isinstance(query, Text), repr(query)
 
 
 def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
-    """All things that a query looks for, also those that it excludes."""
+    """All parts of a query, exclusions included."""
     if isinstance(query, Without):
         return (*parts_of(query.query), *(thing for one in query.excluded for thing in parts_of(one)))
     if isinstance(query, Steps):
@@ -400,28 +401,28 @@ def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
 
 
 def _simple(query: SearchQuery | str, role: str) -> Simple:
-    found = as_query(query)
-    if isinstance(found, Marked) and (found.query is None or isinstance(found.query, Simple)):
-        return found
-    if not isinstance(found, Text | LikeMoment | LikePicture | WeightedSum):
-        raise InvalidValue(f"{str(found)!r}: {role} is a text, a moment, a picture or a sum of them")
-    return found
+    checked = as_query(query)
+    if isinstance(checked, Marked) and (checked.query is None or isinstance(checked.query, Simple)):
+        return checked
+    if not isinstance(checked, Text | LikeMoment | LikePicture | WeightedSum):
+        raise InvalidValue(f"{str(checked)!r}: {role} must be a text, a moment, a picture or a sum of them")
+    return checked
 
 
 def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
     if isinstance(query, WeightedSum):
         return query.terms
-    found = _simple(query, "what is added or weighted")
-    if isinstance(found, Marked):
-        raise InvalidValue(f"{str(found)!r}: marks go with the whole sum; mark its answer")
-    assert not isinstance(found, WeightedSum)
-    return ((found, 1.0),)
+    checked = _simple(query, "a term of a sum")
+    if isinstance(checked, Marked):
+        raise InvalidValue(f"{str(checked)!r}: marks apply to the whole sum; mark its answer")
+    assert not isinstance(checked, WeightedSum)
+    return ((checked, 1.0),)
 
 
 def _steps(query: SearchQuery) -> Steps:
-    """A query as a sequence; one thing is a sequence of one step."""
+    """A query as a sequence; one part is a sequence of one step."""
     if isinstance(query, Steps):
         return query
     if isinstance(query, Without) and isinstance(query.query, Steps):
-        raise InvalidValue(f"{str(query)!r}: add the last step before excluding something from the whole")
+        raise InvalidValue(f"{str(query)!r}: add the last step before excluding anything from the whole")
     return Steps((query,), ())  # type: ignore[arg-type]

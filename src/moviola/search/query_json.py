@@ -1,4 +1,4 @@
-"""Queries as JSON, so that an answer can be kept with what was asked."""
+"""Queries as JSON, stored with answers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Row = dict[str, Any]
 
 
 def query_to_json(query: SearchQuery) -> Row:
-    """A query as JSON has it: one key, its kind, and what it says."""
+    """The JSON form of a query: an object with one key, its kind."""
     name = next(name for name, (kind, _, _) in _KINDS.items() if isinstance(query, kind))
     return {name: _KINDS[name][1](query)}
 
 
 def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
-    """The query that :func:`query_to_json` has written.
+    """The query of :func:`query_to_json`'s JSON.
 
     Raises:
-        KeyError, TypeError, ValueError: it was written otherwise.
-        InvalidValue: a part that its class refuses.
+        KeyError, TypeError, ValueError: another form.
+        InvalidValue: an invalid part.
     """
     ((name, said),) = row.items()
     return _KINDS[name][2](said)
@@ -52,17 +52,17 @@ def _read_steps(said: Any) -> Steps:
 
 
 def _marked(query: Marked) -> Any:
-    asked = None if query.query is None else query_to_json(query.query)
+    inner = None if query.query is None else query_to_json(query.query)
     right, wrong = (
         [[one.video_id, one.start, one.end] for one in marked] for marked in (query.right, query.wrong)
     )
-    return [asked, right, wrong, query.concept]
+    return [inner, right, wrong, query.concept]
 
 
 def _read_marked(said: Any) -> Marked:
-    asked, *marked, concept = said
+    inner, *marked, concept = said
     right, wrong = (tuple(MarkedMoment(*columns) for columns in own) for own in marked)
-    return Marked(None if asked is None else query_from_json(asked), right, wrong, concept)
+    return Marked(None if inner is None else query_from_json(inner), right, wrong, concept)
 
 
 _KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any], SearchQuery]]] = {

@@ -1,11 +1,10 @@
-"""How well each part of one video matches a query: its whole score curve.
+"""Score curve of one video: how well each part of it matches a query.
 
-Parts are clips, the time between two frames that are encoded. What is shown in a clip is scored by its
-cosine with the query, smoothed as the refiner without training smooths it
-(:class:`moviola.retrieval.refiners.curve.CurveRefiner`), on the scale of the encoder's background
-(:mod:`moviola.retrieval.background`), as the scores of a search without a trained refiner are. With a trained
-refiner scores of moments are its own, which nothing knows of single clips: the curve then shows where, not
-how sure. What is said during a clip adds to it as in a search (:mod:`moviola.search.fusion`).
+Parts are clips, the time between two encoded frames. A clip's pictures are scored by their cosine with the
+query, smoothed as in the refiner without training (:class:`moviola.retrieval.refiners.curve.CurveRefiner`),
+on the scale of the encoder's background (:mod:`moviola.retrieval.background`), as in a search without a
+trained refiner. A trained refiner scores whole moments only; the curve then shows where, not how surely.
+Speech during a clip adds to it as in a search (:mod:`moviola.search.fusion`).
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ __all__ = ["score_curve"]
 
 Floats = NDArray[np.float64]
 
-# The odds of a score are taken of at most this.
+# Upper limit of a score before its odds are computed.
 _MOST = 1 - 1e-12
 
 
 def score_curve(gatherer: EvidenceGatherer, query: SearchQuery, video: VideoRow) -> tuple[Floats, Floats]:
-    """The curve of a query in a video.
+    """Score curve of a query in a video.
 
     Args:
-        gatherer: of the library's present state; has seen the query.
-        query: what to look for. Of a sequence, each clip has the score of the step that it matches best; what
-            is excluded divides the odds of a clip as it divides those of a moment
+        gatherer: of the library's present state, prepared with the query.
+        query: the query. In a sequence, each clip has the score of the step that it matches best; an
+            exclusion divides the odds of a clip as it divides those of a moment
             (:mod:`moviola.search.answers`).
         video: of the library.
 
@@ -64,7 +63,7 @@ def score_curve(gatherer: EvidenceGatherer, query: SearchQuery, video: VideoRow)
 
 
 class _Curve:
-    """The curves of queries in one video."""
+    """Curves of queries in one video."""
 
     def __init__(self, gatherer: EvidenceGatherer, video: VideoRow, times: Floats, seconds: float) -> None:
         self._gatherer, self._video = gatherer, video
@@ -88,7 +87,7 @@ class _Curve:
         return said if seen is None else 1 - (1 - seen) * (1 - said)
 
     def _marked(self, query: Marked) -> Floats:
-        """(n,) in [0, 1]: what marks make of the scores of each clip."""
+        """(n,) in [0, 1]: the scores of each clip, changed by marks."""
         before = None if query.query is None else self.scores(query.query)
         half = self._seconds / 2
         clips = [
@@ -101,7 +100,7 @@ class _Curve:
         return self._gatherer.marks(query).scores(vectors, before)
 
     def _cosines(self, query: Simple) -> Floats | None:
-        """Smoothed cosines (n,) of the clips; None where no pictures are looked at."""
+        """Smoothed cosines (n,) of the clips; None where pictures are not searched."""
         retrieval = self._gatherer.stages(query)
         place = None if retrieval is None else retrieval.features.place_of(self._video.row)
         if retrieval is None or place is None:
@@ -111,12 +110,12 @@ class _Curve:
         return np.asarray(curve, np.float64)
 
     def _seen(self, query: Simple) -> Floats | None:
-        """(n,) in [0, 1]; None where no pictures are looked at."""
-        found = self._cosines(query)
-        return None if found is None else self._gatherer.scale(query).scores(found)
+        """(n,) in [0, 1]; None where pictures are not searched."""
+        cosines = self._cosines(query)
+        return None if cosines is None else self._gatherer.scale(query).scores(cosines)
 
     def _said(self, query: Simple) -> Floats:
-        """(n,) in [0, 1]: the best of what is said or written during each clip."""
+        """(n,) in [0, 1]: the best match of speech or text during each clip."""
         best = np.zeros(len(self._times))
         half = self._seconds / 2
         for one in self._gatherer.said(query, frozenset({self._video.row})):
@@ -125,11 +124,11 @@ class _Curve:
         return best
 
     def _factor(self, excluded: Simple) -> Floats:
-        """By what the odds of each clip are multiplied, (n,) in [0, 1]."""
+        """Factor for the odds of each clip, (n,) in [0, 1]."""
         factor = (1 - self._said(excluded)) ** 2
-        retrieval, found = self._gatherer.stages(excluded), self._cosines(excluded)
-        if retrieval is not None and found is not None:
+        retrieval, cosines = self._gatherer.stages(excluded), self._cosines(excluded)
+        if retrieval is not None and cosines is not None:
             features = retrieval.in_space(self._gatherer.features(excluded))
-            above = retrieval.encoder_chance(features.vectors[0]).standing(found)
+            above = retrieval.encoder_chance(features.vectors[0]).standing(cosines)
             factor = factor * np.exp(-np.maximum(above - np.clip(np.median(above), 0, 1), 0))
         return factor

@@ -1,4 +1,4 @@
-"""A query's way through a library: texts encoded, evidence gathered, candidates folded, ranked."""
+"""Answers queries on a library: encode texts, gather evidence, fold candidates, rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from moviola.types import CueKind, Query
 
 __all__ = ["Searcher"]
 
-# What to do about a library that has no cue of the kinds asked for.
+# Remedies for a library without cues of the requested kinds.
 _LACKING: dict[By, str] = {
     "subtitles": "holds no subtitles; search it by pictures",
     "speech": "holds no recognised speech; `moviola index --speech NAME` reads it, or search by pictures",
@@ -35,7 +35,7 @@ _LACKING: dict[By, str] = {
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
 }
 
-# Most segments that are retrieved where a filter refuses many moments.
+# Maximum number of retrieved segments where a filter rejects many moments.
 _DEEPEST = 64 * SEGMENTS
 
 
@@ -46,7 +46,7 @@ class Searcher:
         store: the library.
 
     Attributes:
-        refiner: stage 3 instead of the library's own one; None for that.
+        refiner: replaces the library's own stage 3; None: keeps that.
     """
 
     def __init__(self, store: LibraryStore) -> None:
@@ -65,7 +65,7 @@ class Searcher:
         options: SearchOptions,
         progress: Callable[[int], None] | None = None,
     ) -> list[SearchResult]:
-        """The answer to each query; see :meth:`moviola.search.Library.search`."""
+        """Answers to queries; see :meth:`moviola.search.Library.search`."""
         checked = [_checked(query) for query in queries]
         answers = []
         with recorded() as timings:
@@ -94,10 +94,10 @@ class Searcher:
         return score_curve(gatherer, checked, video)
 
     def teach(self, title: str, query: Marked) -> Concept:
-        """What a query's marks teach; see :meth:`moviola.search.Library.teach`."""
+        """The concept in a query's marks; see :meth:`moviola.search.Library.teach`."""
         gatherer = self._gatherer(self._viewer.view(), SearchOptions())
         if gatherer.vectors is None:
-            raise LibraryError(f"{self._store.folder}: built without a visual encoder; marks are of pictures")
+            raise LibraryError(f"{self._store.folder}: built without a visual encoder; marks need pictures")
         marks = gatherer.marks(query)
         moments = tuple(map(str, (*query.right, *query.wrong)))
         return Concept(concept_name(title), title, marks.right, marks.wrong, moments)
@@ -139,7 +139,7 @@ class Searcher:
         named = frozenset(self._store.catalogue.video(video).row for video in options.videos)
         return named if chosen is None else chosen & named
 
-    # -- what is kept of a state of the library --------------------------------------------------------------
+    # -- cached per state of the library ------------------------------------------------------------------
 
     def _gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer:
         visual, kinds = self._evidence(options.by)
@@ -148,7 +148,7 @@ class Searcher:
         return EvidenceGatherer(self._store, view, texts, vectors, self._cues, kinds, names, options.filter)
 
     def _evidence(self, by: By) -> tuple[bool, tuple[CueKind, ...]]:
-        """Whether to use pictures, and which cues."""
+        """Whether to search pictures, and which kinds of cues."""
         store, has_visual = self._store, bool(self._store.settings.encoder)
         counts = store.catalogue.cue_counts()
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
@@ -159,7 +159,7 @@ class Searcher:
         return has_visual and by not in _LACKING, kinds
 
     def _stages(self, view: View, refine: bool) -> tuple[Retrieval, Retrieval]:
-        """The stages for texts, and for what has no tokens; what they learn of the library is kept."""
+        """The stages for texts, and for parts without tokens; what they compute of the library is kept."""
         store = self._store
         with self._lock:
             refiner = (self.refiner or store.models.refiner) if refine else None

@@ -1,8 +1,8 @@
-"""Candidates of the steps of a sequence become chains: one moment per step, in order, in one video.
+"""Sequences: chains of one candidate per step, in order, in one video.
 
-A step follows another where neither reaches over the middle of the other and the pause is no longer than the
-gap. A chain is as strong as its weakest step: its score is the least of theirs, and of equal chains the one
-with the larger sum of matching scores comes first.
+A step follows another if neither reaches over the middle of the other and the pause is at most the gap. A
+chain is as strong as its weakest step: its score is the lowest of theirs, and of equal chains the one with
+the larger sum of matching scores comes first.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _SAME_CHAIN = 0.5
 
 
 def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
-    """For each moment of the last step the best chain with that end; of chains that overlap much the best.
+    """The best chain for each moment of the last step; of chains that overlap much the best.
 
     Args:
         steps: candidates of each step.
         gaps: for each step but the first, most seconds from the end of the one before to its start.
     """
-    found = [replace(first, steps=(first,)) for first in steps[0]]
+    chained = [replace(first, steps=(first,)) for first in steps[0]]
     for gap, later in zip(gaps, steps[1:], strict=True):
         by_row: dict[int, list[Found]] = {}
-        for chain in found:
+        for chain in chained:
             by_row.setdefault(chain.row, []).append(chain)
         longer = (_best_chain(by_row.get(one.row, ()), one, gap) for one in later)
-        found = [chain for chain in longer if chain is not None]
-    return _distinct(found)
+        chained = [chain for chain in longer if chain is not None]
+    return _distinct(chained)
 
 
 def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
@@ -57,7 +57,7 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
 
 
 def _of_weakest(earlier: Found, later: Found) -> tuple[Reason, ...]:
-    """What speaks for the weaker of both, and so for the whole."""
+    """Reasons of the weaker step, and so of the whole chain."""
     return min(later, earlier, key=lambda one: one.score).why
 
 

@@ -1,4 +1,4 @@
-"""Times as people write them: seconds, clock times, and ranges of them."""
+"""Times as people write them: seconds, clock times, and ranges."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def parse_seconds(text: str, what: str) -> float:
     """Seconds of ``12.5``, ``12.5s``, ``1:02.5`` or ``1:02:03``.
 
     Args:
-        text: what was written.
-        what: names it in the message.
+        text: the input.
+        what: its name in the message.
 
     Raises:
-        InvalidValue: it is written otherwise.
+        InvalidValue: another form.
 
     >>> parse_seconds("1:02:03.5", "time")
     3723.5
@@ -38,11 +38,11 @@ def parse_seconds(text: str, what: str) -> float:
 def parse_range(
     text: str, what: str, parse: Callable[[str, str], Bound]
 ) -> tuple[Bound | None, Bound | None]:
-    """The bounds of ``LOW..HIGH``, where either may be left out (None).
+    """The bounds of ``LOW..HIGH``; either may be left out (None).
 
     Args:
-        text: what was written.
-        what: names it in the message.
+        text: the input.
+        what: its name in the message.
         parse: reads one bound; its second argument names it in messages.
 
     Raises:

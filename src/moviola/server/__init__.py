@@ -1,8 +1,8 @@
-"""A library over HTTP: search, videos, stills, streams, jobs, and the page that shows them.
+"""HTTP server of a library: search, videos, stills, streams, jobs, and the page.
 
-``app`` puts together what the other modules hold: routes by theme (``routes/``), what they read and answer
-(``schemas``), who may ask (``security``), how many at once (``pools``), files made of videos (``stills``),
-bringing videos in (``jobs``), and errors as answers (``problems``). ``client`` asks one from Python.
+``app`` joins the other modules: routes by theme (``routes/``), request and response types (``schemas``),
+access control (``security``), concurrency limits (``pools``), files made of videos (``stills``), indexing
+jobs (``jobs``), and errors as responses (``problems``). ``client`` is the Python client.
 """
 
 from __future__ import annotations

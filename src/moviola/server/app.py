@@ -1,4 +1,4 @@
-"""The app: routes, errors and guards around one library."""
+"""The ASGI app: routes, error handlers and guards around one library."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     """An ASGI app that serves a library.
 
     Args:
-        library_folder: the library; it is opened now, and its encoder loaded when the app starts.
-        options: who may ask, and for how much; by default this machine, without a token.
+        library_folder: the library; opened now, its encoder is loaded when the app starts.
+        options: access and limits; by default this machine, without a token.
 
     Raises:
         NotFound: no library there.
@@ -57,7 +57,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
 
 
 def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
-    """Wrap the app; what is added last comes first."""
+    """Wrap the app; the guard added last comes first."""
     limits = options.limits
     app.add_middleware(RawPaths)
     app.add_middleware(BodyLimit, most=limits.body_bytes, longer={"/api/pictures": limits.picture_bytes})

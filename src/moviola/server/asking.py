@@ -1,4 +1,4 @@
-"""From what a request asks to what a library is asked."""
+"""Conversion of search requests into the library's queries."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from moviola.server.uploads import Uploads
 __all__ = ["as_search_query", "require_within"]
 
 
-def as_search_query(asked: str | AskedQuery, uploads: Uploads) -> SearchQuery:
-    """The query in terms of :mod:`moviola.search.queries`.
+def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
+    """The query of a request.
 
     Raises:
         InvalidValue: a text without words.
-        NotFound: a picture that was not sent.
+        NotFound: an unknown picture.
     """
-    if isinstance(asked, str):
-        return as_query(asked)
+    if isinstance(request, str):
+        return as_query(request)
     right, wrong = (
-        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (asked.right, asked.wrong)
+        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (request.right, request.wrong)
     )
-    query = _unmarked(asked, uploads) if asked.terms else None
-    if not (right or wrong or asked.concept):
+    query = _unmarked(request, uploads) if request.terms else None
+    if not (right or wrong or request.concept):
         if query is None:
-            raise InvalidValue("nothing to look for: give terms, marked moments or a concept")
+            raise InvalidValue("empty query: give terms, marked moments or a concept")
         return query
-    return Marked(query, right, wrong, asked.concept)
+    return Marked(query, right, wrong, request.concept)
 
 
-def _unmarked(asked: AskedQuery, uploads: Uploads) -> SearchQuery:
-    query = _terms(asked.terms, uploads)
-    for step in asked.then:
+def _unmarked(request: AskedQuery, uploads: Uploads) -> SearchQuery:
+    query = _terms(request.terms, uploads)
+    for step in request.then:
         query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in asked.not_]
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.not_]
     return query.without(*excluded) if excluded else query
 
 
 def _terms(terms: Sequence[TextTerm | MomentTerm | PictureTerm], uploads: Uploads) -> SearchQuery:
-    """A sum of terms; one text alone may name what was taught."""
+    """A sum of terms; a single text may name a concept."""
     if len(terms) == 1 and isinstance(terms[0], TextTerm):
         return as_query(terms[0].text)
     return WeightedSum.of([(_term(term, uploads), term.weight) for term in terms])
@@ -66,25 +66,25 @@ def _term(term: TextTerm | MomentTerm | PictureTerm, uploads: Uploads) -> Search
 
 
 def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> None:
-    """Refuse a query that is longer, or asks for more, than this server takes on.
+    """Refuse a request that exceeds this server's limits.
 
     Raises:
-        InvalidValue: naming the limit.
+        InvalidValue: names the limit.
     """
     letters = sum(map(len, _texts(request.query)))
     if letters > limits.query_characters:
         raise InvalidValue(
-            f"query: {letters} characters of text; at most {limits.query_characters} are taken, so say less"
+            f"query: {letters} characters of text, at most {limits.query_characters} are allowed; shorten it"
         )
     if isinstance(request, SearchRequest) and request.top_k > limits.top_k:
-        raise InvalidValue(f"top_k {request.top_k}: at most {limits.top_k} moments are given")
+        raise InvalidValue(f"top_k {request.top_k}: this server gives at most {limits.top_k} moments")
 
 
-def _texts(asked: str | AskedQuery) -> Iterator[str]:
-    if isinstance(asked, str):
-        yield asked
+def _texts(query: str | AskedQuery) -> Iterator[str]:
+    if isinstance(query, str):
+        yield query
         return
-    for part in (asked, *asked.then, *asked.not_):
+    for part in (query, *query.then, *query.not_):
         if isinstance(part, str):
             yield part
         else:

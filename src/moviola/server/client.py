@@ -1,4 +1,4 @@
-"""Asking a server from Python, with the values of :mod:`moviola.server.schemas` and, for judging,
+"""Python client of a server, with the values of :mod:`moviola.server.schemas` and, for judging,
 :mod:`moviola.server.judging_schemas`."""
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class ServerError(MoviolaError):
-    """The server refused, or cannot be reached.
+    """An error of the server, or no connection to it.
 
     Attributes:
-        code: of the error, see :data:`moviola.server.schemas.Code`; ``"unreachable"`` without an answer.
+        code: code of the error, see :data:`moviola.server.schemas.Code`; ``"unreachable"`` without a
+            response.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -63,16 +64,16 @@ _ERRORS: dict[str, type[MoviolaError]] = {
 
 
 class Client:
-    """A server of a library.
+    """A client of a library's server.
 
-    Every method raises :class:`moviola.errors.InvalidValue`, :class:`moviola.errors.NotFound` or
-    :class:`moviola.errors.LibraryError` where the library would, and :class:`ServerError` for what only a
-    server refuses.
+    Methods raise :class:`moviola.errors.InvalidValue`, :class:`moviola.errors.NotFound` or
+    :class:`moviola.errors.LibraryError` as the library would, and :class:`ServerError` for errors that only a
+    server has.
 
     Args:
-        url: of the server, as ``moviola serve`` prints it.
-        token: that it asks for; empty for none.
-        http: what sends requests instead of a client made for ``url``.
+        url: address of the server, as ``moviola serve`` prints it.
+        token: the server's token; empty for none.
+        http: HTTP client to use in place of one for ``url``.
 
     >>> with Client("http://127.0.0.1:8765") as library:  # doctest: +SKIP
     ...     for moment in library.search("a dog runs on a beach").moments:
@@ -96,34 +97,34 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- what is there ---------------------------------------------------------------------------------------
+    # -- library and videos ---------------------------------------------------------------------------------
 
     def library(self) -> LibraryInfo:
-        """What the library holds and what its server does with it."""
+        """Contents and abilities of the library and its server."""
         return self._get(LibraryInfo, "/api/library")
 
     def videos(
         self, *, offset: int = 0, limit: int = 50, state: str | None = None, text: str = ""
     ) -> VideoList:
-        """Some of the videos; ``text`` stands in their ids or paths."""
-        asked = {"offset": offset, "limit": limit, "text": text, **({"state": state} if state else {})}
-        return self._get(VideoList, "/api/videos", asked)
+        """A page of the videos; ``text`` filters ids and paths."""
+        params = {"offset": offset, "limit": limit, "text": text, **({"state": state} if state else {})}
+        return self._get(VideoList, "/api/videos", params)
 
     def video(self, video_id: str) -> VideoDetails:
         """One video."""
         return self._get(VideoDetails, _path(video_id))
 
     def shots(self, video_id: str) -> list[Shot]:
-        """Its shots."""
+        """The shots of a video."""
         return self._get(ShotList, _path(video_id, "shots")).shots
 
     def cues(self, video_id: str, start: float = 0.0, end: float | None = None) -> list[SpokenCue]:
-        """What is said and written in it between two times."""
-        asked = {"start": start} | ({} if end is None else {"end": end})
-        return self._get(CueList, _path(video_id, "cues"), asked).cues
+        """The cues of a video between two times."""
+        params = {"start": start} | ({} if end is None else {"end": end})
+        return self._get(CueList, _path(video_id, "cues"), params).cues
 
     def still(self, video_id: str, time: float, width: int = 320) -> bytes:
-        """The frame on screen at a time, a JPEG."""
+        """The frame at a time, as JPEG."""
         return self._send("GET", _path(video_id, "still"), params={"time": time, "width": width}).content
 
     def clip(
@@ -136,35 +137,35 @@ class Client:
         *,
         track: int | str | None = None,
     ) -> None:
-        """Write a moment to an MP4; ``track`` of its sound is a number or a language."""
-        asked: dict[str, Any] = {"start": start, "end": end, "mode": mode}
+        """Save a moment as MP4; ``track`` is the number or language of its sound."""
+        params: dict[str, Any] = {"start": start, "end": end, "mode": mode}
         if track is not None:
-            asked["track"] = track
-        out.write_bytes(self._send("GET", _path(video_id, "clip"), params=asked).content)
+            params["track"] = track
+        out.write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, query: str | Mapping[str, Any], **options: Any) -> Answer:
-        """Moments that answer a query.
+        """The answer to a query.
 
         Args:
-            query: a text, or what :class:`moviola.server.schemas.AskedQuery` reads.
+            query: a text, or a value of :class:`moviola.server.schemas.AskedQuery`.
             options: the other fields of :class:`moviola.server.schemas.SearchRequest`.
         """
         return self._post(Answer, "/api/search", {"query": query, **options})
 
     def curve(self, query: str | Mapping[str, Any], video_id: str) -> CurveAnswer:
-        """How well each part of a video matches a query."""
+        """Score curve of a query in a video."""
         return self._post(CurveAnswer, "/api/curve", {"query": query, "video_id": video_id})
 
     def send_picture(self, path: Path) -> str:
-        """Send a picture; gives the id by which a query names it: ``{"terms": [{"picture": ID}]}``."""
+        """Upload a picture; returns its id for queries: ``{"terms": [{"picture": ID}]}``."""
         answer = self._send(
             "POST", "/api/pictures", content=path.read_bytes(), headers={"Content-Type": "image/*"}
         )
         return _read(PictureAnswer, answer).picture
 
-    # -- taking away, bringing in ----------------------------------------------------------------------------
+    # -- exports and jobs ------------------------------------------------------------------------------------
 
     def export(
         self,
@@ -175,48 +176,48 @@ class Client:
         title: str = "moments",
         **options: Any,
     ) -> None:
-        """Write moments to a file in one of the library's export formats."""
+        """Save moments as a file in one of the library's export formats."""
         rows = [moment.model_dump() if isinstance(moment, BaseModel) else moment for moment in moments]
         fields = ExportMoment.model_fields
         chosen = [{key: value for key, value in row.items() if key in fields} for row in rows]
-        asked = {"format": format, "title": title, "moments": chosen, "options": options}
-        out.write_bytes(self._send("POST", "/api/export", json=asked).content)
+        body = {"format": format, "title": title, "moments": chosen, "options": options}
+        out.write_bytes(self._send("POST", "/api/export", json=body).content)
 
     def index(self, *sources: str, ocr: bool | None = None) -> Job:
-        """Begin to bring files and folders into the library, reading text in pictures or not.
+        """Start a job that indexes files and folders, with or without text in pictures.
 
-        How it goes on is heard from :meth:`events`.
+        :meth:`events` reports its progress.
         """
         return self._post(Job, "/api/jobs", {"sources": sources, "ocr": ocr})
 
     def kept(self, kind: Kind | None = None) -> list[Entry]:
-        """What people keep, of a kind or all."""
+        """Saved searches, collections, tags and ratings, of one kind or all."""
         return self._get(KeptList, "/api/kept", {"kind": kind} if kind else {}).entries
 
     def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
-        """Keep something; see :meth:`moviola.library.kept.entries.Kept.put`."""
-        asked = {"kind": kind, "name": name, "value": dict(value), "version": version}
-        return _read(Entry, self._send("PUT", "/api/kept", json=asked))
+        """Store an entry; see :meth:`moviola.library.kept.Kept.put`."""
+        body = {"kind": kind, "name": name, "value": dict(value), "version": version}
+        return _read(Entry, self._send("PUT", "/api/kept", json=body))
 
     def unkeep(self, kind: Kind, name: str, version: int | None = None) -> None:
-        """Keep something no longer."""
-        asked = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
-        self._send("DELETE", "/api/kept", params=asked)
+        """Delete an entry."""
+        params = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
+        self._send("DELETE", "/api/kept", params=params)
 
     def jobs(self) -> list[Job]:
-        """All jobs since the server was started."""
+        """All jobs since the server started."""
         return self._get(JobList, "/api/jobs").jobs
 
     def job(self, job: str) -> Job:
-        """One of them."""
+        """One job."""
         return self._get(Job, f"/api/jobs/{quote(job, safe='')}")
 
     def cancel(self, job: str) -> Job:
-        """End it."""
+        """End a job."""
         return _read(Job, self._send("DELETE", f"/api/jobs/{quote(job, safe='')}"))
 
     def events(self, job: str) -> Generator[tuple[str, Job], None, None]:
-        """What happens to a job, as it happens: names and the job, until it has ended."""
+        """Events of a job as they happen, until it has ended."""
         with self._http.stream("GET", f"/api/jobs/{quote(job, safe='')}/events", timeout=None) as answer:
             if answer.status_code >= 400:
                 answer.read()
@@ -229,40 +230,40 @@ class Client:
                 elif field == "data":
                     yield name, Job.model_validate_json(value)
 
-    # -- judging, where the server has a task ----------------------------------------------------------------
+    # -- judging, if the server has a task -------------------------------------------------------------------
 
     def judging(self) -> JudgingInfo:
-        """What is judged, by what guideline."""
+        """The judging task and its guideline."""
         return self._get(JudgingInfo, "/api/judging")
 
     def sign_in(self, rater: str) -> str:
-        """Judge under a name; gives it as it was first written."""
+        """Sign in as a rater; returns the name as it was first written."""
         return self._post(SignedIn, "/api/judging/sign-in", {"rater": rater}).rater
 
     def next_batch(self, rater: str) -> NextBatch:
-        """The batch that a rater holds, else another that needs one."""
+        """The batch that a rater holds, else another that needs a rater."""
         return self._post(NextBatch, "/api/judging/next", {"rater": rater})
 
     def judge(self, rater: str, pair_id: str, level: int | None) -> None:
-        """Give a moment a level, 0 to 4, or pass it over with None; it is on the disk when this returns."""
+        """Rate a moment, 0 to 4, or skip it with None; saved on disk when this returns."""
         self._post(GivenAnswer, "/api/judging/answers", {"rater": rater, "pair_id": pair_id, "level": level})
 
     def take_back(self, rater: str, pair_id: str) -> None:
-        """Take a rater's answer on a moment back."""
+        """Withdraw a rater's answer."""
         self._post(TakenBack, "/api/judging/undo", {"rater": rater, "pair_id": pair_id})
 
     def judging_progress(self) -> ProgressAnswer:
-        """How far all raters are, what they agree on, how well."""
+        """Progress of all raters, and their agreement."""
         return self._get(ProgressAnswer, "/api/judging/progress")
 
     def export_judged(self, out: Path, form: str = "tvr_ranking") -> None:
-        """Write what raters agreed on to a file; the forms stand in :meth:`judging`."""
+        """Save agreed ratings as a file; :meth:`judging` lists the formats."""
         out.write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
 
     # -- requests --------------------------------------------------------------------------------------------
 
-    def _get(self, model: type[Model], path: str, asked: Mapping[str, Any] | None = None) -> Model:
-        return _read(model, self._send("GET", path, params=asked))
+    def _get(self, model: type[Model], path: str, params: Mapping[str, Any] | None = None) -> Model:
+        return _read(model, self._send("GET", path, params=params))
 
     def _post(self, model: type[Model], path: str, body: Any) -> Model:
         return _read(model, self._send("POST", path, json=body))
@@ -280,7 +281,7 @@ class Client:
 
 
 def _path(video_id: str, what: str = "") -> str:
-    """An id is one segment of the path, whatever is in it."""
+    """An id as one segment of the path, percent-encoded."""
     return f"/api/videos/{quote(video_id, safe='')}{f'/{what}' if what else ''}"
 
 

@@ -1,4 +1,4 @@
-"""What may be brought in lies in the folders that were allowed, links followed."""
+"""Checks that sources are inside the allowed folders, links followed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ __all__ = ["require_inside", "resolved"]
 
 
 def resolved(path: Path) -> Path:
-    """Where a path leads.
+    """The path with links resolved.
 
     Raises:
-        NotFound: in circles.
+        NotFound: links in a circle.
     """
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise NotFound(f"{path}: cannot be followed ({error})") from error
+        raise NotFound(f"{path}: its links cannot be followed ({error})") from error
 
 
 def require_inside(source: Path, folder: Path) -> None:
-    """Refuse a file or folder that is, or holds, a link that leads out of a folder.
+    """Refuse a file or folder that is, or contains, a link out of a folder.
 
     Args:
         source: a resolved path.
         folder: likewise.
 
     Raises:
-        Forbidden: naming the link.
+        Forbidden: names the link.
     """
     for path in (source, *(walk_files(source) if source.is_dir() else ())):
         if path != source and not path.is_symlink():
             continue
-        with suppress(NotFound):  # what leads in circles leads nowhere
+        with suppress(NotFound):  # a circle of links leads nowhere
             if resolved(path).is_relative_to(folder):
                 continue
-            raise Forbidden(f"{printable(path)}: a link out of {folder}; take it away, or copy the file")
+            raise Forbidden(f"{printable(path)}: a link out of {folder}; remove it, or copy the file")

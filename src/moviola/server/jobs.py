@@ -1,7 +1,7 @@
-"""Bringing videos into the library while it is searched: one process at a time, to be ended at any point.
+"""Indexing jobs of a server: one process at a time beside the searches, ended at any point.
 
-The process is :mod:`moviola.server.worker`. A library loses at most the videos in flight when it is killed
-(:mod:`moviola.library`). Jobs are remembered as long as the server runs.
+The process is :mod:`moviola.server.worker`. If it is killed, a library loses at most the videos in flight
+(:mod:`moviola.library`). Jobs are remembered while the server runs.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from moviola.server.schemas import Job, Refusal
 __all__ = ["ENDED", "Event", "Jobs", "ended"]
 
 ENDED = {"done", "failed", "cancelled"}
-"""States of a job to which nothing happens any more."""
+"""Final states of a job."""
 HEARTBEAT = 15.0
-"""Seconds after which listeners hear that nothing has happened, so that no proxy gives the connection up."""
-# Jobs and events of one that are remembered.
+"""Seconds between signs of life to listeners, so that no proxy closes the connection."""
+# Remembered jobs, and events of each.
 _MOST_JOBS, _MOST_EVENTS = 100, 1000
-# Seconds that a process has to end by itself.
+# Seconds that a process has to end itself.
 _PATIENCE = 5.0
-# A line of the worker: a report on a whole library may be long.
+# Bytes of a line of the worker: a report on a whole library may be long.
 _LONGEST_LINE = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened to a job.
+    """An event of a job.
 
     Attributes:
         number: from 1, rising.
-        name: ``"progress"``, ``"refused"``, or ``"done"`` for the last one, however the job ended.
-        job: as it was then.
+        name: ``"progress"``, ``"refused"``, or finally ``"done"``, however the job ended.
+        job: its state at that time.
     """
 
     number: int
@@ -53,7 +53,7 @@ class Event:
 
 @dataclass(eq=False)
 class _Run:
-    """A job, what has happened to it, and its process."""
+    """A job with its events and its process."""
 
     job: Job
     sources: list[Path]
@@ -64,7 +64,7 @@ class _Run:
     cancelled: bool = False
 
     def note(self, name: Literal["progress", "refused", "done"], **changes: Any) -> None:
-        """Change the job and tell whoever listens."""
+        """Change the job and notify listeners."""
         self.job = self.job.model_copy(update=changes)
         number = self.events[-1].number + 1 if self.events else 1
         self.events.append(Event(number, name, self.job))
@@ -72,7 +72,7 @@ class _Run:
         self.happened = asyncio.Event()
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """What the process has said."""
+        """Handle a line of the process."""
         if "progress" in line:
             self.note("progress", **line["progress"])
         elif "refused" in line:
@@ -84,12 +84,12 @@ class _Run:
 
 
 class Jobs:
-    """All jobs since the server was started.
+    """All jobs since the server started.
 
     Args:
         library: folder of the library.
-        allowed: folders below which files may be brought in.
-        most: jobs that wait or run at once.
+        allowed: folders from which videos may be indexed.
+        most: maximum number of waiting and running jobs.
         patient: wait while another process is writing to the library.
     """
 
@@ -101,16 +101,16 @@ class Jobs:
         self.closing = asyncio.Event()
 
     async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Begin to bring files and folders in, when the jobs before are done.
+        """Queue a job that indexes files and folders.
 
         Args:
             sources: files and folders.
-            ocr: read text in pictures, as of :meth:`moviola.Library.index`.
+            ocr: read text in pictures, see :meth:`moviola.Library.index`.
 
         Raises:
-            Forbidden: a path leads out of the folders that were allowed, or none were.
-            NotFound: nothing is there.
-            Busy: too many jobs wait.
+            Forbidden: a path is outside the allowed folders, or no folder is allowed.
+            NotFound: no such file or folder.
+            Busy: too many jobs.
         """
         paths = await asyncio.to_thread(lambda: [self._checked(source) for source in sources])
         if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
@@ -126,56 +126,56 @@ class Jobs:
         return job
 
     def _checked(self, source: str) -> Path:
-        """Where a source lies, links followed; one that is relative is looked for in each allowed folder."""
+        """Path of a source, links followed; a relative one is searched in each allowed folder."""
         places = [(folder, resolved(folder / source)) for folder in self._allowed]
         inside = [(folder, path) for folder, path in places if path.is_relative_to(folder)]
         if not inside:
             allowed = (
                 ", ".join(map(str, self._allowed)) or "none; start the server with --allow-ingest FOLDER"
             )
-            raise Forbidden(f"{source}: not in a folder to ingest from ({allowed})")
+            raise Forbidden(f"{source}: not in an allowed folder ({allowed})")
         for folder, path in inside:
             if _is_there(path):
                 require_inside(path, folder)
                 return path
-        raise NotFound(f"{source}: no such file or folder where videos may be brought in from")
+        raise NotFound(f"{source}: no such file or folder in the allowed folders")
 
     def _forget(self) -> None:
-        """Drop the oldest jobs that have ended where there are too many."""
+        """Drop the oldest finished jobs where there are too many."""
         ended = [name for name, run in self._runs.items() if run.job.state in ENDED]
         for name in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
             del self._runs[name]
 
     def all(self) -> list[Job]:
-        """All that are remembered, newest first."""
+        """All remembered jobs, newest first."""
         return [run.job for run in reversed(self._runs.values())]
 
     def get(self, name: str) -> Job:
         """One job.
 
         Raises:
-            NotFound: there is none of that name since the server was started.
+            NotFound: no such job since the server started.
         """
         return self._run(name).job
 
     def _run(self, name: str) -> _Run:
-        found = self._runs.get(name)
-        if found is None:
+        run = self._runs.get(name)
+        if run is None:
             raise NotFound(
-                f"job {name[:100]!r}: none since the server was started; what a job of a former run has "
-                "finished is in the library, so start it again for the rest"
+                f"job {name[:100]!r}: unknown since the server started; videos of an earlier job are in "
+                "the library, so start it again for the rest"
             )
-        return found
+        return run
 
     def last_event(self, name: str) -> int:
-        """Number of a job's newest event."""
+        """Number of a job's latest event."""
         return self._run(name).events[-1].number
 
     async def cancel(self, name: str) -> Job:
-        """End a job; videos that are finished stay in the library. One that has ended stays as it is.
+        """End a job; finished videos stay in the library. A job that has ended stays as it is.
 
         Raises:
-            NotFound: as of :meth:`get`.
+            NotFound: see :meth:`get`.
         """
         run = self._run(name)
         if run.task is not None and not run.task.done():
@@ -185,9 +185,9 @@ class Jobs:
         return run.job
 
     async def events(self, name: str, after: int) -> AsyncIterator[Event | None]:
-        """What happens to a job: events with larger numbers than ``after``, until it has ended.
+        """Events of a job with numbers above ``after``, until it has ended.
 
-        None stands for nothing having happened for a while.
+        None is a sign of life after some time without an event.
         """
         run = self._run(name)
         while not self.closing.is_set():
@@ -209,7 +209,7 @@ class Jobs:
             await self.cancel(name)
 
     async def _work(self, run: _Run) -> None:
-        """Wait for the job's turn, and see its process through."""
+        """Wait for the job's turn, then run it."""
         state: Literal["done", "failed", "cancelled"] = "failed"
         try:
             async with self._turn:
@@ -224,7 +224,7 @@ class Jobs:
             run.note("done", state=state, finished=_now(), video="", seconds=0.0)
 
     async def _process(self, run: _Run) -> int:
-        """Run the worker; gives its exit code."""
+        """Run the worker; returns its exit code."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "moviola.server.worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
@@ -252,7 +252,7 @@ def _is_there(path: Path) -> bool:
 
 
 async def ended(process: asyncio.subprocess.Process) -> None:
-    """See that a process is gone."""
+    """Wait until a process is gone; kill it if it does not end."""
     if process.returncode is None:
         process.terminate()
         try:

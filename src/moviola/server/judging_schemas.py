@@ -1,4 +1,4 @@
-"""What is said over HTTP when people judge: a task, a rater's batches and answers, progress."""
+"""Request and response types of judging: task, batches, answers, progress."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RaterName = Annotated[Name, Field(max_length=200, examples=["Anna"])]
 
 
 class LevelMeaning(BaseModel):
-    """A level of relevance, and what it means to a rater."""
+    """A level of relevance, with its meaning for raters."""
 
     level: Level
     meaning: str = Field(examples=[GUIDELINE[3]])
 
 
 class JudgedForm(BaseModel):
-    """A file that judgements can be written to."""
+    """A file format for judgements."""
 
     name: str = Field(examples=["tvr_ranking"])
     title: str = Field(examples=[EXPORTS["tvr_ranking"].title])
@@ -37,27 +37,25 @@ class JudgedForm(BaseModel):
 
 
 class JudgingInfo(BaseModel):
-    """What is judged, and how."""
+    """A judging task and its guideline."""
 
     queries: Count
-    moments: Count = Field(description="That may be judged, with second batches that may not be due.")
-    raters: Literal[1, 2, 4] = Field(
-        description="Who judge every moment; 2 are joined by 2 where they differ."
-    )
-    names: list[str] = Field(description="Of those who signed in.", examples=[["Anna", "Ben"]])
-    levels: list[LevelMeaning] = Field(description="From 4 to 0.")
+    moments: Count = Field(description="Moments to judge, including second batches that may not be due.")
+    raters: Literal[1, 2, 4] = Field(description="Raters per moment; if 2 differ, 2 more judge it.")
+    names: list[str] = Field(description="Names of the raters signed in.", examples=[["Anna", "Ben"]])
+    levels: list[LevelMeaning] = Field(description="Levels from 4 to 0.")
     export_formats: list[JudgedForm]
 
 
 class Rater(BaseModel):
-    """Who judges."""
+    """A rater signing in."""
 
     model_config = ConfigDict(extra="forbid")
     rater: RaterName
 
 
 class SignedIn(BaseModel):
-    """The name to go on with: as it was first written."""
+    """The rater's name as it was first written."""
 
     rater: str = Field(examples=["Anna"])
 
@@ -66,17 +64,17 @@ class GivenAnswer(Rater):
     """A rater's answer on one moment."""
 
     pair_id: Name = Field(examples=["1:beach:12.000-19.500"])
-    level: Level | None = Field(description="null passes the moment over.")
+    level: Level | None = Field(description="null skips the moment.")
 
 
 class TakenBack(Rater):
-    """A rater's answer that is taken back."""
+    """A withdrawn answer."""
 
     pair_id: Name = Field(examples=["1:beach:12.000-19.500"])
 
 
 class MomentToJudge(BaseModel):
-    """A moment as its rater sees it: nothing of its rank, its systems, or the others' levels."""
+    """A moment to judge, without rank, systems or other raters' levels."""
 
     model_config = ConfigDict(from_attributes=True)
     pair_id: str = Field(examples=["1:beach:12.000-19.500"])
@@ -84,7 +82,7 @@ class MomentToJudge(BaseModel):
     start: float = Field(examples=[12.0])
     end: float = Field(examples=[19.5])
     level: Level | None = Field(description="This rater's.")
-    passed: bool = Field(description="This rater passed it over.", examples=[False])
+    passed: bool = Field(description="Whether this rater skipped it.", examples=[False])
 
 
 class BatchToJudge(BaseModel):
@@ -97,28 +95,28 @@ class BatchToJudge(BaseModel):
 
 
 class NextBatch(BaseModel):
-    """What to judge now."""
+    """The next batch."""
 
-    batch: BatchToJudge | None = Field(description="null: nothing is left for this rater.")
-    open: Count = Field(description="Moments on which there is no agreement yet, whoever may judge them.")
+    batch: BatchToJudge | None = Field(description="null: nothing left for this rater.")
+    open: Count = Field(description="Moments without agreement so far, for any rater.")
 
 
 class RaterRow(BaseModel):
-    """How far a rater is."""
+    """Progress of a rater."""
 
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["Anna"])
     judged: Count
     passed: Count
     distance: float | None = Field(
-        description="Mean distance from the median of all, in levels; null where nobody shares a moment.",
+        description="Mean distance from the median of all, in levels; null without shared moments.",
         examples=[0.25],
     )
-    kappa: float | None = Field(description="Mean of Cohen's with each other rater.", examples=[0.61])
+    kappa: float | None = Field(description="Mean Cohen's kappa with the other raters.", examples=[0.61])
 
 
 class QueryRow(BaseModel):
-    """Where the moments of a query are."""
+    """State of a query's moments."""
 
     model_config = ConfigDict(from_attributes=True)
     query_id: str = Field(examples=["1"])
@@ -128,21 +126,21 @@ class QueryRow(BaseModel):
     discarded: Count
     set_aside: Count
     open: Count
-    answers: Count = Field(description="Agreed at level 1 or above.")
+    answers: Count = Field(description="Moments with an agreed level of 1 or above.")
 
 
 class ProgressAnswer(BaseModel):
-    """How far a task is, and how well its raters agree."""
+    """Progress of a task, and the agreement of its raters."""
 
     queries: list[QueryRow]
     raters: list[RaterRow]
     kappa: float | None = Field(
-        description="Cohen's, of the first two ratings of each moment; null where it is not defined.",
+        description="Cohen's kappa of the first two ratings of each moment; null if undefined.",
         examples=[0.49],
     )
-    weighted_kappa: float | None = Field(description="Weighted by squared difference.", examples=[0.7])
+    weighted_kappa: float | None = Field(description="Kappa with squared weights.", examples=[0.7])
     levels: list[int] = Field(description="Agreed moments by level, 0 to 4.", examples=[[12, 5, 8, 10, 5]])
     low_high: list[list[int]] = Field(
-        description="Moments by the lowest and the highest of their ratings, from two on.",
+        description="Moments by lowest and highest rating, from two ratings on.",
         examples=[[[5, 2, 0, 0, 0], [0, 4, 3, 0, 0], [0, 0, 6, 2, 1], [0, 0, 0, 3, 2], [0, 0, 0, 0, 4]]],
     )

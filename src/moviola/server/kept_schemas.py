@@ -1,4 +1,4 @@
-"""What requests and answers about what people keep consist of."""
+"""Request and response types of saved searches, collections, tags and ratings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class KeptList(BaseModel):
 
 
 class KeepRequest(BaseModel):
-    """Something to keep."""
+    """An entry to store."""
 
     model_config = ConfigDict(extra="forbid")
 
     kind: Kind = Field(examples=["search"])
     name: Name = Field(examples=["beach days"])
     value: dict[str, Any] = Field(
-        description="Of a search: text, then, gap, without, filter, by. Of a collection: moments. Of a mark: "
+        description="Search: text, then, gap, without, filter, by. Collection: moments. Mark: "
         "video_id, start, end, tags, rating.",
         examples=[{"text": "a dog runs on a beach", "filter": {"taken": "2023"}}],
     )
@@ -33,6 +33,6 @@ class KeepRequest(BaseModel):
         default=None,
         ge=0,
         le=2**53,
-        description="That the change is made to; 0: there must be none; null: whatever is there.",
+        description="Version that the change is based on; 0: a new entry; null: any.",
         examples=[None],
     )

@@ -1,4 +1,4 @@
-"""Counters and timings for Prometheus, in a registry of the app's own."""
+"""Counters and timings for Prometheus, in the app's own registry."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Measured", "Metrics"]
 
 
 class Metrics:
-    """What is counted.
+    """Counters, timings and gauges of a server.
 
     Args:
-        service: whose state is shown, as it is when somebody asks.
+        service: its state is shown as it is at the time of the request.
     """
 
     def __init__(self, service: Service) -> None:
@@ -29,29 +29,29 @@ class Metrics:
             "moviola_requests", "Requests answered.", (*labels, "status"), registry=self.registry
         )
         self.seconds = Histogram(
-            "moviola_request_seconds", "Until the answer is sent.", labels, registry=self.registry
+            "moviola_request_seconds", "Time to the end of the response.", labels, registry=self.registry
         )
-        inside = Gauge("moviola_pool_calls", "Calls that run or wait.", ("pool",), registry=self.registry)
+        inside = Gauge("moviola_pool_calls", "Running and waiting calls.", ("pool",), registry=self.registry)
         for pool in service.pools:
             inside.labels(pool.name).set_function(partial(getattr, pool, "inside"))
-        videos = Gauge("moviola_videos", "Videos that can be searched.", registry=self.registry)
+        videos = Gauge("moviola_videos", "Searchable videos.", registry=self.registry)
         videos.set_function(lambda: len(service.library))
         ready = Gauge("moviola_ready", "Whether queries can be answered.", registry=self.registry)
         ready.set_function(lambda: not service.unready)
 
     def answer(self) -> Response:
-        """All of it as text."""
+        """All metrics as text."""
         return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class Measured:
-    """Counts every request by its route, not by its path: paths are without number."""
+    """Counts requests by route, not by path, since paths are unlimited."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request and note its status and its time."""
+        """Pass on a request and record its status and time."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What somebody decides who starts a server."""
+"""Server options."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Limits", "Options", "is_loopback"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may ask for, and how much goes on at once.
+    """Limits of a request, and of concurrent work.
 
     Attributes:
-        query_characters: of all texts of a query together.
+        query_characters: total length of the texts of a query.
         top_k: moments of an answer.
-        body_bytes: of a request, but for a picture.
-        picture_bytes, picture_pixels: of a picture that is searched with.
-        clip_seconds: of one moment that is cut out.
-        waiting: requests that may wait for a thread of a pool before others are sent away.
-        jobs: ingest jobs that are queued or run.
+        body_bytes: size of a request, except for pictures.
+        picture_bytes, picture_pixels: size of an uploaded picture.
+        clip_seconds: length of a clip.
+        waiting: requests that may wait for a thread of a pool; others get 503.
+        jobs: waiting and running indexing jobs.
         cache_bytes: stills and converted videos on disk.
     """
 
@@ -40,22 +40,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a library is served.
+    """Options of a server.
 
     Attributes:
-        host: address to listen on; anything but this machine's own needs a token.
-        port: to listen on; 0 takes a free one.
-        token: what a client has to show; empty for none.
-        allow_ingest: folders below which files may be brought into the library; none by default.
-        allow_hosts: names by which the server may be addressed, besides ``localhost`` and numeric addresses.
-        watch: folders as which the library is kept (:mod:`moviola.library.ingest.watching`); none by default.
-        judge: a judging task about the library's videos, of ``moviola judge new``; None for none.
-        threads: that search at once, and that read videos at once; by default one per core.
+        host: address to listen on; any but this machine's own needs a token.
+        port: port to listen on; 0 chooses a free one.
+        token: secret that clients must send; empty for none.
+        allow_ingest: folders from which videos may be indexed over HTTP; none by default.
+        allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
+        watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
+        judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
+        threads: searching threads, and threads that read videos; by default one per core.
         limits: see :class:`Limits`.
 
     Raises:
-        InvalidValue: another host without a token, a token that no header can carry, or a folder to ingest
-            from that is none.
+        InvalidValue: another host without a token, a token that does not fit a header, or a folder that does
+            not exist.
     """
 
     host: str = "127.0.0.1"
@@ -71,7 +71,7 @@ class Options:
     def __post_init__(self) -> None:
         if not self.token and not is_loopback(self.host):
             raise InvalidValue(
-                f"host {self.host}: others on the network could reach the library; give a token "
+                f"host {self.host}: reachable from the network without a token; give one "
                 "(--token, or MOVIOLA_TOKEN), or listen on 127.0.0.1"
             )
         if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
@@ -84,7 +84,7 @@ class Options:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """Whether an address is reachable from this machine only."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Threads for what takes time: as many as cores, and a queue that ends somewhere."""
+"""Thread pools with bounded queues."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class Pool:
-    """Threads with a bounded queue before them.
+    """A thread pool with a bounded queue.
 
     Args:
-        name: in messages and metrics.
-        threads: that work at once.
-        waiting: most calls that wait for a thread.
+        name: name in messages and metrics.
+        threads: number of threads.
+        waiting: maximum number of waiting calls.
     """
 
     def __init__(self, name: str, *, threads: int, waiting: int) -> None:
@@ -35,11 +35,11 @@ class Pool:
 
     @property
     def inside(self) -> int:
-        """Calls that run or wait."""
+        """Running and waiting calls."""
         return len(self._calls)
 
     async def run(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Call a function in a thread and wait for what it gives.
+        """Call a function in a thread; returns its result.
 
         Raises:
             Busy: too many calls are waiting.
@@ -49,7 +49,7 @@ class Pool:
                 raise Busy(f"{self._most} requests are being worked on ({self.name}); try again in a second")
             call = self._executor.submit(partial(function, *args, **options))
             self._calls.add(call)
-        # A thread goes on when nobody waits for it any more, so the call itself knows when it has ended.
+        # A thread goes on when its client has gone, so the call itself records its end.
         call.add_done_callback(self._left)
         return await asyncio.wrap_future(call)
 
@@ -58,7 +58,7 @@ class Pool:
             self._calls.discard(call)
 
     def close(self, patience: float) -> bool:
-        """Take nothing more on, and wait so many seconds for what runs; whether all of it has ended."""
+        """Refuse new calls and wait some seconds for running ones; whether all have ended."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             calls = list(self._calls)

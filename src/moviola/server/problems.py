@@ -1,4 +1,4 @@
-"""Errors as answers: ``{"error": {"code": …, "message": …}}`` and a status, whatever went wrong where."""
+"""Errors as HTTP responses: ``{"error": {"code": …, "message": …}}`` with a status."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ STATUS: dict[Code, int] = {
 }
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    401: {"model": ProblemAnswer, "description": "No token, or a wrong one"},
-    403: {"model": ProblemAnswer, "description": "Asked by another site, or under a foreign host name"},
+    401: {"model": ProblemAnswer, "description": "Missing or wrong token"},
+    403: {"model": ProblemAnswer, "description": "Request of another site, or with a foreign host name"},
     404: {"model": ProblemAnswer, "description": "No such video, folder, picture or job"},
-    409: {"model": ProblemAnswer, "description": "The library, or a file, does not have what this needs"},
-    413: {"model": ProblemAnswer, "description": "More bytes than are taken"},
-    422: {"model": ProblemAnswer, "description": "A value is outside what it may be"},
+    409: {"model": ProblemAnswer, "description": "Not possible with this library or file"},
+    413: {"model": ProblemAnswer, "description": "Body too large"},
+    422: {"model": ProblemAnswer, "description": "Invalid value"},
     500: {"model": ProblemAnswer, "description": "A defect; the server's log says more"},
-    503: {"model": ProblemAnswer, "description": "Too much is going on; try again after Retry-After"},
+    503: {"model": ProblemAnswer, "description": "Server busy; try again after Retry-After"},
 }
-"""What any route may answer instead of what was asked for, for the OpenAPI document."""
+"""Error responses of all routes, for the OpenAPI document."""
 
 CODES: tuple[tuple[type[Exception], Code], ...] = (
     (NotFound, "not_found"),
@@ -53,19 +53,19 @@ CODES: tuple[tuple[type[Exception], Code], ...] = (
     (Busy, "busy"),
     (Forbidden, "forbidden"),
 )
-"""The first class that fits decides."""
+"""The first matching class counts."""
 
 
 class TooLarge(HTTPException):
-    """A request's body is larger than it may be."""
+    """A request's body is too large."""
 
     def __init__(self, most: int) -> None:
-        # The rest of a body in chunks would be read to its end, however long it is.
+        # The rest of a chunked body would be read to its end, however long it is.
         super().__init__(413, f"body: more than {most:,} bytes; send less", {"Connection": "close"})
 
 
 def problem(code: Code, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
+    """An error as a response; lone surrogates, which JSON cannot carry, are written as numbers."""
     answer = ProblemAnswer(error=Problem(code=code, message=printable(_plain(message))))
     extra = {"Retry-After": "1"} if code == "busy" else {}
     return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
@@ -76,7 +76,7 @@ def _plain(message: str) -> str:
 
 
 def handle_problems(app: FastAPI) -> None:
-    """Have an app answer all errors in one form."""
+    """Install handlers that give all errors of an app one form."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     for kind, _ in CODES:
@@ -84,7 +84,7 @@ def handle_problems(app: FastAPI) -> None:
 
 
 async def _known(request: Request, error: Exception) -> JSONResponse:
-    """An error of moviola's; where the library and its videos lie on the server is nobody's concern."""
+    """An error of moviola's, without paths of the server."""
     code = next(code for kind, code in CODES if isinstance(error, kind))
     places = [Path(error.path)] if isinstance(error, MediaError) else []
     places.append(request.app.state.service.library.folder.absolute())
@@ -95,7 +95,7 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first complaint, with the name of what it is about; the value itself may be anything."""
+    """The first validation error, with its field; the value itself may be anything."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"][1:])) or "body"
@@ -114,13 +114,13 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 
 
 class Defects:
-    """Answers what nobody expected with 500, in the one form of errors; the log gets the traceback."""
+    """Turns unexpected exceptions into 500, in the one form of errors; the log gets the traceback."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, and see to it that there is an answer."""
+        """Pass on a request, and respond even if it fails."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -136,7 +136,7 @@ class Defects:
         except Exception as error:
             log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             if begun:
-                raise  # half an answer is broken off, so that nobody takes it for a whole one
+                raise  # a partial response is broken off, so that it cannot pass for a whole one
             await problem("internal", "the server failed on this request; its log says where")(
                 scope, receive, send
             )

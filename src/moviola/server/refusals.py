@@ -1,4 +1,4 @@
-"""What a server refuses that a library would not: errors that only exist over HTTP."""
+"""Errors that exist only over HTTP."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ __all__ = ["Busy", "Forbidden"]
 
 
 class Busy(Exception):
-    """More is waiting than the server takes on; try again later."""
+    """Too much is waiting; try again later."""
 
 
 class Forbidden(Exception):
-    """Whoever asks may not have that."""
+    """The client has no access to this."""

@@ -1,4 +1,4 @@
-"""Serving a library until somebody ends it."""
+"""The server process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from moviola.server.options import Options
 
 __all__ = ["serve"]
 
-# Seconds that streams may go on when the server is asked to end.
+# Seconds that streams may continue after the server was asked to end.
 _PATIENCE = 3
-# Seconds that the head of a request may take.
+# Seconds to wait for the head of a request.
 HEAD_SECONDS = 20.0
 
 
 class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Closes connections that do not say what they want; uvicorn waits for the rest of a head for ever."""
+    """Closes connections that do not send a request; uvicorn waits for ever."""
 
     _waiting: asyncio.TimerHandle | None = None
 
@@ -35,7 +35,7 @@ class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Stop waiting where a head is whole, wait for the next one where its beginning is here."""
+        """Stop the timer when a head is complete, start it when the next one begins."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop()
@@ -43,7 +43,7 @@ class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
@@ -66,12 +66,12 @@ def serve(
 
     Args:
         library_folder: the library.
-        options: where to listen, who may ask.
-        started: called with the address for a browser when requests are taken.
+        options: options of the server.
+        started: called with the address for a browser when the server accepts requests.
 
     Raises:
-        InvalidValue: nothing can listen there.
-        NotFound, LibraryError: as of :func:`create_app`.
+        InvalidValue: the address or port cannot be used.
+        NotFound, LibraryError: see :func:`create_app`.
     """
     options = options or Options()
     app = create_app(library_folder, options)
@@ -84,15 +84,15 @@ def serve(
         http=Impatient,
     )  # fmt: skip
     if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
-        # A terminal that is closed ends the server as Ctrl-C does: uploads go with it.
+        # Closing the terminal ends the server like Ctrl-C: uploads are deleted.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     uvicorn.Server(config).run(sockets=[listening])
     if any(pool.inside for pool in app.state.service.pools):
-        os._exit(0)  # a video that is being converted would hold the process up for minutes
+        os._exit(0)  # a conversion at work would delay the process by minutes
 
 
 def _listen(options: Options) -> socket.socket:
-    """A socket that listens; made here, so that port 0 can be named before the first request."""
+    """A listening socket; made here, so that the number of port 0 is known before the first request."""
     try:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)

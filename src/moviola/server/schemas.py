@@ -1,4 +1,4 @@
-"""What requests and answers consist of, for people and for the OpenAPI document: names, limits, examples.
+"""Request and response types, for code and for the OpenAPI document: names, limits, examples.
 
 Times are seconds from the start of a video, scores are in [0, 1].
 """
@@ -61,7 +61,7 @@ _ALLOWED = "\t\n\r"
 def _no_control_characters(text: str) -> str:
     for place, letter in enumerate(text):
         if ord(letter) == 0x7F or (ord(letter) < 0x20 and letter not in _ALLOWED):
-            raise ValueError(f"control character U+{ord(letter):04X} at {place}; take it out")
+            raise ValueError(f"control character U+{ord(letter):04X} at {place}; remove it")
     return text
 
 
@@ -96,14 +96,14 @@ class _Answer(BaseModel):
 
 
 class Problem(_Answer):
-    """What went wrong."""
+    """An error."""
 
     code: Code = Field(examples=["not_found"])
     message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
 
 
 class ProblemAnswer(_Answer):
-    """Every answer that is no success."""
+    """The body of every error response."""
 
     error: Problem
 
@@ -112,14 +112,14 @@ class ProblemAnswer(_Answer):
 
 
 class TextTerm(_Request):
-    """Words: what is seen or said."""
+    """Words for what is seen or said."""
 
     text: QueryText
     weight: Weight = 1.0
 
 
 class MomentTerm(_Request):
-    """What looks like the frame at a time of a video of the library."""
+    """An example: the frame at a time of a video of the library."""
 
     video_id: Name = Field(examples=["holiday/beach"])
     time: Seconds = Field(examples=[12.5])
@@ -127,14 +127,14 @@ class MomentTerm(_Request):
 
 
 class PictureTerm(_Request):
-    """What looks like a picture that was sent before."""
+    """An example: an uploaded picture."""
 
     picture: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
     weight: Weight = 1.0
 
 
 def _kind_of_term(term: Any) -> str | None:
-    """What tells the terms apart, so that a complaint is about the one that was meant."""
+    """Discriminator of terms, so that a validation error names the right field."""
     keys = term if isinstance(term, Mapping) else vars(term) if isinstance(term, BaseModel) else ()
     return next((key for key in ("text", "picture", "video_id") if key in keys), None)
 
@@ -163,16 +163,16 @@ _TEXT_OR_OBJECT = Discriminator(
 
 
 class Sum(_Request):
-    """One thing to look for, made of words, moments and pictures that count by weight."""
+    """Weighted sum of words, moments and pictures."""
 
     terms: list[Term] = Field(min_length=1, max_length=16)
 
 
 class Step(Sum):
-    """What comes later in the same video."""
+    """A later step in the same video."""
 
     gap: Seconds | None = Field(
-        default=GAP, description="Most seconds since the end of the step before; null for no limit."
+        default=GAP, description="Maximum seconds since the end of the previous step; null for no limit."
     )
 
 
@@ -180,7 +180,7 @@ Excluded = Annotated[Annotated[QueryText, Tag("text")] | Annotated[Sum, Tag("obj
 
 
 class MarkedPart(_Request):
-    """A moment that was marked."""
+    """A marked moment."""
 
     video_id: Name = Field(examples=["holiday/beach"])
     start: Seconds = Field(examples=[12.0])
@@ -188,9 +188,9 @@ class MarkedPart(_Request):
 
 
 class AskedQuery(_Request):
-    """What to look for, what comes later, what must not be there, and marks on an answer to that.
+    """A query: terms, later steps, exclusions, and marks on an answer.
 
-    Without terms, marks and a concept say it all.
+    Without terms, the marks and the concept are the query.
     """
 
     terms: list[Term] = Field(default_factory=list, max_length=16)
@@ -198,13 +198,13 @@ class AskedQuery(_Request):
     then: list[Step] = Field(default_factory=list, max_length=8)
     not_: list[Excluded] = Field(default_factory=list, max_length=16, alias="not")
     right: list[MarkedPart] = Field(
-        default_factory=list, max_length=500, description="Moments that are right answers."
+        default_factory=list, max_length=500, description="Moments marked as right."
     )
     wrong: list[MarkedPart] = Field(
-        default_factory=list, max_length=500, description="Moments that are wrong answers."
+        default_factory=list, max_length=500, description="Moments marked as wrong."
     )
     concept: str = Field(
-        default="", max_length=60, description="Name of what was taught, without @.", examples=["our-logo"]
+        default="", max_length=60, description="Name of a concept, without @.", examples=["our-logo"]
     )
 
 
@@ -227,7 +227,7 @@ FilterText = Annotated[str, Field(max_length=500), AfterValidator(_no_control_ch
 
 
 class Filters(_Request):
-    """Where to look, written as on the command line."""
+    """Filters, written as on the command line."""
 
     folder: FilterText | None = Field(default=None, examples=["*/holiday/*"])
     modified: FilterText | None = Field(default=None, examples=["2024-05-01..2024-05-31"])
@@ -240,25 +240,25 @@ class Filters(_Request):
 
 
 class SearchRequest(_Request):
-    """A query and how to answer it."""
+    """A query and its options."""
 
     query: Query
     top_k: int = Field(default=24, ge=1, description="Number of moments.")
     per_video: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="Number of moments of one video.", examples=[3]
+        default=None, ge=1, le=1_000_000, description="Number of moments per video.", examples=[3]
     )
     videos: list[Name] | None = Field(
-        default=None, max_length=10_000, description="Look only into these.", examples=[["holiday/beach"]]
+        default=None, max_length=10_000, description="Search only these videos.", examples=[["holiday/beach"]]
     )
     filter: Filters = Field(default_factory=Filters)
     min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    by: By = Field(default="both", description="Which evidence to use.")
-    refine: bool = Field(default=True, description="False gives coarse proposals.")
-    weak: bool = Field(default=True, description="False leaves out weak moments.")
+    by: By = Field(default="both", description="Evidence to use.")
+    refine: bool = Field(default=True, description="False: coarse proposals.")
+    weak: bool = Field(default=True, description="False: strong moments only.")
 
 
 class CurveRequest(_Request):
-    """A query, and the video to hold it against."""
+    """A query, and the video for its curve."""
 
     query: Query
     video_id: Name = Field(examples=["holiday/beach"])
@@ -273,11 +273,11 @@ class Part(_Answer):
 
 
 class Reason(_Answer):
-    """Something that speaks for a moment."""
+    """A reason for a moment."""
 
     kind: Literal["seen", "said", "written", "named", "like"] = Field(examples=["seen"])
     score: Score
-    words: list[str] = Field(description="Of the query that match.", examples=[[]])
+    words: list[str] = Field(description="Matching words of the query.", examples=[[]])
 
 
 class Stretch(_Answer):
@@ -295,31 +295,31 @@ class FoundMoment(_Answer):
     start: float = Field(examples=[12.0])
     end: float = Field(examples=[19.5])
     score: Score
-    source: str = Field(description="Which evidence found it.", examples=["visual"])
-    snippet: str = Field(description="What is said or written, if that is why.", examples=[""])
-    snippet_kind: str = Field(description="subtitle, speech, text or nothing.", examples=[""])
-    steps: list[Part] = Field(description="Of a sequence, its steps.", examples=[[]])
-    strong: bool = Field(description="Whether it is a good answer; strong ones come first.", examples=[True])
-    why: list[Reason] = Field(description="What speaks for it, the most telling first.", examples=[[]])
+    source: str = Field(description="Evidence that found it.", examples=["visual"])
+    snippet: str = Field(description="Matching speech or text.", examples=[""])
+    snippet_kind: str = Field(description="subtitle, speech, text or empty.", examples=[""])
+    steps: list[Part] = Field(description="Steps of a sequence.", examples=[[]])
+    strong: bool = Field(description="Whether it is a strong moment; these come first.", examples=[True])
+    why: list[Reason] = Field(description="Reasons, the strongest first.", examples=[[]])
     folded: list[Stretch] = Field(
-        description="Overlapping moments for which it stands, best first.", examples=[[]]
+        description="Overlapping moments folded into it, best first.", examples=[[]]
     )
-    duration: float = Field(description="Of the whole video.", examples=[92.4])
-    version: str = Field(description="Of the video, for addresses of stills.", examples=["17"])
-    away: bool = Field(description="Whether its file is not there now.", examples=[False])
+    duration: float = Field(description="Length of the whole video.", examples=[92.4])
+    version: str = Field(description="Version of the video, for addresses of stills.", examples=["17"])
+    away: bool = Field(description="Whether its file is away.", examples=[False])
 
 
 class Answer(_Answer):
     """The answer to a query."""
 
-    query: str = Field(description="As it was understood.", examples=["a dog runs on a beach"])
+    query: str = Field(description="The query as understood.", examples=["a dog runs on a beach"])
     confident: bool = Field(
-        description="Whether there is a strong moment. False: these are only the nearest ones.",
+        description="Whether there is a strong moment. False: nothing matches, these are only the nearest.",
         examples=[True],
     )
     moments: list[FoundMoment]
     timings: dict[str, float] = Field(
-        description="Milliseconds: waiting for a thread, searching, all; and of the search each stage that "
+        description="Milliseconds: waiting for a thread, search, total; and each stage of the search that "
         "ran: opening, text, retrieval, proposals, refinement, calibration, cues, names, fusion.",
         examples=[
             {"text": 9.2, "retrieval": 5.1, "refinement": 6.3, "waiting": 0.1, "search": 21.4, "total": 21.8}
@@ -328,14 +328,14 @@ class Answer(_Answer):
 
 
 class CurveAnswer(_Answer):
-    """How well each part of a video matches."""
+    """Score curve of a query in a video."""
 
     times: list[float] = Field(description="Middle of each part.", examples=[[0.5, 1.5, 2.5]])
     scores: list[float] = Field(description="In [0, 1].", examples=[[0.1, 0.8, 0.3]])
 
 
 class PictureAnswer(_Answer):
-    """A picture that was sent, to be used in queries."""
+    """An uploaded picture, to be used in queries."""
 
     picture: str = Field(examples=["5d41402abc4b2a76b9719d911017c592"])
     width: int = Field(examples=[640])
@@ -343,16 +343,16 @@ class PictureAnswer(_Answer):
 
 
 class Concept(_Answer):
-    """What marks have taught, kept under a name."""
+    """A concept, learnt from marks."""
 
-    name: str = Field(description="After @ in a text it stands for what was taught.", examples=["our-logo"])
+    name: str = Field(description="Name; @name refers to it in a text.", examples=["our-logo"])
     title: str = Field(examples=["our logo"])
     right: int = Field(description="Number of right examples.", examples=[4])
     wrong: int = Field(description="Number of wrong examples.", examples=[1])
 
 
 class ConceptList(_Answer):
-    """All that was taught."""
+    """All concepts."""
 
     concepts: list[Concept]
 
@@ -361,14 +361,14 @@ class ConceptList(_Answer):
 
 
 class ModelInUse(_Answer):
-    """A trained model that the library searches with."""
+    """A trained model in use."""
 
     name: str = Field(examples=["reel-1a2b3c4d"])
     revision: str = Field(examples=["1a2b3c4d"])
 
 
 class ExportFormat(_Answer):
-    """A file that moments can be written to."""
+    """An export format."""
 
     name: str = Field(examples=["csv"])
     title: str = Field(examples=["Table (CSV)"])
@@ -377,7 +377,7 @@ class ExportFormat(_Answer):
 
 
 class LimitsInfo(_Answer):
-    """What one request may ask for."""
+    """Limits of a request."""
 
     query_characters: int = Field(examples=[2000])
     top_k: int = Field(examples=[500])
@@ -388,17 +388,17 @@ class LimitsInfo(_Answer):
 
 
 class LibraryInfo(_Answer):
-    """What is served, and what it can do."""
+    """Contents and abilities of the library and its server."""
 
     name: str = Field(examples=["films"])
     version: str = Field(description="Of moviola.", examples=["0.1.0"])
     videos: int = Field(examples=[24])
     seconds: float = Field(description="Of all videos.", examples=[5400.0])
     segments: int = Field(description="Indexed.", examples=[1350])
-    frame_seconds: float = Field(description="Between two frames that are encoded.", examples=[1.0])
+    frame_seconds: float = Field(description="Seconds between two encoded frames.", examples=[1.0])
     segment_seconds: float = Field(examples=[4.0])
-    encoder: str = Field(description="Of pictures; empty without one.", examples=["demo"])
-    sentence_encoder: str = Field(description="Of cues; empty without one.", examples=["minilm"])
+    encoder: str = Field(description="Visual encoder; empty without one.", examples=["demo"])
+    sentence_encoder: str = Field(description="Sentence encoder; empty without one.", examples=["minilm"])
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
     writable: bool = Field(examples=[True])
@@ -416,39 +416,37 @@ class VideoSummary(Whereabouts):
     path: str = Field(examples=["films/holiday/beach.mp4"])
     duration: float = Field(examples=[92.4])
     state: State = Field(examples=["ready"])
-    error: str = Field(description="Why it was refused, or what of it is damaged.", examples=[""])
+    error: str = Field(description="Why it was refused, or its damage.", examples=[""])
     bytes: int = Field(examples=[18_345_233])
-    modified: str = Field(
-        description="When the file was last changed.", examples=["2024-05-01T18:30:00+00:00"]
-    )
-    shots: int = Field(description="0 where nobody has looked for them.", examples=[12])
+    modified: str = Field(description="Last change of the file.", examples=["2024-05-01T18:30:00+00:00"])
+    shots: int = Field(description="Number of shots; 0 if unknown.", examples=[12])
     width: int = Field(examples=[1920])
     height: int = Field(examples=[1080])
     video_codec: str = Field(examples=["h264"])
-    version: str = Field(description="For addresses of stills: they change with it.", examples=["17"])
+    version: str = Field(description="For addresses of stills, which change with it.", examples=["17"])
 
 
 class VideoList(_Answer):
-    """Some of the videos."""
+    """A page of the videos."""
 
-    total: int = Field(description="That the filter lets through.", examples=[24])
+    total: int = Field(description="Number that pass the filter.", examples=[24])
     videos: list[VideoSummary]
 
 
 class VideoDetails(VideoSummary):
-    """One video, with what its file says."""
+    """One video, with properties of its file."""
 
     fps: float | None = Field(examples=[25.0])
     audio_codec: str | None = Field(examples=["aac"])
     playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])
     stream_ready: bool = Field(
-        description="Whether what /stream gives is there already; otherwise the first request makes it.",
+        description="Whether the converted video is ready; otherwise the first request of /stream makes it.",
         examples=[True],
     )
 
 
 class Shot(_Answer):
-    """A shot, and how it opens."""
+    """A shot, and how it begins."""
 
     start: float = Field(examples=[0.0])
     end: float = Field(examples=[4.2])
@@ -456,13 +454,13 @@ class Shot(_Answer):
 
 
 class ShotList(_Answer):
-    """The shots of a video in order; none where nobody has looked for them."""
+    """The shots of a video in order; empty if they were never searched for."""
 
     shots: list[Shot]
 
 
 class SpokenCue(_Answer):
-    """What is said or written."""
+    """A cue of speech or text."""
 
     start: float = Field(examples=[1.0])
     end: float = Field(examples=[3.0])
@@ -480,7 +478,7 @@ class CueList(_Answer):
 
 
 class ExportMoment(_Request):
-    """A moment to write."""
+    """A moment to export."""
 
     video_id: Name = Field(examples=["holiday/beach"])
     start: Seconds = Field(examples=[12.0])
@@ -492,7 +490,7 @@ class ExportMoment(_Request):
 
 
 class ExportRequest(_Request):
-    """Moments, and the file to write them to."""
+    """Moments to export, and the format."""
 
     format: str = Field(max_length=40, examples=["csv"])
     title: str = Field(default="moments", max_length=200, examples=["my cut"])
@@ -506,40 +504,42 @@ class ExportRequest(_Request):
 
 
 class JobRequest(_Request):
-    """Files and folders to bring into the library."""
+    """Files and folders to index."""
 
     sources: list[Name] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
     ocr: bool | None = Field(
-        default=None, description="Read text in pictures; null: if the server can.", examples=[None]
+        default=None,
+        description="Read text in pictures; null: if its packages are installed.",
+        examples=[None],
     )
 
 
 class Refusal(_Answer):
-    """A file that was refused, and why."""
+    """A refused file, and the reason."""
 
     video: str = Field(examples=["broken"])
     reason: str = Field(examples=["broken.mp4: a text file, not a video, whatever its name says; skipped"])
 
 
 class Job(_Answer):
-    """Bringing videos into the library."""
+    """An indexing job."""
 
     job: str = Field(examples=["9f86d081884c7d65"])
     state: Literal["queued", "running", "done", "failed", "cancelled"] = Field(examples=["running"])
     sources: list[str] = Field(examples=[["films/holiday"]])
-    done: int = Field(description="Videos, of this step.", examples=[3])
+    done: int = Field(description="Finished videos of this step.", examples=[3])
     total: int = Field(examples=[24])
     step: str = Field(description="pictures, text or speech.", examples=["pictures"])
     video: str = Field(description="In flight.", examples=["holiday/beach"])
-    seconds: float = Field(description="Of it that are done.", examples=[31.0])
+    seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])
     refused: list[Refusal]
-    added: int = Field(description="Videos that are in, or in anew.", examples=[3])
+    added: int = Field(description="Videos added or updated.", examples=[3])
     started: str | None = Field(examples=["2024-05-01T18:30:00+00:00"])
     finished: str | None = Field(examples=[None])
     error: str = Field(examples=[""])
 
 
 class JobList(_Answer):
-    """All jobs since the server was started, newest first."""
+    """All jobs since the server started, newest first."""
 
     jobs: list[Job]

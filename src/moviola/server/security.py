@@ -1,11 +1,11 @@
-"""Who may ask: host names, origins, the token, the size of a body; and what browsers are told to allow.
+"""Access control: host names, origins, the token, the size of a body; and headers that restrict browsers.
 
-Pure ASGI, so that it holds for every route and every file, and nothing is read before it is allowed.
+Pure ASGI, so that it covers every route and every file, and nothing is read before it is allowed.
 
 - *Host*: a page of another site can be made to resolve to 127.0.0.1 (DNS rebinding), but then the browser
-  still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
-  addresses in numbers cannot be rebound.
-- *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
+  still sends that site's name. Names other than ``localhost`` and the allowed ones are refused; numeric
+    addresses cannot be rebound.
+- *Origin*: a request from another site's page carries its name, or ``Sec-Fetch-Site`` says so.
 - *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` sets once.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["BodyLimit", "Guard", "RawPaths", "SecurityHeaders"]
 
 COOKIE = "moviola"
 OPEN_PATHS = {"/healthz"}
-"""Need no token."""
+"""Paths without a token."""
 
 HEADERS = {
     "content-security-policy": (
@@ -41,7 +41,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 
-# Shown once after a link with a token: a redirect would not carry a cookie that is strict about its site.
+# Shown once after a link with a token: a redirect would not carry a SameSite=Strict cookie.
 _WELCOME = (
     '<!doctype html><meta charset="utf-8"><title>moviola</title>'
     '<meta http-equiv="refresh" content="0; url=/">'
@@ -49,13 +49,13 @@ _WELCOME = (
 
 
 class SecurityHeaders:
-    """Adds :data:`HEADERS` to every answer."""
+    """Adds :data:`HEADERS` to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what the app answers."""
+        """Pass on the app's response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -71,12 +71,12 @@ class SecurityHeaders:
 
 
 class Guard:
-    """Refuses foreign hosts and origins, and whoever lacks the token.
+    """Refuses foreign hosts and origins, and requests without the token.
 
     Args:
-        app: what is guarded.
+        app: the guarded app.
         token: empty for none.
-        hosts: names that may be used besides ``localhost`` and addresses in numbers.
+        hosts: allowed names besides ``localhost`` and numeric addresses.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
@@ -84,7 +84,7 @@ class Guard:
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or say why not."""
+        """Pass on a request, or refuse it with the reason."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -127,10 +127,14 @@ class Guard:
         origin = headers.get("origin")
         own = f"{scope['scheme']}://{headers['host']}".lower()
         if origin is not None and origin.lower() != own:
-            return problem("forbidden", f"Origin {origin[:200]!r}: pages of other sites may not ask {own}")
+            return problem(
+                "forbidden", f"Origin {origin[:200]!r}: pages of other sites have no access to {own}"
+            )
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode", "")
         if site in ("cross-site", "same-site") and not (mode == "navigate" and scope["method"] == "GET"):
-            return problem("forbidden", f"Sec-Fetch-Site {site}: pages of other sites may not ask {own}")
+            return problem(
+                "forbidden", f"Sec-Fetch-Site {site}: pages of other sites have no access to {own}"
+            )
         return None
 
     def _wrong_token(self, scope: Scope, headers: Headers) -> ASGIApp | None:
@@ -151,7 +155,7 @@ class Guard:
 
     @property
     def _cookie_value(self) -> str:
-        """What the cookie holds: not the token itself."""
+        """Value of the cookie: a digest, not the token itself."""
         return hashlib.sha256(f"moviola cookie {self.token}".encode()).hexdigest()
 
     def _welcome(self, scope: Scope) -> ASGIApp:
@@ -165,19 +169,19 @@ class Guard:
 
 
 class BodyLimit:
-    """Stops reading a body as soon as it is too long.
+    """Stops reading a body that is too long.
 
     Args:
-        app: what reads it.
-        most: bytes.
-        longer: bytes by path, where more are taken.
+        app: the app that reads it.
+        most: maximum number of bytes.
+        longer: higher limits by path.
     """
 
     def __init__(self, app: ASGIApp, *, most: int, longer: dict[str, int]) -> None:
         self.app, self.most, self.longer = app, most, longer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 413, or hand on a body that ends in an error where it grows too long."""
+        """Respond 413, or pass on a body that ends in an error where it grows too long."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -199,13 +203,13 @@ class BodyLimit:
 
 
 class RawPaths:
-    """Leaves paths of the API percent-encoded, so that a ``/`` in a video's id does not part segments."""
+    """Keeps paths of the API percent-encoded, so that a ``/`` in a video's id does not divide segments."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request; routes decode what they read."""
+        """Pass on a request; routes decode their parameters."""
         raw = scope.get("raw_path")
         if scope["type"] == "http" and raw is not None and raw.startswith(b"/api/"):
             scope["path"] = raw.decode("ascii", "backslashreplace")
@@ -231,11 +235,11 @@ def _cookie(headers: Headers) -> str:
 def _token_in(scope: Scope) -> str:
     try:
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
-    except ValueError:  # more fields than that
+    except ValueError:  # more fields than the parser allows
         return ""
     return str(query.get("token", [""])[0])
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell how much of them is."""
+    """Whether two texts are equal, in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())

@@ -1,4 +1,4 @@
-"""What all routes share: the library, threads, caches; and how a route gets hold of it."""
+"""Shared state of all routes: the library, threads, caches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from moviola.server.watched import Watched
 
 __all__ = ["Service", "ServiceOf", "VideoOf"]
 
-# Seconds that threads have to end what they do.
+# Seconds that threads have to finish.
 _PATIENCE = 3.0
 
 log = logging.getLogger("moviola.server")
@@ -35,20 +35,20 @@ log = logging.getLogger("moviola.server")
 
 @dataclass
 class Service:
-    """What all routes share.
+    """Shared state of all routes.
 
     Attributes:
-        library: opened to be read; it follows what others write to it.
+        library: opened read-only; it follows the changes of writers.
         options: of this server.
         searching: threads for queries.
         media: threads for stills and clips.
-        converting, exporting: a thread for whole videos, and one for files of many moments.
-        stills, converted: files made of videos, on disk.
-        uploads: pictures to search with.
-        jobs: that bring videos in.
-        watched: folders as which the library is kept.
-        task: what is judged here, if anything.
-        unready: why no query can be answered yet, or at all; empty when one can.
+        converting, exporting: one thread for conversions, one for exports.
+        stills, converted: caches of files made of videos.
+        uploads: uploaded pictures.
+        jobs: indexing jobs.
+        watched: watched folders.
+        task: judging task, if any.
+        unready: why queries cannot be answered yet, or at all; empty when they can.
     """
 
     library: Library
@@ -89,11 +89,11 @@ class Service:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """All threads."""
+        """All thread pools."""
         return self.searching, self.media, self.converting, self.exporting
 
     async def warm(self) -> None:
-        """Answer a first query, so that encoder and index are in memory when somebody asks."""
+        """Answer a first query, so that encoder and index are in memory before a user's."""
         try:
             if len(self.library):
                 await self.searching.run(self.library.search, "a first query", top_k=1)
@@ -103,7 +103,7 @@ class Service:
             log.warning("no query can be answered: %s", error)
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         if self.warming is not None:
             self.warming.cancel()
         await self.watched.close()
@@ -117,7 +117,7 @@ class Service:
 
 
 def _task_on(library: Library, path: Path) -> JudgingTask:
-    """A judging task, if all that it judges is in the library."""
+    """A judging task whose videos are all in the library."""
     task = JudgingTask(path)
     lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
     if lacking:
@@ -134,7 +134,7 @@ def _service(request: Request) -> Service:
 
 
 ServiceOf = Annotated[Service, Depends(_service)]
-"""The service of the app that a route belongs to."""
+"""The service of a route's app."""
 
 
 def _video(
@@ -148,13 +148,13 @@ def _video(
         ),
     ],
 ) -> VideoRow:
-    """The video that a path names; percent-encoded, see :class:`moviola.server.security.RawPaths`."""
+    """The video in a path; percent-encoded, see :class:`moviola.server.security.RawPaths`."""
     try:
         name = unquote(video_id, errors="strict")
     except UnicodeDecodeError as error:
-        raise InvalidValue(f"video {video_id}: no UTF-8 after percent-decoding") from error
+        raise InvalidValue(f"video {video_id}: not UTF-8 after percent-decoding") from error
     return there(service.library.catalogue.video(name), service.library.catalogue)
 
 
 VideoOf = Annotated[VideoRow, Depends(_video)]
-"""The video that the path of a request names."""
+"""The video in the path of a request."""

@@ -1,4 +1,4 @@
-"""Files made of videos, on disk: each is made once and appears whole; the oldest go first."""
+"""Caches of files made of videos: each is made once, appears complete, and the oldest are deleted first."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from moviola.server.pools import Pool
 __all__ = ["FileCache", "write_still", "write_strip"]
 
 _QUALITY = 80
-# Files that are used again are marked as new again, but not more often than this, in seconds.
+# Seconds between two updates of a file's time of use.
 _TOUCH = 3600
-# Where a cache is full, so much of it is left.
+# Share of a full cache that is kept.
 _KEEP = 0.8
-# Disks keep files in pages, and what a name and an inode take, at least; in bytes.
+# Minimum bytes on disk of a file with its name and inode.
 _PAGE, _ENTRY = 1 << 12, 1 << 10
 
 
@@ -34,8 +34,8 @@ class FileCache:
     """Files by name in a folder that may be deleted at any time. Safe for threads.
 
     Args:
-        folder: where they lie; made when needed.
-        most_bytes: of all files together, as the disk counts; the ones that were used longest ago go first.
+        folder: the folder; made when needed.
+        most_bytes: of all files together, as the disk counts; the least recently used ones are deleted first.
     """
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
@@ -45,27 +45,27 @@ class FileCache:
         self._lock = Lock()
 
     def find(self, name: str) -> Path | None:
-        """The file of that name, if it was made."""
+        """The file of a name, if it exists."""
         path = self.folder / name
         try:
             used = path.stat().st_mtime
         except OSError:
             return None
         if time.time() - used > _TOUCH:
-            with suppress(OSError):  # then it counts as older than it is
+            with suppress(OSError):  # it then counts as older than it is
                 os.utime(path)
         return path
 
     async def get(self, pool: Pool, name: str, make: Callable[[Path], None]) -> Path:
-        """The file of that name, made by ``make(path)`` in a thread if need be.
+        """The file of a name, made by ``make(path)`` in a thread if missing.
 
-        Whoever asks for it meanwhile waits for the same making, which goes on when nobody waits any more.
+        Requests for the same file share one making, which continues even if all clients have gone.
 
         Raises:
-            Busy: it has to be made, and the pool is full.
+            Busy: the file is missing, and the pool is full.
         """
-        if found := self.find(name):
-            return found
+        if ready := self.find(name):
+            return ready
         task = self._making.get(name)
         if task is None:
             task = asyncio.ensure_future(pool.run(self._made, name, make))
@@ -76,7 +76,7 @@ class FileCache:
     def _forget(self, name: str, task: asyncio.Task[Path]) -> None:
         del self._making[name]
         if not task.cancelled():
-            task.exception()  # whoever waits hears of it; with nobody there it is no news
+            task.exception()  # clients that wait get it; without one it is ignored
 
     def _made(self, name: str, make: Callable[[Path], None]) -> Path:
         path = self.folder / name
@@ -93,16 +93,16 @@ class FileCache:
 
     def _files(self) -> list[tuple[float, int, Path]]:
         """Time of last use, bytes and path of each file."""
-        found = []
+        files = []
         for path in self.folder.rglob("*"):
             with suppress(OSError):
                 if path.is_file():
                     about = path.stat()
-                    found.append((about.st_mtime, _taken(about), path))
-        return found
+                    files.append((about.st_mtime, _taken(about), path))
+        return files
 
     def _shrink(self, newest: Path) -> int:
-        """Delete the files that were used longest ago; gives the bytes that are left."""
+        """Delete the least recently used files; returns the bytes that are left."""
         files = sorted(self._files())
         total = sum(size for _, size, _ in files)
         for _, size, path in files:
@@ -115,16 +115,16 @@ class FileCache:
 
 
 def _taken(about: os.stat_result) -> int:
-    """Bytes of the disk that a file takes, with its entry: small ones take far more than they hold."""
+    """Bytes on disk of a file with its entry; small files take far more than their content."""
     return -(-about.st_size // _PAGE) * _PAGE + _ENTRY
 
 
 def write_still(
     video: Path, time: float, width: int, out: Path, kept: Callable[[float], bytes | None] | None = None
 ) -> None:
-    """Write the frame on screen at a time as a JPEG; errors as of :func:`moviola.media.frame_at`.
+    """Write the frame at a time as a JPEG; errors as in :func:`moviola.media.frame_at`.
 
-    ``kept`` gives a small still at a time, where the video is away.
+    ``kept`` returns a small still at a time, for a video that is away.
     """
     small = kept(time) if kept else None
     image = frame_at(video, time, width) if small is None else read_small_still(small, width)
@@ -142,15 +142,15 @@ def write_strip(
 ) -> None:
     """Write the frames at some times side by side as one JPEG.
 
-    Errors are those of :func:`moviola.media.sample_stills`.
+    Errors as in :func:`moviola.media.sample_stills`.
 
     Args:
         video: its file.
         times: seconds, rising.
-        tile: pixels from the middle of one to that of the next.
+        tile: pixels between the middles of two neighbours.
         size: width and height of each in pixels, at most as wide as a tile.
         out: the JPEG.
-        kept: gives a small still at a time, where the video is away.
+        kept: returns a small still at a time, for a video that is away.
     """
     width, height = size
     strip = Image.new("RGB", (tile * len(times), height))

@@ -1,4 +1,4 @@
-"""Pictures that were sent to be searched with, in a folder that goes with the server."""
+"""Uploaded pictures, in a folder that is deleted with the server."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from moviola.media import PICTURE_FORMATS
 
 __all__ = ["Uploads"]
 
-# Pictures that are kept; the one that was used longest ago goes first.
+# Number of pictures kept; the least recently used one is dropped first.
 _MOST = 100
 _PREFIX, _LOCK = "moviola-pictures-", ".lock"
-# Seconds after which a folder that nobody holds is none that is just being made.
+# Seconds after which an unlocked folder is certainly abandoned.
 _MAKING = 60
 
 
 class Uploads:
-    """Pictures by the hash of their bytes. Safe for threads.
+    """Uploaded pictures by the hash of their bytes. Safe for threads.
 
     Args:
-        most_pixels: of one picture.
+        most_pixels: maximum size of a picture.
     """
 
     def __init__(self, most_pixels: int) -> None:
@@ -44,10 +44,10 @@ class Uploads:
         self._lock = Lock()
 
     def add(self, data: bytes) -> tuple[str, int, int]:
-        """Keep a picture; gives its id, width and height.
+        """Store a picture; returns its id, width and height.
 
         Raises:
-            InvalidValue: no picture that can be read, or one of too many pixels.
+            InvalidValue: an unreadable picture, or one of too many pixels.
         """
         width, height = self._size(data)
         name = hashlib.sha256(data).hexdigest()[:32]
@@ -64,7 +64,7 @@ class Uploads:
         return name, width, height
 
     def _made(self) -> TemporaryDirectory[str]:
-        """A folder of this server's own, held by a lock; those of servers that were killed are deleted."""
+        """This server's own folder, locked; those of killed servers are deleted."""
         for left in Path(gettempdir()).glob(f"{_PREFIX}*"):
             with suppress(OSError, MoviolaError):
                 about = left.lstat()
@@ -82,36 +82,34 @@ class Uploads:
                 if image.width * image.height > self._most_pixels:
                     raise InvalidValue(
                         f"picture of {image.width} x {image.height} pixels: at most {self._most_pixels:,} "
-                        "are taken; make it smaller"
+                        "are accepted; make it smaller"
                     )
                 image.load()
                 return image.width, image.height
         except InvalidValue:
             raise
-        except Exception:  # Pillow's decoders raise nearly everything where a file is damaged
-            raise InvalidValue(
-                f"picture: not one that can be read; send one of {', '.join(PICTURE_FORMATS)}"
-            ) from None
+        except Exception:  # Pillow's decoders raise nearly anything where a file is damaged
+            raise InvalidValue(f"picture: cannot be read; send one of {', '.join(PICTURE_FORMATS)}") from None
 
     def path(self, name: str) -> Path:
-        """Where a picture lies.
+        """Path of a picture.
 
         Raises:
-            NotFound: it was not sent, or so many came later that it was dropped.
+            NotFound: never uploaded, or dropped for later ones.
         """
         with self._lock:
-            found = self._paths.get(name)
-            if found is None:
-                raise NotFound(f"picture {name}: not here any more; send it again")
+            stored = self._paths.get(name)
+            if stored is None:
+                raise NotFound(f"picture {name}: no longer here; send it again")
             self._paths.move_to_end(name)
-            return found
+            return stored
 
     def named(self, text: str) -> str:
-        """A text in which a query names pictures by their paths, without the paths."""
+        """A text with the paths of uploaded pictures removed."""
         return text if self._folder is None else text.replace(f"{self._folder.name}{os.sep}", "picture ")
 
     def close(self) -> None:
-        """Delete all of them."""
+        """Delete all pictures."""
         self._held.close()
         if self._folder is not None:
             self._folder.cleanup()

@@ -1,4 +1,4 @@
-"""Watching folders beside a server, in a process that ends with it and is started again if it fails."""
+"""Watching folders beside a server, in a process that ends with it and is restarted if it fails."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from moviola.server.jobs import ended
 
 __all__ = ["Watched"]
 
-# Seconds before a process that failed is started again.
+# Seconds before a failed process is restarted.
 _PAUSE = 10.0
 
 log = logging.getLogger("moviola.server")
 
 
 class Watched:
-    """Keeps a library as some folders are; see :mod:`moviola.library.ingest.watching`.
+    """Keeps a library in step with folders; see :mod:`moviola.library.ingest.watching`.
 
     Args:
         library: its folder.
-        folders: to watch; with none, nothing happens.
+        folders: the folders; none: nothing happens.
     """
 
     def __init__(self, library: Path, folders: Sequence[Path]) -> None:
@@ -58,7 +58,7 @@ class Watched:
                 await process.wait()
             finally:
                 await ended(process)
-            log.warning("watching ended; it goes on in %g s", _PAUSE)
+            log.warning("watching ended; it restarts in %g s", _PAUSE)
             await asyncio.sleep(_PAUSE)
 
     def _tell(self, line: dict[str, object]) -> None:

@@ -1,10 +1,10 @@
-"""What brings videos in for a server, in a process of its own: ``python -m moviola.server.worker``.
+"""Indexing process of a server: ``python -m moviola.server.worker``.
 
-The first line of its standard input says what to do, as JSON: ``{"library": …, "sources": […], "allowed":
-[…], "ocr": …, "patient": …}``, or ``{"library": …, "watch": […]}`` to keep the library as some folders are.
-Links may have been put into the sources while the job waited, so they are looked at again.
-It says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it
-does not outlive a server that was killed.
+The first line of standard input is a JSON order: ``{"library": …, "sources": […], "allowed": […], "ocr": …,
+"patient": …}``, or ``{"library": …, "watch": […]}`` to watch folders. Links may have been put into the
+sources while the job waited, so they are checked again.
+Progress goes to standard output in lines of JSON. The process ends with its standard input, so that it does
+not outlive a killed server.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from moviola.server.refusals import Forbidden
 
 __all__ = ["main"]
 
-# Searches come first: the server's users wait for them.
+# Searches take precedence: users wait for them.
 _NICENESS = 10
-# Seconds between two lines on the same video.
+# Seconds between two progress lines on the same video.
 _EVERY = 0.25
-# Seconds after which a job asks again whether the library can be written to.
+# Seconds between two attempts to write to a locked library.
 _PATIENCE = 1.0
-# What of a report is told when a watched folder has changed.
+# Fields of the report of a change in a watched folder.
 _WATCHED = ("added", "updated", "moved", "removed", "refused")
 
 
 def main() -> int:
-    """Index; gives the exit code."""
+    """Index; returns the exit code."""
     order = json.loads(_first_line())
     threading.Thread(target=_end_with_server, daemon=True).start()
     if hasattr(os, "nice"):
@@ -48,21 +48,21 @@ def main() -> int:
         for source in map(Path, order["sources"]):
             require_inside(source, next(f for f in map(Path, order["allowed"]) if source.is_relative_to(f)))
         with Library(order["library"]) as library:
-            telling = _Telling(library)
-            report = _indexed(library, order, telling)
+            lines = _ProgressLines(library)
+            report = _indexed(library, order, lines)
     except (MoviolaError, Forbidden, OSError) as error:
         _say({"error": str(error)})
         return 1
-    telling.refuse(report.refused)
+    lines.refuse(report.refused)
     _say({"added": len(report.added) + len(report.updated) + len(report.restored)})
     return 0
 
 
-def _indexed(library: Library, order: dict[str, Any], telling: _Telling) -> IngestReport:
-    """What the job wants; where the server watches folders, as soon as that is not at work."""
+def _indexed(library: Library, order: dict[str, Any], lines: _ProgressLines) -> IngestReport:
+    """Run a job; with a watching server, wait for the library's lock."""
     while True:
         try:
-            return library.index(*order["sources"], ocr=order["ocr"], progress=telling)
+            return library.index(*order["sources"], ocr=order["ocr"], progress=lines)
         except LibraryLocked:
             if not order.get("patient"):
                 raise
@@ -73,7 +73,7 @@ def _watch(order: dict[str, Any]) -> None:
     """Keep the library as some folders are, until the server ends."""
     from moviola.library.ingest.watching import Watcher
 
-    def told(report: IngestReport) -> None:
+    def reported(report: IngestReport) -> None:
         _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
 
     with Library(order["library"]) as library:
@@ -82,13 +82,13 @@ def _watch(order: dict[str, Any]) -> None:
             library.index,
             library.folder,
             folders,
-            told=told,
+            reported=reported,
             warned=lambda message: _say({"warning": message}),
         ).run()
 
 
-class _Telling:
-    """Says what the indexer does, but not each picture."""
+class _ProgressLines:
+    """Prints the indexer's progress, but not each picture."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -96,7 +96,7 @@ class _Telling:
         self._refused: set[str] = set()
 
     def __call__(self, progress: IngestProgress) -> None:
-        """What :meth:`moviola.Library.index` calls."""
+        """The callback of :meth:`moviola.Library.index`."""
         now = time.monotonic()
         if progress.done == self._done and now - self._said < _EVERY:
             return
@@ -113,7 +113,7 @@ class _Telling:
         })  # fmt: skip
 
     def refuse(self, reasons: dict[str, str]) -> None:
-        """Say why videos were refused, of each once."""
+        """Print the reasons of refused videos, each once."""
         for video, reason in reasons.items():
             if video not in self._refused:
                 self._refused.add(video)
@@ -136,7 +136,7 @@ def _first_line() -> bytes:
 
 
 def _end_with_server() -> None:
-    # Not through a file object, whose lock this thread would hold when the process ends in peace.
+    # Not a file object: this thread would hold its lock when the process ends normally.
     while os.read(sys.stdin.fileno(), 1):
         pass
     os._exit(3)

@@ -1,6 +1,6 @@
-"""Training: what models learn from, how, and how they are judged. Import the file that you need.
+"""Training: tasks, loop, recipes, evaluation. Import the module that you need.
 
 - from features to a trained model, and from a model to answers: ``experiment``
-- one file per model: ``recipes``; what batches are made of: ``tasks``; the loop: ``loop``, ``optimizers``
-- what refiners build on: ``first_stage``; what their scores mean: ``calibration``
+- one file per model: ``recipes``; batches: ``tasks``; the loop: ``loop``, ``optimizers``
+- input of refiners: ``first_stage``; calibration of their scores: ``calibration``
 """

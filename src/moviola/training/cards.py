@@ -1,6 +1,6 @@
-"""Model cards: what a trained model is, what it learned from, what it scores, and how to use it.
+"""Model cards: description, training data, results and use of a trained model.
 
-A card is written from what is kept in the model's ``config.json`` alone, so it cannot say anything else.
+A card is written from the model's ``config.json`` alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REFINES = "Finds the exact span within each proposal of a trained stage 1, and 
 
 @dataclass(frozen=True)
 class About:
-    """What a kind of model does, and the papers that it is from."""
+    """Description of a kind of model, with its papers."""
 
     does: str
     papers: tuple[str, ...]
@@ -69,7 +69,7 @@ ABOUT: dict[str, About] = {
         ),
     ),
 }
-"""By the name of the recipe."""
+"""Descriptions by the name of the recipe."""
 
 
 def plain(value: Any) -> Any:
@@ -87,7 +87,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
     Args:
         name: the recipe, a key of :data:`ABOUT`.
         config: the model's settings, field by field.
-        extra: what is kept beside them in ``config.json``, as `moviola train` writes it.
+        extra: the other facts in ``config.json``, as `moviola train` writes them.
     """
     about = ABOUT[name]
     data, settings = extra["data"], extra["settings"]
@@ -156,7 +156,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
 
 
 def _scores(calibration: Mapping[str, Any] | None) -> list[str]:
-    """What the scores of `moviola search` mean with this model."""
+    """Meaning of the scores of `moviola search` with this model."""
     if calibration is None:
         return []
     return [
@@ -188,7 +188,7 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 
 
 def described(split: Split, file: str) -> dict[str, Any]:
-    """Of what size a split is, and the file that it is from."""
+    """Size of a split, and its file."""
     return {
         "file": file,
         "queries": len(split.queries),
@@ -206,14 +206,14 @@ def facts(
     *,
     calibration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What ``config.json`` keeps beside a trained model's settings.
+    """Facts of ``config.json`` beside a trained model's settings.
 
     Args:
         name: the recipe.
         trained: the model.
-        source: of the features that it learned from.
+        source: of its training features.
         data: its splits by name, each as :func:`described`.
-        stage1: the name of the stage 1 whose proposals it learned from; None without.
+        stage1: name of the stage 1 of its training proposals; None without.
         calibration: of a refiner, see :func:`moviola.training.fit_calibration.calibration_of`.
     """
     last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]

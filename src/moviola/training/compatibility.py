@@ -1,4 +1,4 @@
-"""Whether a saved model is for the features that it is given: its encoder, its sizes, its clips."""
+"""Checks that a saved model fits the features: encoder, sizes, clips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sampling_of(about: Description, facts: SourceFacts) -> dict[str, Any]:
 
 
 def require_same_encoder(folder: Path, about: Description, facts: SourceFacts) -> None:
-    """Raises :class:`EncoderMismatch` if the model in a folder learned from another encoder's features."""
+    """Raise :class:`EncoderMismatch` if the model in a folder was trained on another encoder's features."""
     ours = facts.encoder, facts.encoder_revision
     theirs = about.extra.get("encoder", ours[0]), about.extra.get("encoder_revision", ours[1])
     if theirs != ours:
@@ -33,12 +33,12 @@ def require_same_encoder(folder: Path, about: Description, facts: SourceFacts) -
         kinds = {True: "rows of length 1", False: "raw rows"}
         raise EncoderMismatch(
             f"{folder}: trained on {kinds[not facts.unit]}, but these features are read as "
-            f"{kinds[facts.unit]}; write them anew, as for training (--raw)"
+            f"{kinds[facts.unit]}; write them again, as for training (--raw)"
         )
 
 
 def require_same_sizes(folder: Path, about: Description, recipe: Recipe, facts: SourceFacts) -> None:
-    """Raises :class:`EncoderMismatch` if the model is for features of other sizes, or other clips."""
+    """Raise :class:`EncoderMismatch` if the model is for features of other sizes, or other clips."""
     sizes = Sizes(facts.visual_dim, facts.subtitle_dim, facts.query_dim, facts.clip_seconds, longest=1)
     ours = {"clip_seconds": facts.clip_seconds, **recipe.sized(sizes)}
     theirs = {"clip_seconds": about.extra.get("clip_seconds", ours["clip_seconds"]), **about.config}

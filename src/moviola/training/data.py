@@ -1,4 +1,4 @@
-"""What training reads: features of videos and of queries, and pairs of queries and moments.
+"""Training data: features of videos and of queries, and pairs of queries and moments.
 
 Features stay where they are, memory-mapped; only what a batch needs is copied, padded to its longest member.
 """
@@ -30,7 +30,7 @@ __all__ = ["Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a query and a moment, as columns; every query and every moment is held once.
+    """Pairs of a query and a moment, as columns; every query and every moment is stored once.
 
     Attributes:
         query_ids, texts: of Q queries.
@@ -38,13 +38,13 @@ class Pairs:
         start, end: (M,) float64 seconds.
         captions: of the M moments.
         query, moment: (P,) int64 rows.
-        similarity: (P,) float32 in [0, 1], 1 where the file does not say.
-        relevance: (P,) float64, 1 where the file does not say.
-        left_out: how many pairs of the file are about other videos.
-        types: of the Q queries, what answers them (v: pictures, t: subtitles, vt: both); "" where the file
-            does not say.
-        beyond: moments that the file names as alike a query after the first N, which are not learned from but
-            are no negatives either: (K,) rows of queries and of videos (int64), starts and ends (float64).
+        similarity: (P,) float32 in [0, 1], 1 where the file has none.
+        relevance: (P,) float64, 1 where the file has none.
+        left_out: number of pairs of the file in other videos.
+        types: of the Q queries, the evidence that answers them (v: pictures, t: subtitles, vt: both); ""
+            where the file has none.
+        beyond: moments that the file lists after the first N of a query, which are neither positives nor
+            negatives: (K,) rows of queries and of videos (int64), starts and ends (float64).
     """
 
     query_ids: tuple[str, ...]
@@ -74,11 +74,11 @@ class Pairs:
         Args:
             path: the file.
             videos: ids, in the order of the rows that ``video`` refers to.
-            top: at most so many moments a query, the first in the file; None for all.
+            top: maximum number of moments per query, the first in the file; None for all.
 
         Raises:
             InvalidValue: no pair is left.
-            DataError: a moment is malformed; file, row and field are named.
+            DataError: a malformed moment; the message names file, row and field.
         """
         row_of = {name: row for row, name in enumerate(videos)}
         queries: dict[str, tuple[int, str, str]] = {}
@@ -168,7 +168,7 @@ class Pairs:
 
     @property
     def qrels(self) -> Qrels:
-        """The same as judgements; queries without a moment here are in it, with none.
+        """The same as judgements; queries without a moment here are included, with none.
 
         A moment of zero length overlaps nothing, but counts as one to be found, as in the release.
         """
@@ -194,12 +194,12 @@ def _columns(
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model has to be built for.
+    """Sizes that a model is built for.
 
     Attributes:
         visual, subtitle, query: numbers in a row of each kind of features; 0 for subtitles without them.
         clip_seconds: length of a clip in seconds.
-        longest: most clips of a video.
+        longest: maximum clips of a video.
     """
 
     visual: int
@@ -211,15 +211,15 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Split:
-    """Videos, queries about them, and which moments answer these.
+    """Videos, queries about them, and the moments that answer these.
 
     Attributes:
         features: the videos.
         queries: the queries, in the order of ``pairs.query_ids``.
         pairs: which moments answer; ``pairs.videos`` are those of ``features``.
-        proposals: coarse proposals of each query, best first; refiners need them.
-        first_stage: a retriever's scores of all videos, above 0, made for some queries at a time; CONQUER
-            needs them.
+        proposals: coarse proposals of each query, best first; for refiners.
+        first_stage: a retriever's scores of all videos, above 0, computed for some queries at a time; for
+            CONQUER.
     """
 
     features: VideoFeatures
@@ -235,10 +235,10 @@ class Split:
         """A split from its pair file.
 
         Args:
-            source: gives the features.
-            path: see :meth:`Pairs.read`, which also says what is raised.
-            videos: ids of its videos; None takes all that have features.
-            top: at most so many moments per query.
+            source: source of the features.
+            path: see :meth:`Pairs.read`; errors likewise.
+            videos: ids of its videos; None: all with features.
+            top: maximum number of moments per query.
 
         Raises:
             NotFound: a video or a query has no features.
@@ -248,13 +248,13 @@ class Split:
         return cls(features, source.queries(pairs.query_ids, pairs.texts), pairs)
 
     def of_own_videos(self) -> Split:
-        """Without the videos that hold no moment of it, which may be another split's to be judged by."""
+        """Without the videos that hold no moment of it, which may belong to another split."""
         pairs = self.pairs.of_own_videos()
         return replace(self, features=self.features.named(pairs.videos), pairs=pairs)
 
     @property
     def sizes(self) -> Sizes:
-        """What a model for it has to be built for."""
+        """Sizes that a model for it is built for."""
         subtitles = self.features.subtitles
         return Sizes(
             visual=self.features.visual.dim,
@@ -300,7 +300,7 @@ def _is_split(part: object) -> bool:
 
 
 def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Integers]:
-    """Shuffled batches of rows whose lengths are alike, so that little is padded.
+    """Shuffled batches of rows of similar length, so that little is padded.
 
     Rows are shuffled, cut into pools of ``pool`` batches, sorted by length within a pool and cut into
     batches, which are shuffled again. Every row is in one batch; the last ones may be smaller.

@@ -1,6 +1,6 @@
-"""What the papers set otherwise for data sets other than TVR, whose settings are the recipes' own.
+"""Settings of the papers for data sets other than TVR; those for TVR are in the recipes.
 
-The lengths that a moment may have are those of a data set, in seconds: 3 to 22.5 s belong to TVR.
+The limits on a moment's length belong to a data set, in seconds: 3 to 22.5 s are TVR's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANY_LENGTH = 128
 
 @dataclass(frozen=True)
 class DataSet:
-    """How a data set differs from TVR.
+    """Differences of a data set from TVR.
 
     Attributes:
         spans: shortest and longest moment in seconds, by recipe; other recipes have no such limit.
@@ -51,13 +51,13 @@ DATA_SETS: dict[str, DataSet] = {
     ),
     "activitynet": DataSet(dict.fromkeys(_CORPUS, (0.0, inf))),
 }
-"""By name. XML on Charades-STA and DiDeMo is Maeoki et al.'s (appendix A), PREM on DiDeMo its own paper's
-(section 4.2); ReLoCLNet and CONQUER are given the limits of their kind. No paper here limits ActivityNet's
+"""Data sets by name. XML on Charades-STA and DiDeMo is Maeoki et al.'s (appendix A), PREM on DiDeMo its own
+paper's (section 4.2); ReLoCLNet and CONQUER have the limits of their kind. No paper here limits ActivityNet's
 moments, which last from a second to a whole video."""
 
 
 def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[str, dict[str, Any]]:
-    """Tables of settings, as :func:`moviola.training.settings.read_settings` takes them.
+    """Tables of settings for :func:`moviola.training.settings.read_settings`.
 
     Args:
         name: a key of :data:`DATA_SETS`.

@@ -1,8 +1,8 @@
-"""Training a model and letting it answer: all steps from features and pair files to a folder, or to a run.
+"""Training and answering: all steps from features and pair files to a folder, or to a run.
 
-:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. Whoever wants to
-hold something in between takes :class:`Experiment` (prepared, not yet trained) or :class:`AnsweringModel` (a
-saved model, ready to answer any split).
+:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. The stages between
+are :class:`Experiment` (prepared, not yet trained) and :class:`AnsweringModel` (a saved model, ready to
+answer any split).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ Progress = Callable[[int, int, Mapping[str, float]], None]
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What came of a training.
+    """The result of a training.
 
     Attributes:
-        folder: where the model lies, with its card and its log.
-        trained: the model, its phases, and the settings that it was trained with.
-        facts: what its ``config.json`` keeps: figures on val, steps, seconds, data, calibration.
+        folder: folder of the model, with its card and its log.
+        trained: the model, its phases, and its training settings.
+        facts: content of its ``config.json``: figures on val, steps, seconds, data, calibration.
         calibrated: whether its scores in `moviola search` are probabilities; None for a model that is no
-            refiner. False where on val its scores do not tell right answers from wrong ones.
+            refiner. False if its scores do not separate right answers from wrong ones on val.
     """
 
     folder: Path
@@ -69,17 +69,17 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A training that is prepared: everything is read and checked, nothing is trained or written.
+    """A prepared training: everything is read and checked, nothing is trained or written.
 
     Attributes:
         name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
-        source: what the model is bound to by its features.
+        source: properties of the features that the model depends on.
         settings: of the training.
-        learned, val: what to learn from and what to choose by; neither has proposals yet.
-        built_on: what gives proposals or video scores to ``learned`` and to ``val``; None for models that
-            need none.
-        data: what the model's folder will say of both splits.
-        stage1, candidates: names of what it builds on, for the model's folder.
+        learned, val: training split and validation split, still without proposals.
+        built_on: source of proposals or video scores for ``learned`` and ``val``; None for models that need
+            none.
+        data: description of both splits for the model's folder.
+        stage1, candidates: names of its sources, for the model's folder.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Experiment:
         settings: Mapping[str, Any] | None = None,
         overrides: Sequence[str] = (),
     ) -> Experiment:
-        """Read and check everything; arguments and errors as of :func:`train_model`."""
+        """Read and check everything; arguments and errors as in :func:`train_model`."""
         how = recipe(name)
         own = settings_of_data_set(data_set, name, source.facts.clip_seconds)
         for table, values in (settings or {}).items():
@@ -144,7 +144,7 @@ class Experiment:
 
     @property
     def shared(self) -> int:
-        """How many videos of val are learned from as well, so that val promises too much."""
+        """Number of videos of val that are also in training, so that val is too optimistic."""
         return int(self.data["val"]["videos_learned_from"])
 
     def train(
@@ -155,7 +155,7 @@ class Experiment:
         tensorboard: bool = False,
         progress: Progress | None = None,
     ) -> TrainedModel:
-        """Train, calibrate and save; arguments and errors as of :func:`train_model`."""
+        """Train, calibrate and save; arguments and errors as in :func:`train_model`."""
         how = recipe(self.name)
         _begin(out, resume, self._identity())
         before, before_val = self.built_on
@@ -181,7 +181,7 @@ class Experiment:
         return calibration_of(how, model, val, AnswerSettings(context=context), self.learned.queries.texts)
 
     def _identity(self) -> dict[str, Any]:
-        """What must be the same for an interrupted training to go on."""
+        """Values that must be the same to resume an interrupted training."""
         return {
             "model": self.name,
             "settings": self.settings.described(),
@@ -216,27 +216,27 @@ def train_model(
     Args:
         name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
         source: features of the videos and of the queries: a library or a folder of features.
-        train, val: TVR-Ranking pair files to learn from, and to choose the weights by.
+        train, val: TVR-Ranking pair files for training, and for choosing the weights.
         out: a new folder for the model.
-        train_videos: ids of the videos to learn from; by default those that ``train`` names.
-        val_videos: ids of val's; by default all that have features, as in TVR-Ranking, which has one corpus
-            for all queries.
-        top: learn from so many moments per query, the first in the file; None for all.
+        train_videos: ids of the training videos; by default those that ``train`` names.
+        val_videos: ids of val's; by default all with features, as in TVR-Ranking, which has one corpus for
+            all queries.
+        top: number of training moments per query, the first in the file; None for all.
         stage1: folder of a trained ``spr-stage1``, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
             and of ``val``; by default the first answers both.
-        segments: how many a stage 1 retrieves per query.
-        data_set: a name in :data:`moviola.training.data_sets.DATA_SETS`: what its paper sets otherwise.
-        settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, over those of the model's paper.
+        segments: number of segments that a stage 1 retrieves per query.
+        data_set: a name in :data:`moviola.training.data_sets.DATA_SETS`, for its paper's settings.
+        settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
         overrides: further settings as text, ``"loop.steps=100"``.
-        resume: go on with what an interrupted call left in ``out``.
+        resume: continue what an interrupted call left in ``out``.
         tensorboard: write TensorBoard files.
         progress: called after each step with steps done, steps in all, and the latest values.
 
     Raises:
-        InvalidValue: a setting, or what the model builds on, is wrong; or ``out`` holds a training.
+        InvalidValue: a wrong setting, or a wrong source of proposals; or ``out`` holds a training.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
-        EncoderMismatch: the stage 1 learned from other features.
+        EncoderMismatch: the stage 1 was trained on other features.
     """
     experiment = Experiment.prepare(
         name, source, train=train, val=val, train_videos=train_videos, val_videos=val_videos, top=top,
@@ -247,7 +247,7 @@ def train_model(
 
 
 def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Settings; where they say nothing of a segment's length, it is that of the features."""
+    """Settings; without a segment's length, that of the features is used."""
     sampling = how.settings.sampling
     if sampling is None or "segment_clips" not in {field.name for field in fields(sampling)}:
         return tables
@@ -255,7 +255,7 @@ def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any
 
 
 def _on_devices(settings: TrainingSettings) -> TrainingSettings:
-    """The settings with devices that are there; auto becomes the best one."""
+    """The settings with existing devices; auto becomes the best one."""
     loops = {
         name: replace(loop, device=available_device(loop.device)) for name, loop in settings.loops.items()
     }
@@ -263,7 +263,7 @@ def _on_devices(settings: TrainingSettings) -> TrainingSettings:
 
 
 def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
-    """Note what is trained in a folder, so that only the same training can be resumed there."""
+    """Record what is trained in a folder, so that only the same training can be resumed there."""
     path = out / "run" / "settings.json"
     begun = (out / "config.json").exists() or any((out / "run").glob("**/state.pt"))
     if begun and not resume:
@@ -282,13 +282,13 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class AnsweringModel:
-    """A saved model with what it builds on, ready to answer the queries of any split.
+    """A saved model with its source of proposals, ready to answer the queries of any split.
 
     Attributes:
-        recipe: how it answers.
+        recipe: its recipe.
         model: in evaluation mode.
-        how: with the context, the segments and the calibration that it was trained with.
-        built_on: what gives it proposals or video scores; None for models that need none.
+        how: the context, the segments and the calibration of its training.
+        built_on: source of its proposals or video scores; None for models that need none.
     """
 
     recipe: Recipe
@@ -310,7 +310,7 @@ class AnsweringModel:
         recipe_name: str | None = None,
         device: str = "cpu",
     ) -> AnsweringModel:
-        """A model from its folder, checked against the features that it will read; see :func:`answer`."""
+        """A model from its folder, checked against the features; see :func:`answer`."""
         device = available_device(device)
         about = read_description(folder)
         name = recipe_name or recipe_of(about)
@@ -337,7 +337,7 @@ class AnsweringModel:
         return cls(how, from_pretrained(folder, device), settings, built_on)
 
     def completed(self, split: Split) -> Split:
-        """A split with what the model builds on."""
+        """A split with the model's proposals or video scores."""
         return split if self.built_on is None else self.built_on.complete(split, self.recipe.needs)
 
     def moments(self, split: Split) -> Moments:
@@ -346,8 +346,8 @@ class AnsweringModel:
 
     def run(self, split: Split) -> Run:
         """The same as measures take them; scores are matching scores, or those that search shows."""
-        found = self.moments(split)
-        return run_of(found, split, found.score if self.how.scored else found.match)
+        moments = self.moments(split)
+        return run_of(moments, split, moments.score if self.how.scored else moments.match)
 
     def video_run(self, split: Split) -> Run:
         """Whole videos instead of moments (VR); see :meth:`Recipe.rank_videos`."""
@@ -356,14 +356,14 @@ class AnsweringModel:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered, and how good that is.
+    """Answers of a model, and their quality.
 
     Attributes:
         run: moments of each query, or whole videos, best first.
         qrels: the judgements that count in the videos that were searched.
         figures: by name of the measure: NDCG, or recall in one video.
-        videos: how many were searched.
-        left_out: how many moments of the pair file are of other videos; they do not count.
+        videos: number of searched videos.
+        left_out: number of the pair file's moments in other videos; they do not count.
     """
 
     run: Run
@@ -393,7 +393,7 @@ TASKS: dict[str, Callable[[AnsweringModel, Split], tuple[Run, Qrels, dict[str, f
     "svmr": _in_one_video,
     "vr": _videos,
 }
-"""What may be asked for: moments of all videos, moments of the one video that answers, whole videos."""
+"""Tasks: moments of all videos, moments of the one video with the answer, whole videos."""
 
 
 def answer(
@@ -411,27 +411,26 @@ def answer(
     recipe_name: str | None = None,
     device: str = "cpu",
 ) -> Answer:
-    """Let a saved model answer the queries of a pair file.
+    """Answer the queries of a pair file with a saved model.
 
     Args:
         model: its folder.
         source: features of the videos and of the queries: a library or a folder of features.
         queries: a TVR-Ranking pair file.
         task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
-        videos: ids of those to search; None searches all that have features.
-        stage1, candidates: what a refiner or ``conquer`` builds on, see :func:`train_model`.
-        segments: how many a stage 1 retrieves per query; by default 200, in one video 5.
-        suppress_above: of two refined moments of a video that overlap more (IoU, in [0, 1]), or of which one
-            lies in the other, the better stays; 1 keeps all, as the release of SPR does.
-        as_search: give the scores that `moviola search` shows, in [0, 1], not the model's own matching ones.
-        recipe_name: how it answers; by default what the model's folder says.
+        videos: ids of those to search; None: all with features.
+        stage1, candidates: source of a refiner's or ``conquer``'s proposals, see :func:`train_model`.
+        segments: number of segments that a stage 1 retrieves per query; by default 200, in one video 5.
+        suppress_above: IoU, in [0, 1], above which the worse of two refined moments of a video is dropped, as
+            is one that contains the other; 1 keeps all, as the release of SPR does.
+        as_search: give the scores of `moviola search`, in [0, 1], not the model's own matching scores.
+        recipe_name: its recipe; by default that of the model's folder.
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".
 
     Raises:
-        InvalidValue: what the model builds on is missing or too much; ``suppress_above`` is out of range;
-            an unknown ``task``; or ``as_search`` is asked of whole videos, or of a model that search does
-            not use.
-        EncoderMismatch: the model or its stage 1 learned from other features.
+        InvalidValue: a missing or superfluous source of proposals; ``suppress_above`` out of range; an
+            unknown ``task``; or ``as_search`` for whole videos, or for a model that search does not use.
+        EncoderMismatch: the model or its stage 1 was trained on other features.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
     """
     if not 0 <= suppress_above <= 1:

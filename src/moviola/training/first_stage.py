@@ -1,4 +1,4 @@
-"""What refiners and CONQUER build on: a trained stage 1, or what another system found."""
+"""Sources of proposals and video scores for refiners and CONQUER: a trained stage 1, or another system."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = [
 
 
 class FirstStage(ABC):
-    """Gives a split what a recipe needs besides features and pairs."""
+    """Adds to a split what a recipe needs besides features and pairs."""
 
     @property
     @abstractmethod
     def mark(self) -> str:
-        """Tells it from others."""
+        """An identifier."""
 
     @property
     def model(self) -> SegmentRetriever | None:
-        """What models may start from, where it was trained."""
+        """The trained stage 1 from which models may start."""
         return None
 
     @abstractmethod
@@ -52,7 +52,7 @@ class FirstStage(ABC):
         """A score above 0 of each video for each query of a split."""
 
     def complete(self, split: Split, needs: frozenset[str]) -> Split:
-        """The split with what a recipe needs, see :attr:`Recipe.needs`."""
+        """The split with the parts of :attr:`Recipe.needs`."""
         makers: dict[str, Callable[[Split], Any]] = {
             "proposals": self.proposals, "first_stage": self.first_stage,
         }  # fmt: skip
@@ -67,7 +67,7 @@ class TrainedFirstStage(FirstStage):
     Attributes:
         stage1: the model.
         segment_clips: T, clips of a segment.
-        segments: how many are retrieved per query.
+        segments: number retrieved per query.
     """
 
     stage1: TrainedStage1
@@ -97,11 +97,11 @@ class TrainedFirstStage(FirstStage):
 
 @dataclass(frozen=True)
 class Candidates(FirstStage):
-    """What another system found.
+    """Another system's run.
 
     Attributes:
-        found: moments that it ranked.
-        origin: tells it from other runs.
+        found: its ranked moments.
+        origin: identifies the run.
     """
 
     found: Run
@@ -109,7 +109,7 @@ class Candidates(FirstStage):
 
     @classmethod
     def read(cls, path: Path) -> Candidates:
-        """From a file of a run; forms and errors as of :func:`moviola.measures.read_run`."""
+        """From a file of a run; forms and errors as in :func:`moviola.measures.read_run`."""
         found = read_run(path)
         return cls(found, sha256(path.read_bytes()).hexdigest()[:16])
 
@@ -137,20 +137,20 @@ def open_first_stage(
     segments: int = SEGMENTS,
     device: str = "cpu",
 ) -> FirstStage | None:
-    """What a recipe builds on, if it needs something: a trained stage 1, or another system's run.
+    """The source that a recipe needs, if any: a trained stage 1, or another system's run.
 
     Args:
         name: of the recipe.
-        recipe: what needs it.
-        facts: of the features that it will read.
+        recipe: the recipe.
+        facts: properties of its features.
         stage1: folder of a trained stage 1.
         candidates: file of a run.
-        segments: how many a stage 1 retrieves per query.
-        device: where a stage 1 runs.
+        segments: number of segments that a stage 1 retrieves per query.
+        device: device of a stage 1.
 
     Raises:
         InvalidValue: both are given, or none though one is needed, or one though none is.
-        EncoderMismatch: the stage 1 learned from other features.
+        EncoderMismatch: the stage 1 was trained on other features.
     """
     given = (stage1 is not None) + (candidates is not None)
     if given and not recipe.needs:
@@ -158,7 +158,7 @@ def open_first_stage(
             f"{name}: searches the videos itself; leave {'--stage1' if stage1 else '--candidates'} out"
         )
     if given > 1:
-        raise InvalidValue(f"{name}: builds on one of both; give --stage1 or --candidates, not both")
+        raise InvalidValue(f"{name}: needs one of both; give --stage1 or --candidates, not both")
     if recipe.needs and not given:
         raise InvalidValue(
             f"{name}: needs the {' and '.join(sorted(recipe.needs)).replace('_', ' ')} of a stage 1; train "

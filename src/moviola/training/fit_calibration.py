@@ -1,7 +1,7 @@
-"""What a trained refiner's scores mean: logistic regression on its answers to the queries of val.
+"""Calibration of a trained refiner's scores: logistic regression on its answers to the queries of val.
 
-See :mod:`moviola.retrieval.calibration` for what comes out. It holds for libraries like val: where there is
-much more that could be mistaken for an answer, or where answers are rarer, a score promises too much.
+See :mod:`moviola.retrieval.calibration` for the result. It holds for libraries like val: with many more
+similar distractors, or with rarer answers, scores are too high.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answe
 Floats = NDArray[np.float64]
 
 ANSWERS = 100
-"""How many answers of each query are looked at.
+"""Number of answers of each query that are used.
 
 The first few alone would teach too small a slope: one of a low score is among them only for a query that has
 nothing better, or whose scores are low altogether.
@@ -44,8 +44,8 @@ _PENALTY = 1.0
 def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | None:
     """Slope and intercept of P(right) = sigmoid(slope evidence + intercept).
 
-    The slope is drawn to 0 a little (l2, as by a standard normal prior on it where the evidence has deviation
-    1), so that it is finite where right and wrong are apart.
+    The slope is regularised a little (l2, as by a standard normal prior on it for evidence of deviation 1),
+    so that it is finite where right and wrong are separable.
 
     Args:
         evidence: (n,), see :mod:`moviola.retrieval.calibration`.
@@ -71,17 +71,17 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
         table: Floats = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
         return table
 
-    found = minimize(
+    solution = minimize(
         loss, np.zeros(2), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
     )
-    slope = float(found.x[0] / deviation)
-    return (slope, float(found.x[1] - slope * mean)) if slope > 0 else None
+    slope = float(solution.x[0] / deviation)
+    return (slope, float(solution.x[1] - slope * mean)) if slope > 0 else None
 
 
 def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats, NDArray[np.bool_]]:
     """Score (n,) of every query's first answers, thinned as search thins them, and which are right (n,).
 
-    What was not judged counts as wrong.
+    Unjudged answers count as wrong.
     """
     run = temporal_nms(run, SAME_MOMENT)
     rows = np.flatnonzero(run.rank <= count)
@@ -101,7 +101,7 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
 
 
 def closed_language(learned: Sequence[str], held_out: Sequence[str]) -> list[str]:
-    """The words of some texts, sorted, where those of held-out texts are among them; else none.
+    """The words of some texts, sorted, if those of held-out texts are among them; else none.
 
     Then the language is closed, as that of generated queries is, and a model cannot know any other word. In
     the queries of people new words always turn up.
@@ -113,13 +113,13 @@ def closed_language(learned: Sequence[str], held_out: Sequence[str]) -> list[str
 def calibration_of(
     recipe: Recipe, model: nn.Module, val: Split, how: AnswerSettings, learned: Sequence[str]
 ) -> dict[str, Any] | None:
-    """What ``config.json`` is to keep of a refiner's scores.
+    """Calibration of a refiner's scores, for ``config.json``.
 
     Args:
         recipe: of a refiner.
         model: trained, in evaluation mode.
         val: with proposals.
-        how: the context that the model was trained with.
+        how: context of the model's training.
         learned: texts of the queries that it was trained on.
 
     Returns:
@@ -128,12 +128,12 @@ def calibration_of(
     """
     run = recipe.run(model, val, replace(how, suppress_above=SAME_MOMENT, scored=False))
     score, right = first_answers(run, val.pairs.qrels)
-    found = fit(refiner_of(recipe.architecture, model, "calibrating").evidence(score), right)
-    if found is None:
+    fitted = fit(refiner_of(recipe.architecture, model, "calibrating").evidence(score), right)
+    if fitted is None:
         return None
     words = closed_language(learned, val.queries.texts)
     return {
-        "slope": found[0], "intercept": found[1], "answers": len(score), "right": int(right.sum()),
+        "slope": fitted[0], "intercept": fitted[1], "answers": len(score), "right": int(right.sum()),
         **({"words": words} if words else {}),
     }  # fmt: skip
 
@@ -141,16 +141,16 @@ def calibration_of(
 def reliability(
     score: Floats, right: NDArray[np.bool_], bins: int = 5
 ) -> list[tuple[float, float, int, float, float]]:
-    """Whether scores are honest: by bins of equal width, their mean beside the share that is right.
+    """Reliability of scores: by bins of equal width, their mean beside the share that is right.
 
     Args:
         score: (n,) in [0, 1].
         right: (n,) bool.
-        bins: how many.
+        bins: number of bins.
 
     Returns:
-        From, to, how many answers, their mean score, the share of right ones; bins without answers are left
-        out.
+        Lower and upper bound, number of answers, their mean score, the share of right ones; empty bins are
+        left out.
     """
     which = np.minimum((score * bins).astype(np.int64), bins - 1)
     return [

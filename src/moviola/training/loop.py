@@ -1,9 +1,9 @@
-"""The training loop: from top to bottom, for every model.
+"""The training loop, in one piece, for every model.
 
-What is trained, on what, and how it is judged is a :class:`Task`; the loop knows nothing of it. A run lives
-in a folder: ``log.csv`` (one row an evaluation), ``state.pt`` (to go on after an interruption), and
-TensorBoard files where that package is installed and asked for. Same configuration, same machine, same number
-of threads: same weights, bit for bit, interrupted or not.
+A :class:`Task` defines the model, the data and the evaluation; the loop is independent of them. A run has a
+folder: ``log.csv`` (one row per evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard
+files where that package is installed and requested. Same configuration, same machine, same number of threads:
+same weights, bit for bit, interrupted or not.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat1
 
 
 class Task(Protocol[Batch]):
-    """A model with what it learns from and how it is judged."""
+    """A model with its training data and its evaluation."""
 
     @property
     def model(self) -> nn.Module: ...
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has."""
+        """Number of batches per epoch."""
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:
-        """The batches of an epoch; ``draw`` is the only source of chance."""
+        """The batches of an epoch; ``draw`` is the only source of randomness."""
 
     def losses(self, batch: Batch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """Weighted terms whose sum is learned from."""
+        """Weighted terms of the loss."""
 
     def evaluate(self) -> Mapping[str, float]:
         """Measures on the validation split, higher is better."""
@@ -55,17 +55,18 @@ class Task(Protocol[Batch]):
 
 @dataclass(frozen=True)
 class LoopConfig:
-    """How to train, whatever the model.
+    """Options of the loop.
 
     Attributes:
-        epochs: at most.
-        steps: at most, >= 1; None for no limit besides the epochs. The schedule ends with the sooner of both.
-        batch_size: pairs a batch.
+        epochs: maximum number.
+        steps: maximum number, >= 1; None for no limit besides the epochs. The schedule ends with the first of
+            both.
+        batch_size: pairs per batch.
         optimizer: see :class:`OptimizerConfig`.
-        evaluate_every: evaluate on val after so many steps; 0: after each epoch.
-        patience: stop after so many evaluations without a better value; 0: never.
-        patience_from: the epoch, counted from 0, from which evaluations count for that: where the last stage
-            of a schedule begins, so that no training ends before it, nor before it had its own chance.
+        evaluate_every: steps between evaluations on val; 0: after each epoch.
+        patience: stop after this number of evaluations without a better value; 0: never.
+        patience_from: the epoch, counted from 0, from which evaluations count for that: the start of the last
+            stage of a schedule, so that no training ends before it, nor before it had its own chance.
         select: the measure on val whose best value chooses the weights.
         seed: of everything random.
         precision: "fp32", or "bf16"/"fp16" for mixed precision.
@@ -95,10 +96,10 @@ class LoopConfig:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of a run; the model holds the best weights.
+    """The result of a run; the model holds the best weights.
 
     ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
-    ``cpu_seconds`` is what the process computed, evaluations included. ``rested``: patience ended it.
+    ``cpu_seconds`` is the processor time, evaluations included. ``rested``: patience ended it.
     """
 
     best: float
@@ -133,19 +134,19 @@ def fit(
     tensorboard: bool = False,
     progress: Callable[[int, int, Mapping[str, float]], None] | None = None,
 ) -> Fitted:
-    """Train ``task.model`` and leave the weights in it that were best on val.
+    """Train ``task.model`` and leave the weights that were best on val in it.
 
     Args:
-        task: what to train.
-        config: how.
-        folder: where the log and the state go; None keeps nothing.
-        resume: go on from the state in ``folder``, which must be of the same configuration.
+        task: the task.
+        config: options of the loop.
+        folder: folder for the log and the state; None keeps nothing.
+        resume: continue from the state in ``folder``, which must have the same configuration.
         tensorboard: write TensorBoard files as well.
         progress: called after each step with steps done, steps in all, and the latest terms of the loss and
             measures on val.
 
     Raises:
-        InvalidValue: the measure to select by is none that the task gives.
+        InvalidValue: the task has no measure of the name to select by.
         DataError: the state to resume from is missing, damaged or of another configuration; or the loss is
             no longer a finite number.
     """
@@ -159,7 +160,7 @@ def fit(
     state = _State(config, run, model, optimizer, schedule, scaler, copy.deepcopy(model.state_dict()))
     if resume:
         state.restore(folder)
-    tell = _Teller(_writers(folder, tensorboard, run.history), progress, total)
+    reporter = _Reporter(_writers(folder, tensorboard, run.history), progress, total)
     every = config.evaluate_every or per_epoch
     sums: dict[str, float] = defaultdict(float)
 
@@ -169,7 +170,7 @@ def fit(
         for place, batch in enumerate(task.batches(run.epoch, draw)):
             if run.epoch * per_epoch + place < run.step:
                 continue  # an interrupted epoch: these batches were learned from before
-            # Chance depends on the step alone, so that a resumed run is the run that was not interrupted.
+            # Randomness depends on the step alone, so that a resumed run equals an uninterrupted one.
             torch.manual_seed(config.seed * 7_919 + run.step)
             generator.manual_seed(config.seed * 104_729 + run.step)
             started = time.perf_counter()
@@ -193,9 +194,9 @@ def fit(
                 )
             for name, value in latest.items():
                 sums[name] += value
-            tell.progress(run.step, latest)
+            reporter.progress(run.step, latest)
             if run.step % every == 0 or run.step == total:
-                if _evaluated(task, config, run, sums, tell):
+                if _evaluated(task, config, run, sums, reporter):
                     state.best = copy.deepcopy(model.state_dict())
                 sums.clear()
                 state.save(folder)
@@ -227,8 +228,8 @@ def _precision(config: LoopConfig) -> Any:
 
 
 @dataclass(frozen=True)
-class _Teller:
-    """Whoever wants to know how it goes."""
+class _Reporter:
+    """Receiver of progress and evaluations: log, TensorBoard, callback."""
 
     writers: list[Callable[[dict[str, float]], None]]
     listener: Callable[[int, int, Mapping[str, float]], None] | None
@@ -244,22 +245,20 @@ class _Teller:
 
 
 def _evaluated(
-    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], tell: _Teller
+    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], reporter: _Reporter
 ) -> bool:
-    """Judge the model on val and write it down; True if it is the best so far."""
+    """Evaluate the model on val and log it; True if it is the best so far."""
     task.model.eval()
     with torch.inference_mode():
         measures = dict(task.evaluate())
     if config.select not in measures:
-        raise InvalidValue(
-            f"select {config.select!r}: val is judged by {', '.join(measures)}; name one of them"
-        )
+        raise InvalidValue(f"select {config.select!r}: unknown on val; choose {', '.join(measures)}")
     since = run.step - int(run.history[-1]["step"]) if run.history else run.step
     row = {"step": float(run.step), "epoch": float(run.epoch), "seconds": run.seconds}
     row |= {f"loss/{name}": value / since for name, value in sums.items()} | measures
     run.history.append(row)
-    tell.evaluation(row)
-    tell.progress(run.step, measures)
+    reporter.evaluation(row)
+    reporter.progress(run.step, measures)
     if measures[config.select] > run.best:
         run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
         return True
@@ -273,7 +272,7 @@ def _evaluated(
 def _writers(
     folder: Path | None, tensorboard: bool, history: list[dict[str, float]]
 ) -> list[Callable[[dict[str, float]], None]]:
-    """What writes an evaluation; the log starts with those that the resumed state knows."""
+    """Writers of evaluations; the log starts with those of the resumed state."""
     if folder is None:
         return []
     folder.mkdir(parents=True, exist_ok=True)
@@ -295,9 +294,7 @@ def _writers(
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise InvalidValue(
-            "tensorboard: not installed; pip install tensorboard, or leave it to log.csv"
-        ) from error
+        raise InvalidValue("tensorboard: not installed; pip install tensorboard, or use log.csv") from error
     summary = SummaryWriter(str(folder / "tensorboard"))
 
     def to_board(row: dict[str, float]) -> None:
@@ -310,7 +307,7 @@ def _writers(
 
 @dataclass
 class _State:
-    """All that a run needs to go on."""
+    """Everything that a run needs to resume."""
 
     config: LoopConfig
     run: _Progress
@@ -322,7 +319,7 @@ class _State:
     begun: float = field(default_factory=time.process_time)
 
     def save(self, folder: Path | None) -> None:
-        """Write the state; an interruption leaves the last one whole."""
+        """Write the state; an interruption leaves the last one intact."""
         self.run.cpu_seconds = time.process_time() - self.begun
         if folder is None:
             return
@@ -347,11 +344,11 @@ class _State:
             state = torch.load(path, map_location=self.config.device, weights_only=True)
             saved = state["config"]
         except Exception as error:
-            raise DataError(f"{path}: damaged ({error}); train anew") from error
+            raise DataError(f"{path}: damaged ({error}); train again from the start") from error
         wanted = asdict(self.config)
         changed = [name for name, value in wanted.items() if saved.get(name) != value]
         if changed:
-            raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train anew")
+            raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.schedule:

@@ -1,4 +1,4 @@
-"""Each query in the one video that answers it (SVMR): that video is known, its moment is not."""
+"""Retrieval in one known video (SVMR): the video of each query is given, its moment is not."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = [
 ]  # fmt: skip
 
 SEGMENTS_IN_VIDEO = 5
-"""Segments that a stage 1 retrieves where one video is searched alone: 20 s of it."""
+"""Segments that a stage 1 retrieves in one video: 20 s of it."""
 
 
 _MEASURES = tuple(Measure.parse(f"R@{k},IoU>{overlap}") for overlap in (0.5, 0.7) for k in (1, 5))
 
 
 def _best_pairs(split: Split) -> NDArray[np.bool_]:
-    """(P,) bool: pairs of the highest grade of their query; one of grade 0 is judged not to answer."""
+    """(P,) bool: pairs of the highest grade of their query; grade 0 does not answer."""
     pairs = split.pairs
     highest = np.zeros(len(pairs.query_ids))
     np.maximum.at(highest, pairs.query, pairs.relevance)
@@ -42,7 +42,7 @@ def _with_pairs(split: Split, keep: Integers, **changes: Any) -> Split:
 
 
 def best_answers(split: Split) -> Qrels:
-    """Of each query the moments of its highest grade above 0, as the truth of moment retrieval."""
+    """The moments of the highest grade above 0 of each query, as the truth of moment retrieval."""
     keep = np.flatnonzero(_best_pairs(split))
     return _with_pairs(split, keep, relevance=np.ones(len(keep))).pairs.qrels
 
@@ -51,25 +51,25 @@ def of_each_video(split: Split) -> Iterator[Split]:
     """Every video that holds the first best moment of some queries, with these queries alone."""
     pairs = split.pairs
     best = np.flatnonzero(_best_pairs(split))
-    asked, first = np.unique(pairs.query[best], return_index=True)
+    query_numbers, first = np.unique(pairs.query[best], return_index=True)
     home = pairs.video[pairs.moment[best[first]]]
     for video in np.unique(home).tolist():
-        queries = asked[home == video]
+        queries = query_numbers[home == video]
         held = np.isin(pairs.query, queries) & (pairs.video[pairs.moment] == video)
         yield _cut(split, video, queries, np.flatnonzero(held))
 
 
 def run_in_one_video(answer: Callable[[Split], Run], split: Split) -> Run:
-    """Answers to each query out of its video alone; a query without an answer in any video has none.
+    """Answers to each query in its own video; a query without an answer in any video has none.
 
     Args:
         answer: a model's answers to the queries of a split of one video.
         split: the queries, their answers and all videos.
     """
-    found: dict[str, Any] = {name: [] for name in split.queries.query_ids}
+    rows: dict[str, Any] = {name: [] for name in split.queries.query_ids}
     for part in of_each_video(split):
-        found |= answer(part).rows()
-    return Run.from_dict(found, ranked=True)
+        rows |= answer(part).rows()
+    return Run.from_dict(rows, ranked=True)
 
 
 def qrels_in_one_video(split: Split) -> Qrels:

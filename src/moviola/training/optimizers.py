@@ -170,7 +170,7 @@ def _clipped(gradients: list[Tensor], norm: float) -> tuple[Tensor, ...] | list[
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """How a model is optimised; the defaults are those of the XML and ReLoCLNet baselines.
+    """Options of an optimiser; the defaults are those of the XML and ReLoCLNet baselines.
 
     Attributes:
         name: a name in :data:`OPTIMIZERS`.
@@ -285,8 +285,8 @@ def make_optimizer(
     """An optimiser for a model, and the schedule to step after each of its steps.
 
     Args:
-        model: on the device where it will be trained.
-        config: what to build.
+        model: on its training device.
+        config: options of the optimiser.
         total_steps: steps of the whole training, >= 1.
 
     Returns:

@@ -1,8 +1,8 @@
-"""What a recipe is, and training a model by one.
+"""Recipes, and training a model by one.
 
-A recipe joins a model of :mod:`moviola.models` with its batches (:mod:`moviola.training.tasks`) and with its
-paper's settings, and knows how the trained model answers queries. :data:`moviola.training.recipes.RECIPES`
-names them all.
+A recipe joins a model of :mod:`moviola.models` with its batches (:mod:`moviola.training.tasks`) and its
+paper's settings, and answers queries with the trained model. :data:`moviola.training.recipes.RECIPES` lists
+them.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 __all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
 
 OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
-"""Settings of models that are the features' where a recipe derives them from these."""
+"""Model settings that equal those of the features where a recipe derives them."""
 
 SEGMENT_CLIPS = 4
-"""Clips of a segment where nobody says otherwise (T of SPR: 4 s at one clip a second)."""
+"""Default number of clips per segment (T of SPR: 4 s at one clip per second)."""
 
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """How a trained model answers; a model reads what concerns it.
+    """Options of answering; a model reads those that concern it.
 
     Attributes:
         segment_clips: T, clips of a segment.
-        segments: how many are retrieved per query.
-        context: seconds on both sides of a proposal that a refiner looks at.
-        suppress_above: of two refined moments of a video that overlap more than this (IoU) the better stays;
-            1 keeps all, as the release of SPR does.
-        calibration: what a refiner's scores mean.
-        scored: fill in :attr:`Moments.score`, the scores that `moviola search` shows.
+        segments: number retrieved per query.
+        context: seconds on both sides of a proposal that a refiner reads.
+        suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
+            as the release of SPR does.
+        calibration: calibration of a refiner's scores.
+        scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
 
     segment_clips: int = SEGMENT_CLIPS
@@ -63,20 +63,20 @@ class AnswerSettings:
 
 @dataclass(frozen=True)
 class Phase:
-    """One run of the loop: a task, and the part of the settings that it is about."""
+    """One run of the loop: a task, and its part of the settings."""
 
     task: Task[Any]
     loop: LoopConfig
 
 
 class Recipe(ABC):
-    """How one model is trained, and how it answers.
+    """Training and answering of one kind of model.
 
     Attributes:
         architecture: its name in :data:`moviola.models.pretrained.ARCHITECTURES`.
         needs: names of the optional parts of a :class:`Split` that it reads.
         refines: whether it refines proposals, so that its scores can be calibrated.
-        optional_streams: sizes of streams that may be set to 0, for a model that does without them.
+        optional_streams: sizes of streams that may be set to 0, for a model that works without them.
     """
 
     architecture: str
@@ -87,20 +87,20 @@ class Recipe(ABC):
     @property
     @abstractmethod
     def settings(self) -> TrainingSettings:
-        """Those of its paper."""
+        """The settings of its paper."""
 
     @abstractmethod
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The settings of the model that follow from the features."""
 
     def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:  # noqa: B027 - by default
-        """Take over what a new model can of the stage 1 that it builds on; most take nothing."""
+        """Copy weights of the stage 1 that a new model is built on; most models copy none."""
 
     @abstractmethod
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
     ) -> Iterable[Phase]:
-        """What to train one after the other; each is made when the one before is done."""
+        """The phases of training, in order; each is made when the previous one is done."""
 
     @abstractmethod
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
@@ -111,17 +111,17 @@ class Recipe(ABC):
         return whole_videos(self.moments(model, split, how), split.features.durations)
 
     def run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
-        """:meth:`moments` with the model's own matching scores, as measures take them."""
+        """:meth:`moments` with the model's own matching scores, as a run for measures."""
         return run_of(self.moments(model, split, how or AnswerSettings()), split)
 
     def video_run(self, model: nn.Module, split: Split, how: AnswerSettings | None = None) -> Run:
-        """:meth:`rank_videos` as measures take them."""
+        """:meth:`rank_videos` as a run for measures."""
         return run_of(self.rank_videos(model, split, how or AnswerSettings()), split)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model, its phases, and the settings that it was trained with."""
+    """A trained model, its phases, and its training settings."""
 
     model: nn.Module
     fitted: tuple[Fitted, ...]
@@ -143,15 +143,15 @@ def train(
     """Build and train a model; the best weights on val are in it.
 
     Args:
-        recipe: how.
-        train_split, val_split: what to learn from and what to choose by.
+        recipe: the recipe.
+        train_split, val_split: data for training and for choosing the weights.
         settings: by default the recipe's own.
-        stage1: what the model builds on, where it was trained; see :meth:`Recipe.start_from`.
-        folder: where logs and states go, in one folder per phase.
+        stage1: the trained stage 1 that the model is built on; see :meth:`Recipe.start_from`.
+        folder: folder for logs and states, with one folder per phase.
         resume, tensorboard, progress: see :func:`moviola.training.loop.fit`.
 
     Raises:
-        InvalidValue: a split lacks what the recipe needs, or a setting is wrong.
+        InvalidValue: a split lacks a part that the recipe needs, or a setting is wrong.
     """
     settings = settings or recipe.settings
     for part in sorted(recipe.needs):
@@ -177,7 +177,7 @@ def train(
 
 
 def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the model; what is the features' may not be given otherwise."""
+    """Settings of the model; those of the features may not be overridden."""
     sized = recipe.sized(sizes)
     for name in (name for name in OF_FEATURES if name in given and name in sized):
         left_out = name in recipe.optional_streams and given[name] == 0
@@ -190,7 +190,7 @@ def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str,
 
 
 def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:
-    """Where each phase keeps its log and its state."""
+    """Folder of each phase's log and state."""
     if folder is None or len(phases) == 1:
         return [folder] * len(phases)
     return [folder / name for name in phases]

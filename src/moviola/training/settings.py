@@ -1,4 +1,4 @@
-"""Settings of a training: the paper's of each model, changed by a TOML file and on the command line."""
+"""Training settings: the paper's for each model, changed by a TOML file and on the command line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["TrainingSettings", "read_settings"]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything about a training, in one value that is saved with the model.
+    """All settings of a training, in one value that is saved with the model.
 
     Attributes:
         model: settings of the model by name, besides the sizes that follow from the features.
-        loops: how each phase is trained; most models have the one phase "train".
-        sampling: what the batches are made like; the recipe's own dataclass, None where it has none.
+        loops: options of each phase; most models have the one phase "train".
+        sampling: options of the batches; the recipe's own dataclass, None where it has none.
     """
 
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -39,26 +39,26 @@ class TrainingSettings:
 
 
 class HasSettings(Protocol):
-    """What has settings: a recipe."""
+    """An object with settings: a recipe."""
 
     @property
     def settings(self) -> TrainingSettings:
-        """Its own, those of its paper."""
+        """Its own settings, those of its paper."""
 
 
 def read_settings(
     recipe: HasSettings, values: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()
 ) -> TrainingSettings:
-    """The recipe's settings with those of a file and of the command line over them.
+    """The recipe's settings, overridden by a file and the command line.
 
     Args:
-        recipe: whose settings.
-        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, as a TOML file
-            has them.
+        recipe: the recipe.
+        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, in the form of
+            a TOML file.
         overrides: ``"loop.steps=100"``, ``"model.hidden_size=128"``: a table, a name, and a value.
 
     Raises:
-        InvalidValue: no such table or name, or a value that it cannot have.
+        InvalidValue: no such table or name, or an invalid value.
     """
     settings, given = recipe.settings, _given(values or {}, overrides)
     known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
@@ -77,12 +77,12 @@ def read_settings(
 
 
 def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Tables of a file with overrides put into them."""
+    """Tables of a file with overrides inserted."""
     given: dict[str, dict[str, Any]] = {name: dict(table) for name, table in values.items()}
     for override in overrides:
-        name, found, value = override.partition("=")
+        name, equals, value = override.partition("=")
         table, dot, key = name.strip().partition(".")
-        if not (found and dot and key):
+        if not (equals and dot and key):
             raise InvalidValue(f"{override!r}: write TABLE.NAME=VALUE, for instance loop.steps=100")
         _put(given.setdefault(table, {}), key.split("."), value.strip())
     return given
@@ -95,7 +95,7 @@ def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def _value(text: Any) -> Any:
-    """A value from the command line: as TOML has it, else as text."""
+    """A value from the command line: TOML, else text."""
     if not isinstance(text, str):
         return text
     try:

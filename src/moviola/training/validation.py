@@ -1,4 +1,4 @@
-"""How val judges what a model answers."""
+"""Evaluation of answers on val."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURES = tuple(
     Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
 )
 SUM = "sum nDCG,IoU>=0.7"
-"""NDCG@10, @20 and @40 at IoU >= 0.7 added up, which SPR selects its refiners by (appendix A)."""
+"""NDCG@10, @20 and @40 at IoU >= 0.7 added up, by which SPR selects its refiners (appendix A)."""
 
 OVER_TYPES = "types nDCG@20,IoU>=0.5"
 """The mean over types of queries (v, t, vt) of the mean of each, so that a rare type counts as much as
@@ -25,12 +25,12 @@ _VIDEO_DEPTHS = (5, 10, 20, 40)
 
 
 def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = None) -> Run:
-    """Moments as a run that measures take, in their order.
+    """Moments as a run for measures, in their order.
 
     Args:
         moments: answers to the queries of a split in its videos.
         split: the split.
-        score: (N,) what to give as scores; :attr:`Moments.match` by default.
+        score: (N,) scores of the run; :attr:`Moments.match` by default.
     """
     queries, videos = (
         np.array(names, dtype=object) for names in (split.queries.query_ids, split.features.video_ids)
@@ -49,13 +49,13 @@ def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = N
 def judge(run: Run, split: Split) -> dict[str, float]:
     """NDCG of a run by name of the measure, their sum at IoU >= 0.7, and :data:`OVER_TYPES`."""
     results = evaluate(run, split.pairs.qrels, MEASURES)
-    found = results.measures
+    result = results.measures
     kind_of = dict(zip(split.pairs.query_ids, split.pairs.types, strict=False))
     kinds = np.array([kind_of.get(query, "") for query in results.query_ids])
     values = results.per_query[OVER_TYPES.removeprefix("types ")]
     by_type = [values[kinds == kind].mean() for kind in np.unique(kinds)]
-    return found | {
-        SUM: sum(value for name, value in found.items() if name.endswith("0.7")),
+    return result | {
+        SUM: sum(value for name, value in result.items() if name.endswith("0.7")),
         OVER_TYPES: float(np.mean(by_type)),
     }
 
@@ -80,6 +80,6 @@ def video_qrels(split: Split) -> Qrels:
 def judge_videos(run: Run, split: Split) -> dict[str, float]:
     """NDCG of whole videos, see :func:`video_qrels`."""
     measures = [Measure.parse(f"nDCG@{k},IoU>=0.5") for k in _VIDEO_DEPTHS]
-    found = evaluate(run, video_qrels(split), measures).measures
+    values = evaluate(run, video_qrels(split), measures).measures
     named = zip(_VIDEO_DEPTHS, measures, strict=True)
-    return {f"video nDCG@{k}": found[str(measure)] for k, measure in named}
+    return {f"video nDCG@{k}": values[str(measure)] for k, measure in named}

@@ -24,11 +24,11 @@ def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Candidate pairs that :func:`write_pairs` wrote.
+    """Candidate pairs written by :func:`write_pairs`.
 
     Raises:
         NotFound: no such file.
-        DataError: a field is missing or no number; file, line and field are named.
+        DataError: a field is missing or no number; the message names file, line and field.
     """
     return [
         Pair(
@@ -76,8 +76,8 @@ def read_ratings(path: Path) -> list[Rating]:
 
     Raises:
         NotFound: no such file.
-        DataError: a field is missing, or a level is no whole number from 0 to 4; file, line and field are
-            named.
+        DataError: a field is missing, or a level is no whole number from 0 to 4; the message names file, line
+            and field.
     """
     return [
         Rating(text(row, "pair_id", place), text(row, "worker", place), _level(row, place))
@@ -92,12 +92,12 @@ def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
 
 
 def read_agreed(path: Path) -> dict[str, int]:
-    """Agreed levels by pair that :func:`write_agreed` wrote.
+    """Agreed levels by pair, written by :func:`write_agreed`.
 
     Raises:
         NotFound: no such file.
-        DataError: a pair is missing, or a level is no whole number from 0 to 4; file, line and field are
-            named.
+        DataError: a pair is missing, or a level is no whole number from 0 to 4; the message names file, line
+            and field.
     """
     rows = read_csv(path, required=("pair_id", "relevance")).objects()
     return {text(row, "pair_id", place): _level(row, place) for place, row in rows}

@@ -30,25 +30,25 @@ _NUMBERING = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
 
 
 class EndpointFailure(MoviolaError):
-    """The endpoint did not answer however often it was asked; the captions stay open."""
+    """The endpoint did not answer at any attempt; the captions stay open."""
 
 
 class _Unusable(Exception):
-    """An answer came, but not one rewrite a sentence."""
+    """A response without exactly one rewrite per sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Asks a chat model for rewrites.
+    """Client of a chat model that rewrites captions.
 
     Attributes:
         url: base address; ``/chat/completions`` is added.
         model: name of the model there.
-        key: sent as a bearer token where it is not empty.
-        timeout: seconds that one answer may take.
-        attempts: how often the same thing is asked when the endpoint is busy or answers unusably, >= 1.
+        key: bearer token; empty for none.
+        timeout: seconds to wait for a response.
+        attempts: maximum number of attempts if the endpoint is busy or responds unusably, >= 1.
         back_off: seconds before the second attempt; doubled for each later one.
-        sleep: waits; tests give another.
+        sleep: waits; replaced in tests.
     """
 
     url: str
@@ -63,12 +63,12 @@ class ChatEndpoint:
         if not self.url.startswith(("http://", "https://")):
             raise InvalidValue(f"endpoint {self.url!r}: give an address that starts with http:// or https://")
         if self.attempts < 1:
-            raise InvalidValue(f"attempts={self.attempts}: ask at least once")
+            raise InvalidValue(f"attempts={self.attempts}: give at least 1")
 
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
-        """One rewrite per caption, in order; a batch that is answered unusably is halved, down to one.
+        """One rewrite per caption, in order; a batch with an unusable response is halved, down to one.
 
-        A caption that is never answered usably comes back as it is, so that it costs only itself; the check
+        A caption without any usable response is returned unchanged, so that it costs only itself; the check
         for names then sends it to review.
 
         Raises:
@@ -136,8 +136,8 @@ class ChatEndpoint:
 
 
 def _retry_after(error: urllib.error.HTTPError) -> float:
-    asked = error.headers.get("Retry-After", "") if error.headers else ""
-    return min(float(asked), 60.0) if asked.isdigit() else 0.0
+    seconds = error.headers.get("Retry-After", "") if error.headers else ""
+    return min(float(seconds), 60.0) if seconds.isdigit() else 0.0
 
 
 def _sentences(content: object) -> list[str]:

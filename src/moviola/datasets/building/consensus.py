@@ -1,4 +1,4 @@
-"""Ratings to agreed relevance, and how well raters agree (TVR-Ranking, section 3.2 and appendix B).
+"""Agreed relevance from ratings, and agreement of raters (TVR-Ranking, section 3.2 and appendix B).
 
 The rule: two raters who differ by at most 1 agree. Otherwise two more rate; of the four one highest and one
 lowest are dropped, and the remaining two agree if they differ by at most 1; else the pair is discarded. The
@@ -52,7 +52,7 @@ class Consensus:
         agreed: level of each pair that raters agreed on.
         discarded: pairs on which four raters did not agree.
         open: pairs that need more ratings: one rating, or two that differ by more than 1.
-        uncountable: pairs with more than four or with three ratings; the rule says nothing of them.
+        uncountable: pairs with three or more than four ratings, which the rule does not cover.
     """
 
     agreed: dict[str, int]
@@ -62,7 +62,7 @@ class Consensus:
 
 
 def agree(levels: Sequence[int]) -> int | None:
-    """The agreed level of two or four ratings, or None where they do not agree.
+    """The agreed level of two or four ratings; None without agreement.
 
     >>> agree([2, 3]), agree([0, 4, 3, 3]), agree([0, 4]), agree([0, 0, 2, 4])
     (3, 3, None, None)
@@ -95,7 +95,7 @@ def consensus(ratings: Iterable[Rating]) -> Consensus:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How raters agree.
+    """Agreement of raters.
 
     Attributes:
         kappa: Cohen's kappa of the first two ratings of each pair; NaN when chance alone explains all.
@@ -149,7 +149,7 @@ def _kappa(table: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """How a rater did in the exam.
+    """A rater's results in the exam.
 
     Attributes:
         distance: mean distance from the median level of all raters; lower is better.
@@ -180,7 +180,7 @@ class Exam:
 
 
 def exam(answers: Iterable[Rating]) -> Exam:
-    """Judge raters by the median of all, and by each other.
+    """Compare raters with the median of all, and with each other.
 
     Args:
         answers: ratings of the same pairs by many raters. Of several ratings of a pair by one rater the last
@@ -233,6 +233,6 @@ def _kappa_of(one: dict[str, int], other: dict[str, int]) -> float:
 
 
 def _mean(values: Iterable[float]) -> float:
-    """Mean of those that are defined; NaN without any."""
+    """Mean of the defined values; NaN without any."""
     there = [value for value in values if not np.isnan(value)]
     return float(np.mean(there)) if there else float("nan")

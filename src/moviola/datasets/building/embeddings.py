@@ -12,7 +12,7 @@ __all__ = ["TextEncoder", "embed", "unit_rows"]
 
 
 class TextEncoder(Protocol):
-    """What building a data set needs of a sentence encoder."""
+    """A sentence encoder, as far as building a data set needs it."""
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of texts, (n, d) float32."""

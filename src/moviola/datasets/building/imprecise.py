@@ -1,8 +1,8 @@
-"""Precise captions to imprecise ones, checked, resumable (TVR-Ranking, section 3.1 and appendix A).
+"""Imprecise captions from precise ones, checked and resumable (TVR-Ranking, section 3.1 and appendix A).
 
 A rewrite passes if its sentence similarity to the original is at least 0.4 and no person name is left in it.
-What fails is asked for again at a higher temperature, then goes to a review file for a person to edit. Every
-rewrite that passed is written to a journal at once, so that a run that is cut off goes on where it was.
+Failures are requested again at a higher temperature, then go to a review file for a person to edit. Every
+passed rewrite is written to a journal at once, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 ]  # fmt: skip
 
 THRESHOLD = 0.4
-"""Least sentence similarity of a caption and its rewrite."""
+"""Minimum sentence similarity of a caption and its rewrite."""
 
 TEMPERATURES = (0.0, 0.2)
-"""Of the first request and of the second one for what failed."""
+"""Temperatures of the first request and of the second one for failures."""
 
 # Batches in a row without an answer: then the endpoint is down, and the rest waits for the next run.
 _GIVE_UP = 3
@@ -55,7 +55,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Judges rewrites: ``find_names`` should not be what the rewriter goes by."""
+    """Checks rewrites; ``find_names`` should be independent of the rewriter."""
 
     encoder: TextEncoder
     find_names: NameFinder
@@ -83,13 +83,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         done: rewrites by caption, those of earlier runs and of people included.
         failed: last rewrites that did not pass, for review.
-        open: captions that the endpoint did not answer; the next run asks for them again.
-        trouble: why, one line per batch.
+        open: captions without a response; the next run requests them again.
+        trouble: reasons, one line per batch.
     """
 
     done: dict[str, str]
@@ -114,12 +114,12 @@ def make_imprecise(
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
         check: what a rewrite must pass.
         journal: JSON lines; captions in it are not rewritten again, new ones are appended.
-        reviewed: rewrites that people decided on; they count as they are.
-        temperatures: tried in order for what fails.
-        batch: captions given to the rewriter at once, >= 1.
+        reviewed: rewrites by reviewers, accepted unchanged.
+        temperatures: tried in order for failures.
+        batch: captions per request, >= 1.
     """
     if batch < 1:
-        raise InvalidValue(f"batch={batch}: give at least one caption at once")
+        raise InvalidValue(f"batch={batch}: give at least 1")
     given = dict.fromkeys(captions)
     known = {**read_journal(journal), **(reviewed or {})}
     done = {caption: known[caption] for caption in given if caption in known}
@@ -172,7 +172,7 @@ def _mend(journal: Path) -> None:
 
 
 def read_journal(path: Path) -> dict[str, str]:
-    """Rewrites by caption; an unfinished last line is passed over.
+    """Rewrites by caption; an unfinished last line is ignored.
 
     Raises:
         DataError: another line is damaged.
@@ -184,9 +184,9 @@ def read_journal(path: Path) -> dict[str, str]:
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
-    """Write what failed as CSV; a person fills in the column ``final`` (the proposal stands beside it).
+    """Write failures as CSV; a person fills in the column ``final`` (the proposal is beside it).
 
-    What people ``decided`` before (caption to final) stays in the file.
+    Earlier decisions in ``decided`` (caption to final) stay in the file.
     """
     open_rows = ((one.caption, one.rewrite, one.similarity, "; ".join(one.names), "") for one in failed)
     decided_rows = ((caption, "", "", "", final) for caption, final in (decided or {}).items())
@@ -195,7 +195,7 @@ def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, st
 
 
 def read_review(path: Path) -> dict[str, str]:
-    """What people decided, caption to final: the rows of a review file whose ``final`` is filled in.
+    """Reviewers' decisions, caption to final: the rows of a review file whose ``final`` is filled in.
 
     Raises:
         NotFound: no such file.

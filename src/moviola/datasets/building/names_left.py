@@ -1,7 +1,7 @@
-"""Whether a rewrite still names a person, which the paper asks Flair (TVR-Ranking, appendix A).
+"""Search for person names left in a rewrite, for which the paper uses Flair (TVR-Ranking, appendix A).
 
-``spacy`` knows nothing of the rewriter, so that it finds what the rules overlook. ``lexicon`` needs no
-package, but is what the rules themselves go by: it finds only what they left in spite of knowing it.
+``spacy`` is independent of the rewriter, so it finds what the rules overlook. ``lexicon`` needs no package,
+but is the rules' own list: it finds only names that they left although they knew them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]
 
 
 def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
-    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not asked.
+    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used.
 
     Without a capital the small pipeline takes any "mug" for a person.
 
@@ -43,7 +43,7 @@ def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
 
 
 def finder_by_lexicon(lexicon: NameLexicon) -> NameFinder:
-    """Names that were learned from the original captions."""
+    """Names learned from the original captions."""
     return lambda texts: [tuple(find_names(text, lexicon)) for text in texts]
 
 
@@ -58,7 +58,7 @@ def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
 
     Raises:
         InvalidValue: an unknown name.
-        MissingDependency: what it needs is not installed.
+        MissingDependency: its package is not installed.
     """
     if name not in NAME_FINDERS:
         raise InvalidValue(f"names {name!r}: unknown; there are {', '.join(NAME_FINDERS)}")

@@ -21,7 +21,7 @@ def nearest(
     Args:
         queries: (q, d) float32, L2-normalised.
         captions: (c, d) float32, L2-normalised.
-        top: how many, >= 1; fewer come back where there are fewer captions.
+        top: maximum number of captions, >= 1.
 
     Returns:
         positions (q, t) int64 and similarities (q, t) float32 in [-1, 1] but for rounding, falling along each
@@ -33,7 +33,7 @@ def nearest(
     if queries.ndim != 2 or captions.ndim != 2 or queries.shape[1] != captions.shape[1]:
         raise InvalidValue(f"queries {queries.shape} and captions {captions.shape}: give (q, d) and (c, d)")
     if top < 1:
-        raise InvalidValue(f"top={top}: ask for at least one caption")
+        raise InvalidValue(f"top={top}: give at least 1")
     depth = min(top, len(captions))
     if not depth or not len(queries):
         return np.empty((len(queries), depth), np.int64), np.empty((len(queries), depth), np.float32)

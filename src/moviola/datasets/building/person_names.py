@@ -1,8 +1,8 @@
-"""Which words of a caption set are names of persons, and whether they are a man's or a woman's.
+"""Person names in a caption set, and their gender.
 
-Nothing is looked up elsewhere: a name is a word that this set writes with a capital inside its sentences and
-hardly ever without, or one of a compact list of first names. Gender follows from the pronouns that follow
-a name in captions where it is alone, then from the list.
+No external source is used: a name is a word that this set writes with a capital inside its sentences and
+hardly ever without, or one of a compact list of first names. Gender follows from the pronouns after a name
+that is alone in a caption, then from the list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _WOMEN = words("""
     tiffany tina tracy ursula valerie vanessa vera veronica vicky victoria violet virginia vivian wanda
     wendy whitney yolanda yvonne zoe zoey cheryl jasmine
 """)
-# Men's and women's names alike: only pronouns tell.
+# Names of either gender: only pronouns decide.
 _EITHER = words("""
     adrian alex alexis ali casey charlie dana drew frankie jackie jamie jordan kelly kim lee leslie marion max
     morgan pat robin sam shannon stacy terry tracy
@@ -149,12 +149,12 @@ def stem(word: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NameLexicon:
-    """What :func:`learn_names` found.
+    """The result of :func:`learn_names`.
 
     Attributes:
         names: names in lower case.
         openers: words that are names where they open a sentence, though never seen inside one; lower case.
-        plain: names that are taken as such without a capital too ("castle walks in").
+        plain: names that are recognised without a capital too ("castle walks in").
         owners: possessives whose apostrophe was forgotten, to the name ("sheldons" to "sheldon").
         gender: "m" or "f" of names where it is known.
     """
@@ -251,11 +251,11 @@ def _genders(captions: Iterable[str], names: set[str]) -> dict[str, Gender]:
                 name, after = spoken[there[0]].lower(), {w.lower() for w in spoken[there[0] :]}
                 seen[name]["m"] += bool(after & MALE)
                 seen[name]["f"] += bool(after & FEMALE)
-    found: dict[str, Gender] = {}
+    genders: dict[str, Gender] = {}
     for name in names:
         men, women = seen[name]["m"], seen[name]["f"]
-        told: Gender = "" if name in _EITHER else "m" if name in _MEN else "f" if name in _WOMEN else ""
-        if men + women >= (3 if told else 1) and max(men, women) >= 0.75 * (men + women):
-            told = "m" if men > women else "f"
-        found[name] = told
-    return {name: gender for name, gender in found.items() if gender}
+        listed: Gender = "" if name in _EITHER else "m" if name in _MEN else "f" if name in _WOMEN else ""
+        if men + women >= (3 if listed else 1) and max(men, women) >= 0.75 * (men + women):
+            listed = "m" if men > women else "f"
+        genders[name] = listed
+    return {name: gender for name, gender in genders.items() if gender}

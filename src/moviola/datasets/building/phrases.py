@@ -1,8 +1,8 @@
 """Noun and verb phrases of captions, for potentially relevant pairs (paper 003, section 4.1).
 
-The paper takes a constituency parser; here they are read off spaCy's dependencies. A verb phrase is a verb
-with what hangs on it, without its subject, its auxiliaries and other clauses; "man and woman start dancing"
-has "start dancing" and "dancing", and the nouns "man" and "woman" for both.
+The paper uses a constituency parser; here they are derived from spaCy's dependencies. A verb phrase is a verb
+with its dependents, without its subject, its auxiliaries and other clauses; "man and woman start dancing" has
+"start dancing" and "dancing", and the nouns "man" and "woman" for both.
 """
 
 from __future__ import annotations

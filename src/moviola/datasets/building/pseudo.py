@@ -19,12 +19,12 @@ from moviola.errors import InvalidValue
 __all__ = ["BATCH", "Candidates", "candidates", "needs_second_batch", "pseudo_training_set"]
 
 BATCH = 20
-"""Candidates that annotators get at once; at most two batches per query."""
+"""Candidates per batch; at most two batches per query."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Moments that a query might mean, most similar first.
+    """Moments that may answer a query, most similar first.
 
     Attributes:
         moment: (q, k) int64 positions of moments in the annotations.
@@ -43,13 +43,13 @@ def candidates(
     Args:
         queries: (q, d) float32 sentence embeddings, L2-normalised.
         captions: (m, d) float32 embeddings of the moments' captions, likewise.
-        top: how many.
+        top: number of moments.
     """
     return Candidates(*nearest(queries, captions, top))
 
 
 def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: float = 2.0) -> bool:
-    """Whether a query's first batch ends so relevant that moments beyond it are likely to matter.
+    """Whether a query's first batch ends with so much relevance that further moments are likely to matter.
 
     The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
     candidates of at least ``threshold``.
@@ -100,7 +100,7 @@ def pseudo_training_set(
     for place, text in enumerate(texts):
         if text not in banned:
             first_of.setdefault(text, place)
-    found = candidates(vectors[list(first_of.values())], embeddings, top)
+    nearest_captions = candidates(vectors[list(first_of.values())], embeddings, top)
     return [
         {
             "query_id": number,
@@ -110,7 +110,7 @@ def pseudo_training_set(
             ],
         }
         for number, (query, row_moments, row_similarities) in enumerate(
-            zip(first_of, found.moment, found.similarity, strict=True)
+            zip(first_of, nearest_captions.moment, nearest_captions.similarity, strict=True)
         )
     ]
 

@@ -1,4 +1,4 @@
-"""Potentially relevant pairs: captions that may describe other moments too (paper 003, section 4).
+"""Potentially relevant pairs: captions that may also describe other moments (paper 003, section 4).
 
 For two captions i and j, from embeddings of texts drawn from each:
 
@@ -44,8 +44,8 @@ def _verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
 
 
 def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
-    found = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
-    return found or [caption]
+    whole = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
+    return whole or [caption]
 
 
 PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
@@ -53,7 +53,7 @@ PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
     "vp": _verb_phrases,
     "np-vp": _noun_verb_phrases,
 }
-"""Which texts of a caption are compared, by the name of Phi; never none."""
+"""Compared texts of a caption, by the name of Phi; never none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
 
 
 def read_relevant_pairs(path: Path) -> RelevantPairs:
-    """Read what :func:`write_relevant_pairs` stored.
+    """Read a table written by :func:`write_relevant_pairs`.
 
     Raises:
         NotFound: no such file.

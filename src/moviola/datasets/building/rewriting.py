@@ -1,4 +1,4 @@
-"""Imprecise captions without a language model: names of persons become general nouns, by rule.
+"""Imprecise captions without a language model: rules replace person names by general nouns.
 
 TVR-Ranking, section 3.1 and appendix A, has a chat model replace character names; these rules do it offline:
 "Eric and Dr. Gregory were having a conversation." -> "Two people were having a conversation."
@@ -78,7 +78,7 @@ class _Mention:
 
 @dataclass(slots=True)
 class _Cast:
-    """Who was mentioned so far, in order, with the noun that each got."""
+    """Persons mentioned so far, in order, each with its noun."""
 
     nouns: dict[str, str] = field(default_factory=dict)
 
@@ -106,16 +106,16 @@ def _noun_of(mention: _Mention) -> str:
 
 
 def _tokens(caption: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     place = 0
     for match in _TOKEN.finditer(caption):
         if match.start() > place:
-            found.append(_Token(caption[place : match.start()], False))
-        found.append(_Token(match.group(), True))
+            tokens.append(_Token(caption[place : match.start()], False))
+        tokens.append(_Token(match.group(), True))
         place = match.end()
     if place < len(caption):
-        found.append(_Token(caption[place:], False))
-    return found
+        tokens.append(_Token(caption[place:], False))
+    return tokens
 
 
 def _opens(tokens: Sequence[_Token], place: int) -> bool:
@@ -125,7 +125,7 @@ def _opens(tokens: Sequence[_Token], place: int) -> bool:
 
 def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
     """Names with their titles, first and last names joined."""
-    found: list[_Mention] = []
+    mentions: list[_Mention] = []
     place = 0
     while place < len(tokens):
         last, title = place, ""
@@ -149,15 +149,15 @@ def _mentions(tokens: Sequence[_Token], lexicon: NameLexicon) -> list[_Mention]:
                 break
             key, last, possessive = following, last + 2, owns
         gender = lexicon.gender.get(name, "") or lexicon.gender.get(key, "")
-        found.append(
+        mentions.append(
             _Mention(place, last, key, title, TITLES[title][1] or gender if title else gender, possessive)
         )
         place = last + 1
-    return _as_one(found, tokens)
+    return _as_one(mentions, tokens)
 
 
 def _as_one(mentions: list[_Mention], tokens: Sequence[_Token]) -> list[_Mention]:
-    """A lone person whose gender is unknown takes that of the sentence's pronouns."""
+    """A single person of unknown gender takes that of the sentence's pronouns."""
     if len({m.key for m in mentions}) == 1 and not any(m.gender for m in mentions):
         spoken = {token.text.lower() for token in tokens[mentions[0].last :]}
         his, hers = bool(spoken & MALE), bool(spoken & FEMALE)
@@ -227,11 +227,11 @@ def find_names(caption: str, lexicon: NameLexicon) -> list[str]:
 
 
 def rewrite(caption: str, lexicon: NameLexicon) -> str:
-    """A caption in which general nouns stand for the names of persons.
+    """A caption with general nouns in place of person names.
 
     Args:
         caption: one or more sentences.
-        lexicon: of the set that the caption is from.
+        lexicon: of the caption's set.
 
     Returns:
         the caption with verbs and articles agreeing; unchanged where it has no names.
@@ -256,7 +256,7 @@ def rewrite(caption: str, lexicon: NameLexicon) -> str:
 
 
 def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[str]) -> list[list[_Mention]]:
-    """Lists of names ("A, B and C") of which none comes again are one group; all others stand alone."""
+    """Lists of names ("A, B and C") without repetitions later are one group; all others are single."""
     runs: list[list[_Mention]] = []
     for mention in mentions:
         if runs and not runs[-1][-1].possessive:

@@ -23,12 +23,12 @@ def draw_queries(captions: Iterable[str], sizes: Mapping[str, int], seed: int) -
         split to query id to text; ids are numbers over all splits, from 1.
 
     Raises:
-        InvalidValue: more queries are asked for than there are different captions.
+        InvalidValue: more queries than different captions.
     """
     texts = list(dict.fromkeys(captions))
     wanted = sum(sizes.values())
     if wanted > len(texts):
-        raise InvalidValue(f"{wanted} queries of {len(texts)} different captions: ask for fewer")
+        raise InvalidValue(f"{wanted} queries of {len(texts)} different captions: give a smaller number")
     drawn = np.random.default_rng(seed).permutation(len(texts))[:wanted].tolist()
     splits: dict[str, dict[str, str]] = {}
     first = 0

@@ -1,4 +1,4 @@
-"""Whole steps of building a ranked data set, from annotations and a sentence encoder."""
+"""Steps of building a ranked data set, from annotations and a sentence encoder."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What rewriting came to.
+    """The result of rewriting.
 
     Attributes:
         moments: those with a rewritten caption.
         outcome: the rewrites by caption.
-        captions: number of different captions that were to be rewritten.
-        reviewed: number of rewrites that people decided on.
+        captions: number of different captions to rewrite.
+        reviewed: number of rewrites by reviewers.
     """
 
     moments: Annotations
@@ -74,24 +74,24 @@ def rewrite_captions(
     threshold: float = THRESHOLD,
     batch: int = 20,
 ) -> Rewritten:
-    """Put general nouns for names into captions (section 3.1); called again, it goes on where it was.
+    """Replace names in captions by general nouns (section 3.1); called again, it continues where it was.
 
     Args:
         found: moments with precise captions; names are learned from all of them.
-        encoder: judges whether a rewrite keeps the meaning.
+        encoder: measures whether a rewrite keeps the meaning.
         journal: JSON lines with every rewrite that passed.
-        review: CSV with what failed; what people filled in there counts.
-        types: take only moments of these types; all by default.
-        endpoint: the chat model that rewrites; without one the rules do.
-        names: what looks for names that are left, a key of
+        review: CSV with failures; entries filled in by people count.
+        types: only moments of these types; all by default.
+        endpoint: the chat model; without one the rules rewrite.
+        names: finder of remaining names, a key of
             :data:`moviola.datasets.building.names_left.NAME_FINDERS`.
-        threshold: least similarity of a caption and its rewrite.
+        threshold: minimum similarity of a caption and its rewrite.
         batch: captions per request.
 
     Raises:
         DataError: the journal or the review file is damaged.
         InvalidValue: a file cannot be written, ``batch`` < 1, or unknown ``names``.
-        MissingDependency: what looks for names is not installed.
+        MissingDependency: the finder of names is not installed.
     """
     lexicon = learn_names(found.captions)
     wanted = list(types)
@@ -135,7 +135,7 @@ def pseudo_pairs(
 
     Args:
         found: the pool, moments with imprecise captions.
-        encoder: gives the similarity of captions.
+        encoder: measures the similarity of captions.
         top: moments per query, N of the paper, >= 1.
         queries: texts; by default the captions of the pool.
         held_out: texts of val and test queries, which are left out.
@@ -144,15 +144,15 @@ def pseudo_pairs(
         entries in TVR-Ranking's pair-file form.
     """
     rows = unit_rows(embed([*found.captions, *(queries or ())], encoder))
-    pool, asked = rows[: len(found)], rows[len(found) :]
-    given = None if queries is None else (queries, asked)
+    pool, query_rows = rows[: len(found)], rows[len(found) :]
+    given = None if queries is None else (queries, query_rows)
     return pseudo_training_set(found, pool, top, queries=given, held_out=held_out)
 
 
 def find_candidates(
     queries: Mapping[str, str], found: Annotations, encoder: TextEncoder, top: int
 ) -> list[Pair]:
-    """The ``top`` moments most similar to each query (id to text), for people to judge (section 3.2)."""
+    """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2)."""
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
     return candidate_pairs(queries, found, candidates(rows[: len(queries)], rows[len(queries) :], top))
 
@@ -164,14 +164,14 @@ def find_relevant_pairs(
     phi: str = "np-vp",
     theta: float = 0.7,
 ) -> RelevantPairs:
-    """Potentially relevant pairs of captions for training with +PR or +SL; what they are says
+    """Potentially relevant pairs of captions for training with +PR or +SL, see
     :mod:`moviola.datasets.building.relevant_pairs`.
 
     Args:
         captions: one per moment.
-        encoder: gives vectors of length 1.
-        phi: which parts of captions are compared: ``sent``, ``vp`` or ``np-vp``.
-        theta: least Phi of a pair, in (0, 1].
+        encoder: returns vectors of length 1.
+        phi: compared parts of captions: ``sent``, ``vp`` or ``np-vp``.
+        theta: minimum Phi of a pair, in (0, 1].
 
     Raises:
         InvalidValue: an unknown ``phi``, or ``theta`` outside its range.

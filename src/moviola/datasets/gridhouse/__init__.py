@@ -1,8 +1,7 @@
 """Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
 
-``simulate`` lives through one film, ``Camera`` draws it, ``build`` writes a whole data set, and ``annotate``
-its annotations anew, by another similarity. The rule of relevance stands in
-:mod:`moviola.datasets.gridhouse.vocabulary`.
+``simulate`` plays one film, ``Camera`` draws it, ``build`` writes a whole data set, and ``annotate`` writes
+its annotations again, by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
     "simulate",
 ]
 
-# These need minigrid (the extra `demo`); they are imported when first asked for.
+# These need minigrid (the extra `demo`); they are imported on first use.
 _LATE = {
     "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "dataset",
     "Scene": "episode", "annotate": "dataset", "build": "dataset", "scene_caption": "scenes",

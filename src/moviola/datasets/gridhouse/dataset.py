@@ -51,15 +51,15 @@ HOUR_SECONDS = 3600.0
 _FEWEST, _MOST = 5 / 1055, 80 / 1055
 # Queries per film: 400 for test and 200 for val at most.
 _TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
-# Of what is told and of what is seen while something is told, so many are asked about (TVR: 9 % t, 17 % vt).
-_ASK_TOLD, _ASK_BOTH = 0.3, 0.5
+# Shares of queries about narrated and of seen and narrated moments (TVR: 9 % t, 17 % vt).
+_ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
 
 WriteVideo = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
 class GridhouseReport:
-    """What was made; told lines are not counted among the moments. Lengths in seconds.
+    """What was made; narrated lines are not counted among the moments. Lengths in seconds.
 
     ``mean_ratio`` is that of a moment to its film; ``levels`` counts judgements of val and test by relevance.
     """
@@ -76,7 +76,7 @@ class GridhouseReport:
 
 @dataclass(frozen=True, slots=True)
 class _Film:
-    """One film to make: its id, its number (seed within the world), its length and kind."""
+    """A film to make: its id, its number (seed within the world), its length and kind."""
 
     video_id: str
     seed: int
@@ -92,7 +92,7 @@ class _Film:
         )
 
     def lines(self, episode: Episode) -> list[SpokenLine]:
-        """What the narrator says; over filler she keeps silent, so that it answers no query at all."""
+        """The narrator's lines; over filler there are none, so that it answers no query at all."""
         if not self.subtitles or self.filler:
             return []
         return narrate(self.seed, self.number, episode.duration)
@@ -100,7 +100,7 @@ class _Film:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A moment: ``slots`` for what is seen or ``tale`` for what is told; ``heard`` is told of meanwhile."""
+    """A moment: ``slots`` if seen or ``tale`` if narrated; ``heard``: things narrated meanwhile."""
 
     video_id: str
     split: str
@@ -114,7 +114,7 @@ class _Row:
 
     @property
     def said(self) -> str:
-        """What slots are compared by: the caption without its choice of words."""
+        """Key of the slots: the caption without its choice of words."""
         return self.caption if self.slots is None else plain(self.slots)
 
 
@@ -129,13 +129,13 @@ class _Asked:
 
     @property
     def said(self) -> str:
-        """What slots are compared by; of "vt" also what is told of."""
+        """Key of the slots; of "vt" with the narrated thing."""
         if self.slots is None:
             return self.text
         return plain(self.slots) + (f" {self.tale.what}" if self.tale else "")
 
     def relevance(self, row: _Row) -> int:
-        """By the rules of the vocabulary and the narrator; "vt" loses 2 where the thing is not spoken of."""
+        """By the rules of the vocabulary and the narrator; "vt" loses 2 if the thing is not narrated."""
         if self.slots is None:
             return tale_relevance(self.tale, row.tale) if self.tale and row.tale else 0
         if row.slots is None:
@@ -159,21 +159,21 @@ def build(
     similarity: str = SLOTS,
     progress: Callable[[int, int], None] | None = None,
 ) -> GridhouseReport:
-    """Make a data set; films that are there already are kept, annotations are written anew.
+    """Make a data set; existing films are kept, annotations are written again.
 
     Args:
-        folder: where it goes.
+        folder: folder of the data set.
         videos: ordinary films (about 45 to 120 s).
         seed: same seed and settings, same annotation bytes, whatever the number of workers.
         write_video: ``write_video(path, frames, rate=...)``, a function of a module (it goes to processes).
         workers: processes.
         subtitles: with a narrator (see :mod:`moviola.datasets.gridhouse.narrator`).
-        long_videos: films of ten minutes besides.
-        hour: one film of an hour besides.
-        filler: films besides in which nothing happens: guaranteed irrelevant.
-        similarity: of queries and captions: "slots", or a sentence encoder's name as of
-            :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries don't depend
-            on it, so the same folder may be annotated anew with another one.
+        long_videos: further films of ten minutes.
+        hour: one further film of an hour.
+        filler: further films in which nothing happens: guaranteed irrelevant.
+        similarity: of queries and captions: "slots", or the name of a sentence encoder, see
+            :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries do not depend
+            on it, so the same folder may be annotated again with another one.
         progress: called with films done and films in all.
 
     Raises:
@@ -198,10 +198,10 @@ def build(
 
 
 def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
-    """Write the annotations of films that are made already, by another similarity, to a folder of their own.
+    """Write the annotations of existing films, by another similarity, to a folder of their own.
 
     Args:
-        folder: where they go.
+        folder: folder for the annotations.
         films: the folder of a data set that :func:`build` made; nothing is changed in it.
         similarity: as in :func:`build`.
 
@@ -223,7 +223,7 @@ def _encoder(similarity: str) -> TextEncoder | None:
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
-    """Write the films' settings down, or see that they are those of what is there."""
+    """Record the films' settings, or compare them with the recorded ones."""
     path = folder / "gridhouse.json"
     if path.exists():
         there = read_json(path)
@@ -280,8 +280,8 @@ def _make_videos(
     progress(done, len(films))
     if not missing:
         return
-    # Workers live through all films, so that each draws its sprites once; one thread each, since they share
-    # the machine. "spawn", since forking a process that runs threads may lock.
+    # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
+    # they share the machine. "spawn", since forking a process with threads may deadlock.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
         try:
@@ -290,8 +290,8 @@ def _make_videos(
                 progress(done, len(films))
         except BrokenProcessPool as error:
             raise WorkersError(
-                f"{folder}: a process that makes films was ended from outside, perhaps for want of memory; "
-                "what is finished stays, so run the same command again, or with fewer --workers"
+                f"{folder}: a process that makes films was killed, perhaps for lack of memory; "
+                "finished films are kept, so run the same command again, or with fewer --workers"
             ) from error
 
 
@@ -402,8 +402,8 @@ def _ask(row: _Row, number: int, draw: Generator) -> _Asked:
         text, slots = caption(row.slots, draw), row.slots
     if row.heard and draw.random() < _ASK_BOTH:
         what = sorted(row.heard)[0]
-        told = Tale(None, "", what, None, None)
-        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, told)
+        tale = Tale(None, "", what, None, None)
+        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, tale)
     return _Asked(text, "v", slots, None)
 
 
@@ -430,14 +430,14 @@ def _judged(
 
 
 def _passed_over(row: _Row, draw: Generator) -> bool:
-    """Not every told line is asked about, so that most queries are about what is seen."""
-    return row.tale is not None and draw.random() >= _ASK_TOLD
+    """Whether a narrated line gets no query, so that most queries are about what is seen."""
+    return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
 def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Asked]:
     own = [row for row in rows if row.split == "train" and not _passed_over(row, draw)]
-    asked = (_ask(row, number, draw) for number, row in enumerate(own))
-    unique = {query.text: query for query in asked if query.text not in taken}
+    queries = (_ask(row, number, draw) for number, row in enumerate(own))
+    unique = {query.text: query for query in queries if query.text not in taken}
     return list(unique.values())
 
 

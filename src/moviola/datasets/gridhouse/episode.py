@@ -31,7 +31,7 @@ _SECONDS: dict[Kind, float] = {
     "left": 0.4, "right": 0.4, "forward": 0.6, "pickup": 1.1, "drop": 1.1, "open": 0.9, "close": 0.9,
     "look": 1.4, "swap": 1.2,
 }  # fmt: skip
-# A moment reaches back at most so far before its event.
+# Maximum seconds from a moment's start to its event.
 _REACH_BACK = 9.0
 _HOLD = (0.3, 2.7)
 

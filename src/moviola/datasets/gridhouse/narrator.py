@@ -1,4 +1,4 @@
-"""A voice that tells of things which the pictures do not show, as subtitles.
+"""A narrator of things that the pictures do not show, as subtitles.
 
 So there are queries that only words can answer ("t" in TVR's terms), queries that only pictures can ("v"),
 and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film shows.
@@ -24,14 +24,14 @@ _WHERE = ("Elmsford", "Ravenhill", "Port Amber", "Larkspur", "Whitcombe", "Saltm
 _WHEN = ("in the fog", "during the storm", "one snowy morning", "on a summer night", "in the rain",
          "before the harvest")  # fmt: skip
 
-# A line is spoken for about so long, after a silence of about so long (seconds).
+# Approximate duration of a line, and of the silence before it (seconds).
 _LINE = (2.4, 4.2)
 _SILENCE = (6.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Tale:
-    """What one line tells; in a query, what is None is left open."""
+    """Facts of one line; in a query, None leaves a fact open."""
 
     who: str | None
     deed: str
@@ -84,12 +84,12 @@ def tale_query(tale: Tale, draw: Generator) -> tuple[str, Tale]:
     return f"{who}{home} {left.deed} a {left.what}{when}", left
 
 
-def tale_relevance(query: Tale, told: Tale) -> int:
+def tale_relevance(query: Tale, line: Tale) -> int:
     """0 to 4: the deed and the thing are worth 3 each, every other fact that the query names 1."""
-    penalty = 3 * (query.deed != told.deed) + 3 * (query.what != told.what)
+    penalty = 3 * (query.deed != line.deed) + 3 * (query.what != line.what)
     for fact in ("who", "where", "when"):
         wanted = getattr(query, fact)
-        penalty += wanted is not None and wanted != getattr(told, fact)
+        penalty += wanted is not None and wanted != getattr(line, fact)
     return max(0, 4 - penalty)
 
 

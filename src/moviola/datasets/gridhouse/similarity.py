@@ -1,4 +1,4 @@
-"""How similar a query is to every caption of a world: pseudo training sets rest on it.
+"""Similarity of a query to every caption of a world, for pseudo training sets.
 
 Two ways. :class:`WordSimilarity` compares the slots behind the texts, in plain words: it follows the rule
 of relevance closely, which is kinder than real data. :class:`SentenceSimilarity` compares the texts
@@ -49,7 +49,7 @@ class WordSimilarity:
 
 
 def _words(text: str) -> list[str]:
-    """Words and pairs of neighbours: who is purple and what is blue is in the pairs alone."""
+    """Words and pairs of neighbours: only the pairs hold which thing has which colour."""
     words = text.lower().replace(".", "").split()
     return [*words, *map(" ".join, pairwise(words))]
 

@@ -1,4 +1,4 @@
-"""What can be said of gridhouse: the slots of an event, sentences for them, and the rule of relevance.
+"""The language of gridhouse: the slots of an event, sentences for them, and the rule of relevance.
 
 The rule (:func:`relevance`) is the one place that decides how well a moment answers a query. A query names
 some slots; a moment fills all of them. From 4, each slot that the query names and the moment does not match
@@ -74,7 +74,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Who does what to what, where. In a moment all are filled (``second`` for "put" only)."""
+    """Subject, action, objects and room. In a moment all are filled (``second`` for "put" only)."""
 
     robot: str | None
     action: Action

@@ -145,9 +145,9 @@ class House(RoomGrid):  # type: ignore[misc]
         """Everything that a robot may act on, with its cell."""
         for x in range(self.grid.width):
             for y in range(self.grid.height):
-                found = self.grid.get(x, y)
-                if isinstance(found, Key | Ball | Box | Door):
-                    yield (x, y), found
+                thing = self.grid.get(x, y)
+                if isinstance(thing, Key | Ball | Box | Door):
+                    yield (x, y), thing
 
     def floor_at(self, cell: Cell) -> str:
         """Floor colour of the room that holds a cell; a doorway belongs to the room on its left or above."""

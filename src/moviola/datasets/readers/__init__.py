@@ -1,6 +1,6 @@
 """One reader per data set: public annotation files to :class:`~moviola.datasets.annotations.Annotations`.
 
-Durations lie in files of their own for some sets; those readers take a ``durations`` file.
+Durations are in separate files for some sets; those readers take a ``durations`` file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read_annotations(path: Path, kind: str, durations: Path | None = None) -> An
     Raises:
         InvalidValue: an unknown name.
         NotFound: no such file.
-        DataError: damaged; file, row and field are named.
+        DataError: damaged; the message names file, row and field.
     """
     if kind not in READERS:
         raise InvalidValue(f"data set {kind!r}: unknown; there are {', '.join(READERS)}")

@@ -38,17 +38,17 @@ def _by_video(
     content = read_json(path)
     if not isinstance(content, dict):
         raise DataError(f"{path}: an object keyed by video is expected")
-    found = Collector(name)
+    collector = Collector(name)
     for video, entry in content.items():
         where = f"{path}: {video}"
         if not isinstance(entry, dict):
             raise DataError(f"{where}: an object is expected, not {entry!r:.60}")
         duration, seconds = unit(entry, where)
-        found.add_video(video, duration)
+        collector.add_video(video, duration)
         times, sentences = entry.get("timestamps"), entry.get("sentences")
         if not isinstance(times, list) or not isinstance(sentences, list) or len(times) != len(sentences):
             raise DataError(f"{where}: timestamps and sentences: two lists of one length are expected")
         for place, (pair, sentence) in enumerate(zip(times, sentences, strict=True), start=1):
             start, end = span(pair, "timestamps", f"{where}, {place}")
-            found.add(video, start * seconds, end * seconds, str(sentence))
-    return found.made()
+            collector.add(video, start * seconds, end * seconds, str(sentence))
+    return collector.made()

@@ -18,16 +18,16 @@ def read_charades(path: Path, durations: Path | None = None) -> Annotations:
     In the original file ends reach beyond some videos; they stay as they are and are noted where durations
     (``durations_*.csv`` with ``id, length``) are given.
     """
-    found = Collector("Charades-STA")
+    collector = Collector("Charades-STA")
     known = known_durations(durations)
     for name, duration in known.items():
-        found.add_video(name, duration)
+        collector.add_video(name, duration)
     if path.suffix == ".jsonl":
         for where, row in read_json_lines(path):
             video = text(row, "vid" if "vid" in row else "vid_name", where)
-            found.add_video(video, number(row.get("duration"), "duration", where))
-            found.add(video, *span(row.get("ts"), "ts", where), text(row, "desc", where))
-        return found.made()
+            collector.add_video(video, number(row.get("duration"), "duration", where))
+            collector.add(video, *span(row.get("ts"), "ts", where), text(row, "desc", where))
+        return collector.made()
     for place, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
@@ -37,6 +37,6 @@ def read_charades(path: Path, durations: Path | None = None) -> Annotations:
         if not mark or len(parts) != 3 or not sentence.strip():
             raise DataError(f"{where}: 'video start end##sentence' is expected, not {line[:60]!r}")
         if not known:
-            found.add_video(parts[0])
-        found.add(parts[0], number(parts[1], "start", where), number(parts[2], "end", where), sentence)
-    return found.made()
+            collector.add_video(parts[0])
+        collector.add(parts[0], number(parts[1], "start", where), number(parts[2], "end", where), sentence)
+    return collector.made()

@@ -24,7 +24,7 @@ def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
     entries = read_json(path)
     if not isinstance(entries, list):
         raise DataError(f"{path}: a list of descriptions is expected")
-    found = Collector("DiDeMo")
+    collector = Collector("DiDeMo")
     for place, row in enumerate(entries, start=1):
         where = f"{path}: entry {place}"
         if not isinstance(row, dict) or not isinstance(row.get("times"), list) or not row["times"]:
@@ -32,9 +32,9 @@ def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
         times = [span(pair, "times", where) for pair in row["times"]]
         first, last = next((pair for pair in times if times.count(pair) >= 2), times[0])
         video = text(row, "video", where)
-        found.add_video(video, _DIDEMO_PIECE * _DIDEMO_PIECES)
-        found.add(
+        collector.add_video(video, _DIDEMO_PIECE * _DIDEMO_PIECES)
+        collector.add(
             video, first * _DIDEMO_PIECE, (last + 1) * _DIDEMO_PIECE, text(row, "description", where),
             moment_id=text(row, "annotation_id", where),
         )  # fmt: skip
-    return found.made()
+    return collector.made()

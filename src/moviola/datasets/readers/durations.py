@@ -1,4 +1,4 @@
-"""How long videos are, where a data set keeps that in a file of its own."""
+"""Durations of videos, where a data set keeps them in a separate file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def read_video_corpus(path: Path) -> dict[str, float]:
 
 
 def known_durations(path: Path | None) -> dict[str, float]:
-    """Seconds by video: a CSV with the columns ``id, length``, or a file as of :func:`read_video_corpus`.
+    """Seconds by video: a CSV with the columns ``id, length``, or a file for :func:`read_video_corpus`.
 
-    Empty without a file. Errors as of :func:`~moviola.files.rows.read_csv` and :func:`read_video_corpus`.
+    Empty without a file. Errors as in :func:`~moviola.files.rows.read_csv` and :func:`read_video_corpus`.
     """
     if path is None:
         return {}

@@ -120,7 +120,7 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
     "didemo_fig": ("DiDeMo-FIG", _fig),
     "activitynet_fig": ("ActivityNet-FIG", _fig),
 }
-"""By name, the benchmark's title and what reads its questions."""
+"""Title and reader of each benchmark, by name."""
 
 
 def read_questions(path: Path, kind: str) -> Questions:
@@ -133,18 +133,18 @@ def read_questions(path: Path, kind: str) -> Questions:
     Raises:
         InvalidValue: an unknown name.
         NotFound: no such file.
-        DataError: damaged, without a question, or an id is given twice; file, row and field are named.
+        DataError: damaged, without a question, or a duplicate id; the message names file, row and field.
     """
     if kind not in QUESTIONS:
         raise InvalidValue(f"benchmark {kind!r}: unknown; there are {', '.join(QUESTIONS)}")
     title, rows = QUESTIONS[kind]
-    found = Questions(title, tuple(rows(path)))
-    if not len(found):
+    questions = Questions(title, tuple(rows(path)))
+    if not len(questions):
         raise DataError(f"{path}: holds no question; give a file with at least one")
-    name, times = Counter(row.query_id for row in found).most_common(1)[0]
+    name, times = Counter(row.query_id for row in questions).most_common(1)[0]
     if times > 1:
         raise DataError(f"{path}: question {name} is given {times} times; each id must be given once")
-    return found
+    return questions
 
 
 def annotations_reader(kind: str) -> Callable[[Path, Path | None], Annotations]:

@@ -1,4 +1,4 @@
-"""By which keys published features name the queries of annotation files."""
+"""Keys by which published features name the queries of annotation files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
     "desc_id": _by_desc_id,
     "text": _by_text,
 }
-"""Keys and texts of an annotation file, by what the keys are.
+"""Readers of keys and texts of an annotation file, by the kind of key.
 
 ``query_id`` and ``text`` are of TVR-Ranking pair files, ``desc_id`` of TVR's JSON lines.
 """

@@ -13,15 +13,15 @@ __all__ = ["read_qvhighlights"]
 
 def read_qvhighlights(path: Path, durations: Path | None = None) -> Annotations:
     """QVHighlights jsonl (``qid, query, vid, duration, relevant_windows``): one moment per window."""
-    found = Collector("QVHighlights")
+    collector = Collector("QVHighlights")
     for where, row in read_json_lines(path):
         video = text(row, "vid", where)
-        found.add_video(video, number(row.get("duration"), "duration", where))
+        collector.add_video(video, number(row.get("duration"), "duration", where))
         windows = row.get("relevant_windows")
         if not isinstance(windows, list):
             raise DataError(f"{where}: relevant_windows: a list is expected (the test split hides them)")
         for place, window in enumerate(windows, start=1):
             start, end = span(window, "relevant_windows", where)
             qid = text(row, "qid", where)
-            found.add(video, start, end, text(row, "query", where), moment_id=f"{qid}-{place}")
-    return found.made()
+            collector.add(video, start, end, text(row, "query", where), moment_id=f"{qid}-{place}")
+    return collector.made()

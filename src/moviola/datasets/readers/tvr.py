@@ -23,20 +23,20 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
         path: the jsonl file.
         durations: ``tvr_video2dur_idx.json``, for videos without a moment in the file.
     """
-    found = Collector("TVR")
+    collector = Collector("TVR")
     for name, duration in known_durations(durations).items():
-        found.add_video(name, duration)
+        collector.add_video(name, duration)
     for where, row in read_json_lines(path):
         if "ts" not in row:
             raise DataError(f"{where}: the field 'ts' is missing (the public test split hides its answers)")
         video = text(row, "vid_name", where)
-        found.add_video(video, number(row.get("duration"), "duration", where))
+        collector.add_video(video, number(row.get("duration"), "duration", where))
         start, end = span(row["ts"], "ts", where)
-        found.add(
+        collector.add(
             video, start, end, text(row, "desc", where),
             moment_id=text(row, "desc_id", where), type=str(row.get("type", "")),
         )  # fmt: skip
-    return found.made()
+    return collector.made()
 
 
 def write_tvr(moments: Annotations, path: Path) -> None:

@@ -20,24 +20,24 @@ __all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs
 def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     """Moments of a TVR-Ranking pair file (JSON list or JSON lines), each pair's moment once.
 
-    A moment is the same when video, times and caption are; one that was found by search has no caption.
+    A moment is the same if video, times and caption are; one that a search found has no caption.
     """
-    found = Collector("TVR-Ranking")
+    collector = Collector("TVR-Ranking")
     for name, duration in known_durations(durations).items():
-        found.add_video(name, duration)
+        collector.add_video(name, duration)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
         video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
         start, end = span(moment.get("timestamp"), "timestamp", where)
         if (video, start, end, caption) not in seen:
             seen.add((video, start, end, caption))
-            found.add_video(video, number(moment.get("duration"), "duration", where))
-            found.add(video, start, end, caption, moment_id=str(moment.get("pair_id", "")))
-    return found.made()
+            collector.add_video(video, number(moment.get("duration"), "duration", where))
+            collector.add(video, start, end, caption, moment_id=str(moment.get("pair_id", "")))
+    return collector.made()
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Where a pair stands, the entry with its query, and its moment; one row is both in the older form."""
+    """Place of a pair, the entry with its query, and its moment; in the older form one row is both."""
     content = read_text(path)
     if not content.lstrip().startswith("["):
         yield from ((where, row, row) for where, row in json_rows(path, content).objects())
@@ -54,13 +54,13 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
 
 
 def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """Pairs of a TVR-Ranking pair file: where each stands, query id, query text, and the moment's fields.
+    """Pairs of a TVR-Ranking pair file: place, query id, query text, and the moment's fields.
 
-    A moment has its query's ``type`` too (v, t or vt), where the file says one.
+    A moment also has its query's ``type`` (v, t or vt), if the file has one.
 
     Raises:
         NotFound: no such file.
-        DataError: damaged; file, row and field are named.
+        DataError: damaged; the message names file, row and field.
     """
     for where, entry, moment in _pairs(path):
         own = {"type": entry["type"], **moment} if "type" in entry else moment
@@ -68,14 +68,14 @@ def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]
 
 
 def ranked_queries(path: Path) -> list[str]:
-    """Query texts of a pair file, one for each query id; errors as of :func:`ranked_rows`."""
+    """Query texts of a pair file, one for each query id; errors as in :func:`ranked_rows`."""
     return list({query_id: query for _, query_id, query, _ in ranked_rows(path)}.values())
 
 
 def write_own_pairs(moments: Annotations, path: Path) -> None:
     """A pair file in which every caption is a query of its own, answered by its own moment alone.
 
-    That is what data sets of moment retrieval say (VCMR, SVMR): one moment a query.
+    Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query.
 
     Raises:
         InvalidValue: a video's duration is unknown, or the split hides its answers.

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite as a torch module; what it is made of says :mod:`moviola.encoders.efficientnet`."""
+"""EfficientNet-Lite as a torch module; see :mod:`moviola.encoders.efficientnet`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SameConv(nn.Conv2d):
         return super().forward(F.pad(x, (left, right, top, bottom)))
 
     def _missing(self, side: int, dim: int) -> int:
-        """Pixels that have to be added to a side."""
+        """Pixels of padding on a side."""
         kernel, stride = self.kernel_size[dim], self.stride[dim]
         return max((math.ceil(side / stride) - 1) * stride + kernel - side, 0)
 
@@ -73,7 +73,7 @@ class EfficientNetLite(nn.Module):
         self.fc.bias = nn.Parameter(torch.tensor(weights.array("classes.bias")))
 
     def pooled(self, pixels: Tensor) -> Tensor:
-        """What is seen anywhere, the layer before the classes.
+        """The layer before the classes, pooled over the picture.
 
         Args:
             pixels: (b, 3, h, w), ``(value - 127) / 128`` of RGB values 0–255.
@@ -85,6 +85,6 @@ class EfficientNetLite(nn.Module):
         return F.relu6(self.head(x)).mean((2, 3))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Logits of the classes, (b, 1000); ``pixels`` as of :meth:`pooled`."""
+        """Logits of the classes, (b, 1000); ``pixels`` as in :meth:`pooled`."""
         logits: Tensor = self.fc(self.pooled(pixels))
         return logits

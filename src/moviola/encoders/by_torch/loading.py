@@ -40,7 +40,7 @@ def load_pretrained(module: str, name: str, folder: Path, device: str, precision
         model = loader(folder, dtype=PRECISIONS[precision], local_files_only=True)
     except ImportError as error:
         raise MissingDependency(f"{folder}: loading it needs another package: {error}") from error
-    except Exception as error:  # transformers and what it reads with raise nearly everything
+    except Exception as error:  # transformers and its readers raise nearly anything
         reason = " ".join(str(error).split())
         raise DataError(
             f"{folder}: cannot be loaded ({type(error).__name__}: {reason:.300}); take a checkpoint with "

@@ -1,4 +1,4 @@
-"""The networks as torch modules whose inputs are what NumPy holds."""
+"""The networks as torch modules with NumPy's inputs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SentenceStates(nn.Module):
 
 
 class ClassifiedFrames(nn.Module):
-    """Of frames (n, h, w, 3) uint8 the layer before the classes (n, 1280), and these as probabilities."""
+    """The layer before the classes (n, 1280) for frames (n, h, w, 3) uint8, and class probabilities."""
 
     def __init__(self, network: Any, temperature: float) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class ClassifiedFrames(nn.Module):
 
 
 def run(module: Callable[..., Any], device: str, *inputs: NDArray[Any]) -> tuple[NDArray[np.float32], ...]:
-    """What a module on a device gives for arrays: one float32 array per output."""
+    """Results of a module on a device for arrays: one float32 array per output."""
     with torch.inference_mode():
         given = module(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in inputs))
         outputs = given if isinstance(given, tuple) else (given,)

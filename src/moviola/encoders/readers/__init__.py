@@ -1,8 +1,8 @@
-"""Readers: what is written in a picture, and what is said.
+"""Readers of text in pictures and of speech.
 
-They stand beside the encoders with contracts of their own (:class:`TextReader`, :class:`SpeechReader`), and
-with the same habits: a reader is named, what it was is recorded, nothing is ever downloaded unless asked for.
-The text reader comes with the extra ``ocr``, the speech readers with the extra ``speech``.
+Their contracts are :class:`TextReader` and :class:`SpeechReader`. As with encoders, a reader is named,
+libraries record its name and revision, and nothing is downloaded unless requested. The speech readers need
+the extra ``speech``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What readers of text and of speech offer; ``tests/encoders/test_readers.py`` holds all of them to it."""
+"""Contracts of the readers of text and speech; ``tests/encoders/test_readers.py`` checks all of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from moviola.types import Box, Word
 __all__ = ["RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced"]
 
 RATE = 16_000
-"""Samples a second that every speech reader hears."""
+"""Samples per second of the input of all speech readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of text in a picture: what it says, where it stands, and how sure that is, in [0, 1]."""
+    """A line of text in a picture: its words, its box, and the confidence, in [0, 1]."""
 
     text: str
     box: Box
@@ -31,7 +31,7 @@ class TextReader(Protocol):
 
     @property
     def id(self) -> str:
-        """The name under which a library records the reader."""
+        """Name that libraries record."""
 
     @property
     def revision(self) -> str:
@@ -39,10 +39,10 @@ class TextReader(Protocol):
 
     @property
     def longest_side(self) -> int:
-        """Pixels of the longer side of the pictures that it reads best."""
+        """Longest side, in pixels, of the pictures that it reads best."""
 
     def read(self, image: NDArray[np.uint8]) -> Sequence[TextLine]:
-        """Lines of text in a picture, from top to bottom; those that it is not sure of are left out.
+        """Lines of text in a picture, from top to bottom; unsure ones are left out.
 
         Args:
             image: (height, width, 3) uint8 RGB.
@@ -54,7 +54,7 @@ class TextReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Voiced:
-    """A stretch of sound in which somebody speaks: its first second, and samples (n,) float32 at RATE."""
+    """A stretch of speech: its first second, and samples (n,) float32 at RATE."""
 
     start: float
     samples: NDArray[np.float32]
@@ -62,14 +62,14 @@ class Voiced:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Something that was said.
+    """A recognised utterance.
 
     Attributes:
-        start, end: seconds, of the same time line as the sound, ``end > start``.
+        start, end: seconds in the time of the sound, ``end > start``.
         text: the words.
-        words: when each of them is said; empty where the reader does not know.
-        confidence: how sure the reader is, in [0, 1].
-        language: the language it heard, as ISO 639-1 has it.
+        words: times of single words; empty if the reader does not know them.
+        confidence: of the reader, in [0, 1].
+        language: recognised language (ISO 639-1).
     """
 
     start: float
@@ -81,19 +81,19 @@ class Utterance:
 
 
 class SpeechReader(Protocol):
-    """Writes down what is said."""
+    """Recognises speech."""
 
     @property
     def id(self) -> str:
-        """The name under which a library records the reader."""
+        """Name that libraries record."""
 
     @property
     def revision(self) -> str:
         """Changes whenever the weights or settings change."""
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
-        """What is said in one video, in order of time.
+        """Utterances of one video, in order of time.
 
         Args:
-            speech: stretches in which somebody speaks, see :func:`moviola.encoders.readers.voiced`.
+            speech: stretches of speech, see :func:`moviola.encoders.readers.voiced`.
         """

@@ -19,10 +19,10 @@ __all__ = [
 ]
 
 OFFLINE_TEXT = "rapidocr"
-"""Reader of text whose weights come with its package."""
+"""Packaged reader of text."""
 
 OFFLINE_SPEECH = "pocketsphinx"
-"""Reader of (English) speech whose model comes with its package."""
+"""Packaged reader of English speech."""
 
 PACKAGES = ("faster_whisper", "pocketsphinx")
 """Modules that readers of speech need."""
@@ -53,7 +53,7 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
             folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``; or a
             plug-in's.
         device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
-        language: that is spoken, as ISO 639-1 has it; None: the reader finds out, where it knows several.
+        language: spoken language (ISO 639-1); None: detected, by models that know several.
 
     Raises:
         MissingDependency: the extra ``speech`` is not installed.
@@ -65,13 +65,13 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
         reader: SpeechReader = added.make(language)
         return reader
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
-        raise MissingDependency("reading speech needs packages of its own; pip install 'moviola[speech]'")
+        raise MissingDependency("speech needs further packages; pip install 'moviola[speech]'")
     return _SPEECH[name](language) if name in _SPEECH else _whisper(name, device, language)
 
 
 @cache
 def _rapidocr() -> TextReader:
-    """One for the process: it keeps nothing of what it has read, and takes half a second to load."""
+    """One per process: it keeps nothing of what it has read, and takes half a second to load."""
     from moviola.encoders.readers.rapid import RapidOcrReader
 
     return RapidOcrReader()
@@ -81,7 +81,7 @@ def _pocketsphinx(language: str | None) -> SpeechReader:
     from moviola.encoders.readers.sphinx import SphinxReader
 
     if language not in (None, "en"):
-        raise InvalidValue(f"pocketsphinx knows English alone, not {language!r}; take a Whisper model")
+        raise InvalidValue(f"pocketsphinx knows English only, not {language!r}; use a Whisper model")
     return SphinxReader()
 
 

@@ -1,4 +1,4 @@
-"""Text in pictures by RapidOCR: PP-OCR networks, whose weights come with the package, run by OpenVINO.
+"""Text in pictures by RapidOCR: packaged PP-OCR networks, run by OpenVINO.
 
 ``rapidocr`` 3.10 carries PP-OCRv6, its predecessor ``rapidocr-onnxruntime`` 1.4 PP-OCRv4; both work offline.
 On the same stills the successor found three times as many lines, kept the spaces between words, and was surer
@@ -24,10 +24,10 @@ from moviola.types import Box
 
 __all__ = ["RapidOcrReader"]
 
-# Lines are found in pictures of this longest side, and read in those that were handed in. Text of 20 pixels
-# in 720p is found as surely at 640 as at 960, in less than half the time.
+# Lines are detected at this longest side, and read at the given size. Text of 20 pixels in 720p is detected
+# at 640 as surely as at 960, in less than half the time.
 _FINDS_AT, _READS_AT = 640, 960
-# Less sure lines are mostly texture; of a single sign nobody makes a query.
+# Less sure lines are mostly texture; single characters are no useful text.
 _SURE = 0.8
 _SIGNS = 2
 
@@ -37,7 +37,7 @@ class RapidOcrReader:
 
     Attributes:
         id: ``"rapidocr"``.
-        revision: version of the package, which its weights come with.
+        revision: version of the package, which includes the weights.
         longest_side: pixels.
     """
 
@@ -55,7 +55,7 @@ class RapidOcrReader:
         from rapidocr import EngineType, RapidOCR
         from rapidocr.inference_engine.openvino import main as sessions
 
-        # Its settings know threads, and neither precision nor that what computes holds no core.
+        # Its settings cover threads, but neither precision nor core pinning.
         sessions.CPUConfig = _Settings
         return RapidOCR(
             params={
@@ -80,26 +80,26 @@ class RapidOcrReader:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
         if not has_strokes(image):
             return []
-        found = self._engine(image[:, :, ::-1])  # it was trained on BGR
-        if found.boxes is None or found.txts is None:
+        result = self._engine(image[:, :, ::-1])  # it was trained on BGR
+        if result.boxes is None or result.txts is None:
             return []
         size = np.array([image.shape[1], image.shape[0]])
         lines = [
             TextLine(" ".join(text.split()), _box(corners / size), float(score))
-            for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+            for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True)
             if sum(sign.isalnum() for sign in text) >= _SIGNS
         ]
         return sorted(lines, key=lambda line: (line.box.top, line.box.left))
 
 
 class _Settings:
-    """Takes the place of RapidOCR's settings of the runtime."""
+    """Replaces RapidOCR's settings of the runtime."""
 
     def __init__(self, _: Any) -> None:
         pass
 
     def get_config(self) -> dict[str, Any]:
-        """How to compute, by the runtime's names."""
+        """Runtime options by the runtime's names."""
         return settings("fp32", reading_threads())
 
 

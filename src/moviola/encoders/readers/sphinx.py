@@ -1,7 +1,7 @@
-"""English speech by PocketSphinx, whose model comes with the package: works offline, and knows words by ear.
+"""English speech by PocketSphinx, offline, with its packaged model.
 
-It is a recogniser of the time before neural networks: of clear speech it gets most words, of what is noisy or
-far away few (``benchmarks/readers/README.md``). Where a hub can be reached, a Whisper model is better.
+It is a recogniser from before neural networks: it gets most words of clear speech, few of noisy or distant
+speech (``benchmarks/readers/README.md``). Where a hub can be reached, a Whisper model is better.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from moviola.types import Word
 
 __all__ = ["SphinxReader"]
 
-# Its model was trained on microphones: of sound without any noise, such as a synthetic voice, it understands
+# Its model was trained on microphones: of sound without any noise, such as a synthetic voice, it recognises
 # half as much. The noise is a share of the speech's own level, some 30 dB below it.
 _NOISE = 0.03
 _FRAMES = 100  # a second
-# A longer pause between words, or so many seconds of words, ends an utterance.
+# A longer pause between words, or this many seconds of words, ends an utterance.
 _PAUSE, _LONGEST = 0.4, 8.0
 # Silence, breath and noise among the words: `<s>`, `<sil>`, `[NOISE]`.
 _NO_WORD = re.compile(r"[<\[+].*")
-# `read(2)` is the second way to say it.
+# `read(2)` is the second pronunciation.
 _VARIANT = re.compile(r"\(\d+\)$")
 
 
@@ -37,7 +37,7 @@ class SphinxReader:
 
     Attributes:
         id: ``"pocketsphinx"``.
-        revision: version of the package, which its model comes with.
+        revision: version of the package, which includes the model.
     """
 
     id = "pocketsphinx"
@@ -54,8 +54,8 @@ class SphinxReader:
         return Decoder(samprate=RATE, frate=_FRAMES, loglevel="FATAL")
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
-        """What is said, cut at pauses; language is ``"en"``."""
-        # The decoder gets used to a voice and its noise; a video must not depend on who spoke before.
+        """Utterances, cut at pauses; language is ``"en"``."""
+        # The decoder adapts to a voice and its noise; a video must not depend on the previous one.
         self._decoder.reinit_feat()
         for stretch in speech:
             words = list(self._words(stretch))
@@ -66,7 +66,7 @@ class SphinxReader:
                 yield Utterance(said[0].start, said[-1].end, text, said, confidence, "en")
 
     def _words(self, stretch: Voiced) -> Iterator[tuple[Word, float]]:
-        """Words of a stretch with how sure each is, in [0, 1]."""
+        """Words of a stretch with their confidence, in [0, 1]."""
         decoder = self._decoder
         decoder.start_utt()
         decoder.process_raw(_with_noise(stretch.samples).tobytes(), full_utt=True)

@@ -1,7 +1,7 @@
-"""Whether a picture can have words in it: a test of a few milliseconds, before a network looks.
+"""A fast test whether a picture can contain words, before a network reads it.
 
-Letters are strokes, brighter or darker than what is beside them, several next to each other in a row. So are
-leaves and tiles: the test lets through whatever might be text, and stops pictures that surely have none.
+Letters are strokes, brighter or darker than their surroundings, several in a row. So are leaves and tiles:
+the test passes whatever might be text, and stops pictures that surely have none.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 __all__ = ["has_strokes"]
 
-# A stroke is narrower than so many pixels and differs by so much, of 255, from both its sides.
+# A stroke is narrower than this many pixels and differs by this much, of 255, from both its sides.
 _NARROW, _CONTRAST = 13, 28
-# In a window so wide and tall, as many strokes begin in each row, on average, where there are letters.
+# In a window of this size, at least this many strokes begin in each row, on average, where there are letters.
 _WIDE, _TALL, _STROKES = 40, 8, 4.2
-# Larger letters are looked for in the picture at half its size, down to this side.
+# Larger letters are searched in the picture at half its size, down to this side.
 _SMALLEST = 64
 
 
@@ -40,11 +40,11 @@ def has_strokes(image: NDArray[np.uint8]) -> bool:
 
 
 def _close(grey: NDArray[np.uint8], way: int) -> float:
-    """Most strokes a row of a window over a picture (height, width) of greys.
+    """Maximum number of strokes per row in a window over a picture (height, width) of greys.
 
     Args:
         grey: the picture.
-        way: which hat of mathematical morphology tells strokes from ground; bright ones or dark ones.
+        way: morphological hat that separates strokes from ground; for bright or for dark ones.
     """
     import cv2
 

@@ -1,7 +1,7 @@
-"""Where somebody speaks, found before anything is recognised, so that silence and music cost next to nothing.
+"""Voice detection before recognition, so that silence and music cost next to nothing.
 
-By Silero's network (v6), whose weights ``faster-whisper`` carries: an hour takes seconds, and it tells speech
-from music, which measures of energy do not.
+By Silero's network (v6), whose weights ``faster-whisper`` carries: an hour takes seconds, and it separates
+speech from music, which measures of energy do not.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from moviola.encoders.readers.contract import RATE, Voiced
 __all__ = ["LONGEST", "voiced"]
 
 LONGEST = 30.0
-"""Seconds of the longest stretch, which is what Whisper hears at once; longer speech is cut at a pause."""
+"""Seconds of the longest stretch, Whisper's input length; longer speech is cut at a pause."""
 
-# Shorter sounds are no words; a longer pause ends a stretch; room is left before and after, in milliseconds.
+# Minimum length of speech, pause that ends a stretch, and margin before and after, in milliseconds.
 _SHORTEST, _PAUSE, _ROOM = 250, 500, 200
-# Speech that reaches so near to the end of what is known, in seconds, may go on.
+# Speech this close to the end of the known sound, in seconds, may go on.
 _NEAR = 1.0
-# Below this nobody hears anything (16 bits): digital silence.
+# Amplitude (16 bits) below which sound is digital silence.
 _SILENT = 2.0**-15
 
 
 def voiced(sound: Iterable[NDArray[np.float32]]) -> Iterator[Voiced]:
-    """Stretches in which somebody speaks, in order of time, of at most :data:`LONGEST` seconds.
+    """Stretches of speech, in order of time, of at most :data:`LONGEST` seconds.
 
     Args:
         sound: pieces (n,) float32 in [-1, 1] at RATE samples a second, without gaps, the first at second 0.
-            One piece is in memory at a time, and what of the one before may go on.
+            Only one piece, and unfinished speech of the one before, are in memory at a time.
     """
     waiting = np.zeros(0, np.float32)
-    begin = 0  # number of the first sample that waits
+    begin = 0  # number of the first unprocessed sample
     for piece in sound:
         waiting = np.concatenate([waiting, piece])
         done = 0

@@ -19,9 +19,9 @@ from moviola.types import Word
 
 __all__ = ["WhisperReader", "is_whisper"]
 
-# From this probability on a language is taken to be that of the whole video.
+# From this probability on a detected language is used for the whole video.
 _SURE_OF_LANGUAGE = 0.8
-# Text that compresses better repeats itself: the model went round in circles (Radford et al., section 4.5).
+# Text that compresses better repeats itself: the model was stuck in a loop (Radford et al., section 4.5).
 _REPETITIVE = 2.4
 
 
@@ -29,9 +29,9 @@ class WhisperReader:
     """Reads speech in the languages of its model, with the time of each word.
 
     Args:
-        name: a folder with a model for CTranslate2, or such a hub id that was pulled or cached before.
+        name: a folder with a model for CTranslate2, or a hub id that was pulled or cached before.
         device: ``"auto"`` (cuda, cpu), or one of them.
-        language: that is spoken, as ISO 639-1 has it; None: the model finds out.
+        language: spoken language (ISO 639-1); None: detected.
 
     Attributes:
         id: the hub id, or the folder's absolute path.
@@ -63,7 +63,7 @@ class WhisperReader:
         from faster_whisper import WhisperModel
 
         device = available_device(self._device).split(":")[0]
-        gpu = device == "cuda"  # CTranslate2 knows no other
+        gpu = device == "cuda"  # CTranslate2 supports no other
         return WhisperModel(
             str(self._checkpoint.folder),
             device="cuda" if gpu else "cpu",
@@ -73,7 +73,7 @@ class WhisperReader:
         )
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
-        """What is said; in the language that was named, or the first one that the model is sure of."""
+        """Utterances in the named language, or the first one that the model is sure of."""
         language = self._language
         for stretch in speech:
             segments, heard = self._model.transcribe(
@@ -93,7 +93,7 @@ class WhisperReader:
 
 
 def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utterance | None:
-    """A segment of a stretch on the time line of the video; None where it says nothing."""
+    """A segment of a stretch in the time of the video; None without words."""
     start, end = float(offset + segment.start), float(min(offset + segment.end, latest))
     text = segment.text.strip()
     if not text or end <= start or segment.compression_ratio > _REPETITIVE:
@@ -106,7 +106,7 @@ def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utt
 
 
 def is_whisper(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a Whisper model for CTranslate2, as far as its small files tell."""
+    """Whether a checkpoint is a Whisper model for CTranslate2, judged by its small files."""
     return (
         "suppress_ids" in checkpoint.json("config.json") and (checkpoint.folder / "tokenizer.json").is_file()
     )

@@ -1,7 +1,7 @@
-"""The background of a library's encoder: texts about everything, encoded once.
+"""Background texts of a library's encoder: texts about everything, encoded once.
 
-``cache/background.npz`` holds their vectors. Where it is missing, damaged, or of another encoder, whoever
-needs it makes it anew, and keeps it where the library may be written to.
+``cache/background.npz`` holds their vectors. Where it is missing, damaged, or of another encoder, it is made
+again when needed, and kept where the library may be written to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float32]
 
 
 def background_of(store: LibraryStore) -> Background:
-    """The background of texts, of a library that has a visual encoder."""
+    """The background texts of a library that has a visual encoder."""
     encoder = store.encoders.visual
     assert encoder is not None
     match = encoder.match
@@ -44,14 +44,14 @@ def text_vectors(store: LibraryStore) -> Floats:
     assert encoder is not None
     vectors = normalised(encoder.encode_text(unrelated_queries()))
     if not store.read_only:
-        # Where it cannot be written, the next one makes it again.
+        # Where it cannot be written, the next search makes it again.
         with suppress(InvalidValue), sealed_draft_of(_path(store)) as draft, draft.open("wb") as file:
             np.savez(file, vectors=vectors, recipe=_recipe(store))
     return vectors
 
 
 def _read(store: LibraryStore) -> Floats | None:
-    """What lies there; None where it is of no use."""
+    """The stored vectors; None where they are missing or unusable."""
     try:
         with opened_sealed(_path(store)) as file, np.load(file) as stored:
             vectors: Floats = stored["vectors"]
@@ -70,7 +70,7 @@ def _recipe(store: LibraryStore) -> str:
 
 
 def texts_among_segments(store: LibraryStore) -> Floats:
-    """(m, d') float32, the same texts as they are searched for in the index of segments.
+    """(m, d') float32, the same texts encoded as queries to the index of segments.
 
     Raises:
         LibraryError: the library has no visual encoder, or is empty.

@@ -1,4 +1,4 @@
-"""The indexes of a library: which vectors they hold, whether they are current, and making them so."""
+"""The indexes of a library: their vectors, whether they are current, and updating them."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ __all__ = [
 ]  # fmt: skip
 
 INDEXES = ("segments", "pictures", "cues")
-"""What a library indexes: segments as texts are compared with them, segments as pictures are, and cues by
-their meaning. Those for pictures have both features in one row, so that pictures and words can be summed.
+"""The indexes: segments for texts, segments for pictures, and cues by meaning. Rows for pictures hold both
+features, so that pictures and words can be summed.
 """
 
 _PIECES_AT_ONCE = 1 << 13
-_CUES = "mean of normalised frames"  # so called in libraries from the beginning, though nothing is averaged
+_CUES = "mean of normalised frames"  # the historical name; nothing is averaged
 
 
 def index_recipe(store: LibraryStore, name: str) -> str:
-    """How the vectors of an index are made; one that is current says the same."""
+    """Recipe of the vectors of an index, compared to see whether a stored one is current."""
     if name == "cues":
         return _CUES
     if name == "pictures":
         return MeanPooling().recipe
-    # Said without loading the model, which may be missing.
+    # From the settings: the model itself may be missing.
     settings = store.settings
     return trained_recipe(settings.stage1_revision) if settings.stage1 else MeanPooling().recipe
 
 
 def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers:
-    """(V,) int64, how many vectors of each video an index holds."""
+    """(V,) int64, number of vectors of each video in an index."""
     if name == "cues":
         return videos.cues[:, 2]
     there = 0 if name == "pictures" and not store.settings.picture_dim else 1
@@ -66,7 +66,7 @@ def piece_counts(store: LibraryStore, name: str, videos: VideoTable) -> Integers
 
 
 def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np.float32]:
-    """The vectors of a video that an index holds, (n, d) float32, L2-normalised."""
+    """The vectors of a video in an index, (n, d) float32, L2-normalised."""
     if name == "cues":
         return store.cue_vectors(video)
     if video.frames is None:
@@ -77,7 +77,7 @@ def piece_vectors(store: LibraryStore, name: str, video: VideoRow) -> NDArray[np
 
 
 def _dim(store: LibraryStore, name: str) -> int:
-    """Numbers in a vector of an index; 0 where the library has none of its kind."""
+    """Dimension of the vectors of an index; 0 where the library has none of its kind."""
     settings = store.settings
     if name == "cues":
         return settings.sentence_dim
@@ -92,9 +92,9 @@ def current_index(
     """An index of exactly these videos, and whether it differs from ``index``.
 
     Args:
-        store, name: of :data:`INDEXES`.
-        videos: what it is to hold.
-        index: to go on from; None: from the published one.
+        store, name: the library, and a name in :data:`INDEXES`.
+        videos: the videos to index.
+        index: the index to update; None: the published one.
 
     Returns:
         None where the library has no encoder for it.
@@ -120,7 +120,7 @@ def current_index(
 
 
 def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
-    """The type that an index of so many vectors is to have."""
+    """The suitable type for a number of vectors."""
     if store.settings.index != AUTO:
         return name_of(store.settings.index)
     return suited(count, backend_of(present) if present is not None else "")
@@ -136,7 +136,7 @@ def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index
 def _pieces(
     store: LibraryStore, name: str, videos: Mapping[int, VideoRow], rows: Sequence[int]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Ids and vectors of what some videos have in an index, some thousand at a time."""
+    """Ids and vectors of some videos in an index, some thousand at a time."""
     ids: list[NDArray[np.int64]] = []
     pieces: list[NDArray[np.float32]] = []
     for row in rows:
@@ -153,7 +153,8 @@ def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -
     """The published index; None where it is missing, damaged or made by another recipe.
 
     Raises:
-        IndexServerError: with ``thorough``, which compares all that is stored; the server does not answer.
+        IndexServerError: the server does not answer; only with ``thorough``, which compares all that is
+            stored.
     """
     try:
         backends = backends_of(store.settings.index)
@@ -166,11 +167,11 @@ def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -
 
 
 def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
-    """Write the indexes that lag behind the catalogue; under the library's write lock.
+    """Update the indexes that lag behind the catalogue; under the library's write lock.
 
     Args:
         store: the library.
-        thorough: compare all that is stored, and make anew what is damaged.
+        thorough: compare all that is stored, and rebuild what is damaged.
 
     Raises:
         IndexServerError: an index is on a server that does not answer.
@@ -181,7 +182,7 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
         if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
             stored = _begun_on_server(store, name)
         if stored is None and thorough:
-            # A mapped file with a flipped byte opens all the same, and would be gone on from.
+            # A mapped file with a flipped byte opens all the same, and would be extended.
             (store.folder / "index" / f"{name}.json").unlink(missing_ok=True)
         moved = stored is not None and (stored.take_over() or thorough)
         if stored is not None and moved:
@@ -192,7 +193,7 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
 
 
 def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
-    """An empty index, to which all vectors are added part by part; None without an encoder for it."""
+    """An empty index, to be filled part by part; None without an encoder for it."""
     dim = _dim(store, name)
     if not dim:
         return None
@@ -202,7 +203,7 @@ def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
 
 
 def _leave_out_parts(store: LibraryStore, name: str, videos: VideoTable, index: Index) -> None:
-    """Remove the vectors of videos that have not all of theirs; those are added again as a whole."""
+    """Remove the videos whose vectors are incomplete; they are added again as a whole."""
     ids = index.ids()
     rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
     _, ours, theirs = np.intersect1d(videos.rows, rows, assume_unique=True, return_indices=True)
@@ -216,16 +217,16 @@ def _save(store: LibraryStore, name: str, index: Index) -> None:
 
 
 def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
-    """Measure how far searches for segments must look, and write that down; under the write lock.
+    """Measure how far searches for segments must look, and store it; under the write lock.
 
-    Every vector is made once more, to know the exact answers.
+    All vectors are computed once more for the exact answers.
 
     Args:
         store: a library with a visual encoder.
-        texts: (q, d) float32, queries by text among the segments.
+        texts: (q, d) float32, text queries in the space of the segments.
 
     Returns:
-        what was tried; nothing where the type of the index has nothing to choose.
+        the settings that were tried; empty where the type of the index has none.
     """
     videos = store.searchable()
     index, _ = current_index(store, "segments", videos)
@@ -244,6 +245,6 @@ def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
 
 
 def _middles(store: LibraryStore, videos: Sequence[VideoRow]) -> NDArray[np.float32]:
-    """The segment in the middle of each of some videos, (n, d) float32."""
+    """The middle segment of each of some videos, (n, d) float32."""
     own = [piece_vectors(store, "segments", video) for video in videos]
     return np.stack([vectors[len(vectors) // 2] for vectors in own if len(vectors)])

@@ -1,9 +1,9 @@
-"""The words in the names of videos: which of them tell a video from the others, and what they mean.
+"""Search by the words in file names: their weights, and their meaning as vectors.
 
-``cache/names.table`` holds them as columns that are mapped, so that a query costs the names that it fits,
-with sentence vectors of the telling words; made when a library is written to. It bears the generation of the
-catalogue that it was made of; for another one the names are read from the catalogue. Where a vector is
-missing, a name is found by its words alone until the next run of indexing.
+``cache/names.table`` holds them as mapped columns, so that a query reads only the names that match, with
+sentence vectors of the distinctive words. Writers make it. It carries the generation of its catalogue; for
+another generation the names are read from the catalogue. Where a vector is missing, a name is found by its
+words alone until the next run of indexing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 
-# A word tells something of a video if at most one in so many videos has it in its name, or this one alone.
+# A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8
 _FUNCTION_WORDS = frozenset(
     re.findall(
@@ -46,36 +46,36 @@ _FUNCTION_WORDS = frozenset(
     )
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# Where one piece is two words: "BottleDetection".
+# A join of two words: "BottleDetection".
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
 class VideoNames:
-    """What the file names of a library's videos say.
+    """Words of the file names of a library's videos.
 
     Attributes:
-        holding: row numbers of the videos that have a stem in their name.
-        weight: of each stem, ln(N / n), with n of N videos that have it; 0 of one that all have.
+        holding: row numbers of the videos whose name has a stem.
+        weight: of each stem, ln(N / n), with n of N videos that have it; 0 if all have it.
         count: N.
-        telling: the telling words of each video that has some, by row number.
+        distinctive: the distinctive words of each video that has some, by row number.
     """
 
     holding: Mapping[str, set[int]]
     weight: Mapping[str, float]
     count: int
-    telling: Mapping[int, str]
+    distinctive: Mapping[int, str]
 
     @classmethod
     def of(cls, videos: Mapping[int, VideoRow]) -> VideoNames:
-        """Of the files of some videos by row number; folders and endings do not count."""
+        """From the files of some videos by row number; folders and suffixes do not count."""
         words = {row: _words(Path(video.path).stem) for row, video in videos.items()}
         holding: dict[str, set[int]] = defaultdict(set)
         for row, own in words.items():
             for word in own:
                 holding[_stem(word)].add(row)
         most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
-        telling = {
+        distinctive = {
             row: " ".join(word for word in own if len(holding[_stem(word)]) <= most)
             for row, own in words.items()
         }
@@ -83,7 +83,7 @@ class VideoNames:
             dict(holding),
             {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()},
             len(videos),
-            {row: text for row, text in telling.items() if text},
+            {row: text for row, text in distinctive.items() if text},
         )
 
 
@@ -100,17 +100,17 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class NameTable:
-    """What :class:`VideoNames` say, as columns.
+    """:class:`VideoNames` as columns.
 
     Attributes:
         stems: (S,) uint64 rising, a number for each stem (:func:`_number`).
         weights: (S,) float64, of each stem.
         ends: (S,) int64, where in ``holding`` the videos of each stem end.
         holding: row numbers of videos by stem.
-        counts: (2,) int64, number of videos, and of those whose names tell something.
+        counts: (2,) int64, number of videos, and of those with distinctive names.
         rows: (n,) int64 rising, row numbers of the videos whose names have a meaning.
         meanings: (n,) int64, places of these in ``vectors``.
-        texts: UTF-8, telling words that have a vector, one name a line.
+        texts: UTF-8, distinctive words that have a vector, one name a line.
         vectors: (m, d) float32, unit sentence vectors of these.
     """
 
@@ -126,19 +126,19 @@ class NameTable:
 
     @classmethod
     def of(cls, names: VideoNames, vectors: Mapping[str, NDArray[np.float32]]) -> Self:
-        """From names, and unit vectors (d,) of some of their telling words."""
+        """From names, and unit vectors (d,) of some of their distinctive words."""
         by_number = sorted((_number(stem), stem) for stem in names.holding)
         holding = [sorted(names.holding[stem]) for _, stem in by_number]
-        texts = sorted(vectors.keys() & set(names.telling.values()))
+        texts = sorted(vectors.keys() & set(names.distinctive.values()))
         place = {text: number for number, text in enumerate(texts)}
-        told = [(row, place[text]) for row, text in sorted(names.telling.items()) if text in place]
-        rows, meanings = np.array(told, np.int64).reshape(-1, 2).T
+        places = [(row, place[text]) for row, text in sorted(names.distinctive.items()) if text in place]
+        rows, meanings = np.array(places, np.int64).reshape(-1, 2).T
         return cls(
             np.array([number for number, _ in by_number], np.uint64),
             np.array([names.weight[stem] for _, stem in by_number], np.float64),
             np.cumsum([len(rows) for rows in holding], dtype=np.int64),
             np.array([row for rows in holding for row in rows], np.int64),
-            np.array([names.count, len(names.telling)], np.int64),
+            np.array([names.count, len(names.distinctive)], np.int64),
             rows,
             meanings,
             np.frombuffer("\n".join(texts).encode(), np.uint8),
@@ -147,7 +147,7 @@ class NameTable:
 
     @property
     def whole(self) -> bool:
-        """Whether all names that tell something have a meaning."""
+        """Whether all distinctive names have a vector."""
         return len(self.rows) == int(self.counts[1])
 
     def weight(self, stem: str) -> float:
@@ -156,7 +156,7 @@ class NameTable:
         return math.log(int(self.counts[0]) + 1) if place is None else float(self.weights[place])
 
     def videos_with(self, stem: str) -> Integers:
-        """Row numbers (n,) of the videos that have a stem in their names, rising."""
+        """Row numbers (n,) of the videos with a stem in their names, rising."""
         place = self._place(stem)
         if place is None:
             return self.holding[:0]
@@ -168,18 +168,18 @@ class NameTable:
         return place if place < len(self.stems) and self.stems[place] == number else None
 
     def vector_of(self) -> dict[str, NDArray[np.float32]]:
-        """The vectors by telling words."""
+        """Vectors by distinctive words."""
         texts = self.texts.tobytes().decode()
         return dict(zip(texts.split("\n"), self.vectors, strict=True)) if texts else {}
 
 
 def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
-    """The names of a library's videos, mapped where they were published for this state of the library.
+    """The names of a library's videos; mapped where the file is of this generation.
 
     Args:
         store: the library.
         generation: of its catalogue.
-        videos: that can be searched then.
+        videos: the searchable ones.
     """
     published = _read(store)
     if published is not None and published[1] == generation:
@@ -188,22 +188,22 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
 
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
-    """Bring the file up to date; under the library's write lock.
+    """Update the file; under the library's write lock.
 
     Args:
         store: the library.
-        encode: make vectors where they are missing, which may need to load the sentence encoder.
+        encode: compute missing vectors, which may load the sentence encoder.
     """
     encode = encode and bool(store.settings.sentence_encoder)
     generation, published = store.catalogue.generation, _read(store)
     if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
     names, vectors = VideoNames.of(store.searchable()), published[0].vector_of() if published else {}
-    new = sorted(set(names.telling.values()) - vectors.keys())
+    new = sorted(set(names.distinctive.values()) - vectors.keys())
     if new and encode:
         encoder = store.encoders.sentences
         assert encoder is not None
-        # Through half precision, as all features.
+        # Rounded to half precision, as all features.
         rows = normalised(encoder.encode_text(new).astype(np.float16))
         vectors |= dict(zip(new, rows, strict=True))
     table = NameTable.of(names, vectors)
@@ -217,7 +217,7 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
 
 
 def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
-    """What was published with the library's sentence encoder, and the generation that it was made of."""
+    """The published vectors of the library's sentence encoder, and their generation."""
     try:
         arrays = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
     except DataError:

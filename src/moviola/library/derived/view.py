@@ -1,4 +1,4 @@
-"""One consistent state of a library at a time, for those who search it."""
+"""Consistent views of a library for searching."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["View", "Viewer"]
 
 @dataclass(frozen=True)
 class View:
-    """One consistent state of a library.
+    """A consistent state of a library.
 
     Attributes:
         generation: rises with every change of the catalogue.
-        settings: of the library then; name the models in use.
-        videos: those that can be searched, by row number.
-        features: of those with frames, by rising row number, which are its ``keys``.
-        picture_features: the same videos with the features of likeness behind the others.
-        segments, pictures, cues: of :data:`moviola.library.derived.indexes.INDEXES`; None without an encoder
-            for them.
+        settings: of the library at that time, with the models in use.
+        videos: the searchable ones, by row number.
+        features: of the videos with frames, by rising row number, which are its ``keys``.
+        picture_features: the same videos with the features of likeness appended.
+        segments, pictures, cues: indexes of :data:`moviola.library.derived.indexes.INDEXES`; None without
+            an encoder for them.
     """
 
     generation: int
@@ -40,7 +40,7 @@ class View:
 
 
 class Viewer:
-    """The present view of a library, made anew when the library has changed. Safe for threads."""
+    """The present view of a library, renewed when the library has changed. Safe for threads."""
 
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class Viewer:
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
             held = store.frame_features.hold(videos.frames) and store.cue_features.hold(videos.cues)
-            # A compaction that ended this moment has moved what is not there; else that is damage.
+            # A compaction may just have moved what is missing; otherwise it is damage.
             if held or store.catalogue.generation == generation:
                 break
         return View(

@@ -1,7 +1,7 @@
 """When, where and with what the videos of a library were taken.
 
-The best time there is of a video is that of its file's tags, container or name
-(:mod:`moviola.media.capture`), else that at which the file was last changed, which every copying may change.
+The best time is that of the file's tags, container or name (:mod:`moviola.media.capture`); failing that, the
+file's modification time, which any copying may change.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ class Taken:
     """When a video was taken.
 
     Attributes:
-        wall: what a clock showed there, without a zone; of a time whose place is not known what one of this
-            machine's zone showed.
+        wall: local clock time without a zone; if the place is unknown, the clock of this machine's zone.
         zone: ``"recorded"``: the file says the offset; ``"utc"``: it says universal time alone; ``"none"``:
             it says a wall clock without a zone.
-        source: ``"tags"``, ``"container"``, ``"name"``, or ``"file"`` for the time of its last change.
-        offset: seconds east of universal time, where the file says it.
+        source: ``"tags"``, ``"container"``, ``"name"``, or ``"file"`` for its modification time.
+        offset: seconds east of UTC, where the file gives it.
     """
 
     wall: datetime
@@ -39,7 +38,7 @@ class Taken:
 
     @property
     def instant(self) -> datetime:
-        """The same with a zone; this machine's where none is recorded."""
+        """The time with a zone; this machine's where none is recorded."""
         if self.offset is None:
             return self.wall.astimezone()
         return self.wall.replace(tzinfo=timezone(timedelta(seconds=self.offset)))
@@ -50,26 +49,26 @@ class Taken:
 
 
 class Captures(Database):
-    """The table ``captures`` of a catalogue."""
+    """The ``captures`` table of a catalogue."""
 
     def captures(self) -> dict[int, Capture]:
-        """What files say of their making, by row number of their videos; those that were read."""
+        """Capture data by row number, of the videos whose files were read."""
         if not self._has("captures"):
             return {}
         rows = self._rows("SELECT video, taken, source, latitude, longitude, make, model FROM captures")
         return {row: self._capture(row, *values) for row, *values in rows}
 
     def capture(self, row: int) -> Capture:
-        """The same of one video; nothing where its file was not read."""
+        """Capture data of one video; empty where its file was not read."""
         if not self._has("captures"):
             return Capture()
-        found = self._rows(
+        rows = self._rows(
             "SELECT taken, source, latitude, longitude, make, model FROM captures WHERE video = ?", (row,)
         )
-        return self._capture(row, *found[0]) if found else Capture()
+        return self._capture(row, *rows[0]) if rows else Capture()
 
     def put_captures(self, captures: Mapping[int, Capture]) -> None:
-        """Store what files say, by row number of their videos."""
+        """Store capture data by row number."""
         self._insert_all(
             "INSERT OR REPLACE INTO captures (video, taken, source, latitude, longitude, make, model) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -93,7 +92,7 @@ class Captures(Database):
 
 
 def taken_of(video: VideoRow, capture: Capture) -> Taken:
-    """When a video was taken, as well as that is known."""
+    """The best known time at which a video was taken."""
     if not capture.taken:
         changed = datetime.fromtimestamp(video.mtime_ns / 1e9, UTC)
         return Taken(changed.astimezone().replace(tzinfo=None), "utc", "file")

@@ -1,4 +1,4 @@
-"""``catalogue.sqlite``: which videos are in, where their features lie, what is said in them.
+"""``catalogue.sqlite``: the videos of a library, where their features are stored, and their cues.
 
 A row of ``videos`` appears, changes and disappears in one transaction together with its cues, after its
 features were synced to disk: a video is wholly in or not in. Row numbers are never used twice, so a row
@@ -34,7 +34,7 @@ CATALOGUE_FILE = "catalogue.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class CueRow:
-    """A cue that matched: the video's row number, the cue's number in the video, and BM25 (> 0)."""
+    """A matching cue: the video's row number, the cue's number in the video, and BM25 (> 0)."""
 
     video: int
     number: int
@@ -43,7 +43,7 @@ class CueRow:
 
 @dataclass(frozen=True, slots=True)
 class ShotRow:
-    """A shot begins: its second, and after what (``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``).
+    """The beginning of a shot: its second, and its kind (``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``).
 
     It lasts until the next one begins, or the video ends.
     """
@@ -54,12 +54,12 @@ class ShotRow:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reader has been through a video.
+    """A finished reading of one video by one reader.
 
     Attributes:
-        kind: of the cues that it makes.
-        reader, revision: its name, and what changes with its weights.
-        language: that it heard; empty where it heard none.
+        kind: of cues that the reader makes.
+        reader, revision: name of the reader, and its revision, which changes with its weights.
+        language: recognised language; empty if none.
     """
 
     kind: CueKind
@@ -70,7 +70,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The newest long piece of work: what, how far, and whether it ended (``running`` may mean killed)."""
+    """The latest indexing job: its kind, its progress and its end (``running`` may mean killed)."""
 
     kind: str
     total: int
@@ -80,7 +80,7 @@ class Job:
 
 
 class Catalogue(Places, Captures, RemovedVideos, Database):
-    """The catalogue of a library that exists, for any number of threads: each has a connection of its own.
+    """The catalogue of an existing library, for any number of threads: each has a connection of its own.
 
     Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
     the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
@@ -106,7 +106,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             db.executescript(SCHEMA)
 
     def _require_schema(self) -> None:
-        """Refuse a file that lacks a table, a column or a counter, or that would do more than it is asked."""
+        """Refuse a file that lacks a table, a column or a counter, or that has triggers or views."""
         foreign = self._rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
         if foreign:
             kind, name = foreign[0]
@@ -122,7 +122,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All changes inside happen, or none; ends by moving the generation on."""
+        """A transaction: all changes inside happen, or none; ends by raising the generation."""
         self._rows("BEGIN IMMEDIATE")
         try:
             for table in (*ADDED.values(), *OF_LIBRARY.values()):
@@ -137,14 +137,14 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     @property
     def generation(self) -> int:
-        """Moves on with every change; a reader that sees another number than before looks again."""
-        found = self._rows("SELECT value FROM meta WHERE key = 'generation'")
-        if len(found) != 1 or type(found[0][0]) is not int:
+        """Number that rises with every change; a reader that sees a new one reads the catalogue again."""
+        rows = self._rows("SELECT value FROM meta WHERE key = 'generation'")
+        if len(rows) != 1 or type(rows[0][0]) is not int:
             raise LibraryError(f"{self.path}: damaged catalogue (its generation is no number); {REMEDY}")
-        return int(found[0][0])
+        return int(rows[0][0])
 
     def videos(self) -> list[VideoRow]:
-        """All videos, refused ones too, by video id."""
+        """All videos, refused ones included, by video id."""
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
@@ -153,19 +153,19 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         Raises:
             NotFound: no such video; the message offers near names.
         """
-        found = self._rows(_SELECT + " WHERE video_id = ?", (video_id,))
-        if not found:
+        rows = self._rows(_SELECT + " WHERE video_id = ?", (video_id,))
+        if not rows:
             from difflib import get_close_matches
 
             near = get_close_matches(video_id[:200], [video.video_id for video in self.videos()], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
             raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
-        return self._video(found[0])
+        return self._video(rows[0])
 
     def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
-        """Those of some videos, by id, that are there."""
-        found = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
-        return {video.video_id: video for video in map(self._video, found)}
+        """The videos of some ids, those that exist."""
+        rows = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
+        return {video.video_id: video for video in map(self._video, rows)}
 
     def put(
         self,
@@ -175,7 +175,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         readings: Iterable[Reading] = (),
         repeats: int = 0,
     ) -> VideoRow:
-        """Store a video with all that is known of it in place of what stood under its id or path.
+        """Store a video with its features, shots and cues, replacing the one of the same id or path.
 
         Returns:
             the new row.
@@ -199,7 +199,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         if repeats:
             self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
-            # Never back: a video whose subtitles are read again keeps rows that others lie behind.
+            # Never lower: a video whose subtitles are read again keeps rows before those of others.
             if extent is not None:
                 self.set_feature_end(
                     kind, *max(self.feature_end(kind), (extent.shard, extent.offset + extent.count))
@@ -207,7 +207,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return self._video(self._rows(_SELECT + " WHERE row = ?", (row,))[0])
 
     def _of_content(self, row: int) -> list[tuple[str, tuple[Any, ...]]]:
-        """What is known of a video's bytes, whatever is read of them anew, as statements that store it."""
+        """Statements that copy what belongs to a video's bytes to its new row."""
         return [
             (f"INSERT INTO {table} VALUES ({', '.join('?' * (1 + len(values)))})", tuple(values))
             for table in ("copies", "captures")
@@ -215,35 +215,35 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         ]
 
     def feature_end(self, kind: str) -> tuple[int, int]:
-        """Shard and row behind the last feature of a kind that was ever committed."""
+        """Shard and row behind the last committed feature of a kind."""
         ((shard, rows),) = self._rows("SELECT shard, rows FROM feature_ends WHERE kind = ?", (kind,))
         return int(shard), int(rows)
 
     def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
-        """Move that end on."""
+        """Raise that end."""
         self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
 
     def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
-        """The same content lies elsewhere now, or was only touched."""
+        """Store the new path of a video whose content moved, or was only touched."""
         self._rows(
             "UPDATE videos SET path = ?, size = ?, mtime_ns = ?, sidecars = ? WHERE row = ?",
             (path, size, mtime_ns, sidecars, row),
         )
 
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:
-        """The features of a video were copied to other places (compaction)."""
+        """Store the new places of a video's features (compaction)."""
         columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
     def take_out(self, video: VideoRow) -> None:
-        """Drop a video so that it can be brought back; a refused one, of which nothing is known, for good."""
+        """Remove a video so that it can be restored; a refused one, which has no data, for good."""
         if video.state != "refused":
             self.keep_removed(video.row)
         self.drop(video.row)
 
     def drop(self, row: int) -> None:
-        """Forget a video and all that is known of it."""
+        """Delete a video and its data."""
         for table in ("cues", *ADDED):
             self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
@@ -272,7 +272,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         )
 
     def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
-        """Store which readers have been through a video; others that have stay."""
+        """Store which readers have read a video; readings of other kinds stay."""
         self._insert_all(
             "INSERT OR REPLACE INTO readings (video, kind, reader, revision, language) "
             "VALUES (?, ?, ?, ?, ?)",
@@ -280,14 +280,14 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         )
 
     def readings(self, row: int) -> dict[CueKind, Reading]:
-        """Which readers have been through a video, by the kind of their cues."""
+        """Readings of a video, by the kind of their cues."""
         if not self._has("readings"):
             return {}
-        found = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
-        return {kind: Reading(kind, *rest) for kind, *rest in found}
+        rows = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
+        return {kind: Reading(kind, *rest) for kind, *rest in rows}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
-        """Store the shots of a video in place of those it had."""
+        """Store the shots of a video, replacing earlier ones."""
         self._rows("DELETE FROM shots WHERE video = ?", (row,))
         self._insert_all(
             "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
@@ -295,32 +295,32 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         )
 
     def shots(self, row: int) -> list[ShotRow]:
-        """The shots of a video in order; none where nobody has looked for them."""
+        """The shots of a video in order; empty where they were never searched for."""
         return self.shots_of([row]).get(row, [])
 
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
-        """The shots of those of some videos, by row number, in which somebody has looked for them."""
+        """The shots of some videos by row number, where they were searched for."""
         if not self._has("shots"):
             return {}
-        found = self._rows(
+        rows = self._rows(
             f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number",
             (json.dumps([*videos]),),
         )
         shots: dict[int, list[ShotRow]] = {}
-        for row, start, opening in found:
+        for row, start, opening in rows:
             if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
                 raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
             shots.setdefault(row, []).append(ShotRow(start, opening))
         return shots
 
     def videos_with_shots(self) -> set[int]:
-        """Row numbers of the videos in which shots were looked for."""
+        """Row numbers of the videos whose shots were searched for."""
         if not self._has("shots"):
             return set()
         return {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")}
 
     def repeats(self, row: int | None = None) -> int:
-        """How many frames of a video, or of all, have the features of an earlier one; see
+        """Number of frames of a video, or of all, that share the features of an earlier one; see
         :mod:`moviola.library.ingest.repeats`."""
         if not self._has("repeats"):
             return 0
@@ -336,7 +336,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return counts | {"subtitle": total - sum(counts.values())}
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
-        """Row numbers of videos and numbers of cues therein, of all cues of some kinds but subtitles."""
+        """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
         if not self._has("recognised"):
             return []
         return self._rows(
@@ -354,9 +354,9 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
         Args:
             words: of the query.
-            limit: at most so many cues.
-            videos: row numbers of the videos to look into; None for all.
-            kinds: which cues to look at.
+            limit: maximum number of cues.
+            videos: row numbers of the videos to search; None for all.
+            kinds: kinds of cues to search.
         """
         recognised = self._has("recognised")
         if not words or not (recognised or "subtitle" in kinds):
@@ -376,23 +376,23 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return [CueRow(*row) for row in rows]
 
     def cues_with(self, word: str) -> int:
-        """In how many cues a word (stemmed) stands."""
+        """Number of cues that contain a word (stemmed)."""
         return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression([word]),))[0][0])
 
     def begin_job(self, kind: str, total: int) -> int:
-        """Note that long work begins; it stays ``running`` if the process is killed."""
+        """Record that a job begins; it stays ``running`` if the process is killed."""
         return self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
 
     def advance_job(self, job: int) -> None:
-        """One more piece is done."""
+        """Count one more item as done."""
         self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
 
     def end_job(self, job: int, state: Literal["done", "interrupted"]) -> None:
-        """The work ended by itself or was interrupted."""
+        """Record how a job ended: complete or interrupted."""
         self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
 
     def last_job(self) -> Job | None:
-        """The newest job."""
+        """The latest job."""
         rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
         return Job(*rows[0]) if rows else None
 
@@ -409,7 +409,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
 
     def _video(self, row: Sequence[Any]) -> VideoRow:
-        """A row of ``videos`` as a value; SQLite itself does not mind what type a damaged column has."""
+        """A row of ``videos`` as a value; SQLite does not check the types of damaged columns."""
         extents = [row[13:17], row[17:21]]
         sound = all(type(value) is kind for value, kind in zip(row, VIDEO_TYPES, strict=False)) and all(
             set(map(type, extent)) == {type(None)} or all(type(n) is int and n >= 0 for n in extent)
@@ -423,7 +423,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 _SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
 
 
-# Members of a JSON list that is a parameter, and the kind of a row of ``cues``.
+# Members of a JSON list given as a parameter, and the kind of a row of ``cues``.
 _MEMBERS = "SELECT value FROM json_each(?)"
 _KIND = (
     "coalesce((SELECT kind FROM recognised AS r WHERE r.video = cues.video AND r.number = cues.number), "

@@ -1,4 +1,4 @@
-"""What a reader knows of a cue besides its time and text, as the catalogue stores it: one JSON object."""
+"""JSON details of a recognised cue in the catalogue: all but its time and text."""
 
 from __future__ import annotations
 

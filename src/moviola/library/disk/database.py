@@ -1,4 +1,4 @@
-"""A SQLite file for any number of threads and processes: a connection a thread, errors that name the file."""
+"""SQLite files for many threads and processes: one connection per thread, errors that name the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moviola.errors import InvalidValue, LibraryError, LibraryLocked
 __all__ = ["REMEDY", "Database", "named"]
 
 REMEDY = "restore a copy or index into a new library"
-"""What helps against a damaged catalogue."""
+"""Remedy for a damaged catalogue."""
 
 
 class _Connection(sqlite3.Connection):
@@ -40,7 +40,7 @@ class Database:
         LibraryError: the file is missing.
 
     Attributes:
-        holds, remedy: what the file is to a person, and what helps where it is damaged; for messages.
+        holds, remedy: description of the file, and what helps where it is damaged; for messages.
     """
 
     holds, remedy = "catalogue", REMEDY
@@ -82,7 +82,7 @@ class Database:
         return db
 
     def _connect_standing_still(self) -> _Connection:
-        """On a read-only file system WAL works only for a file that is declared to stand still."""
+        """On a read-only file system WAL works only for a file that is declared immutable."""
         journal = self.path.with_name(self.path.name + "-wal")
         if journal.exists() and journal.stat().st_size:
             raise LibraryError(
@@ -92,18 +92,18 @@ class Database:
 
     def _connection(self, mode: str) -> _Connection:
         uri = f"{self.path.resolve().as_uri()}?mode={mode}"
-        # Used by one thread, but closed by whichever closes the library.
+        # Used by one thread, but closed by the thread that closes the library.
         return sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, factory=_Connection
         )
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement; what it gives, as a whole, so that no cursor stays open."""
+        """Run one statement and fetch all rows, so that no cursor stays open."""
         with named(self.path, self.holds, self.remedy):
             return self._db.execute(statement, values).fetchall()
 
     def _insert(self, statement: str, values: Sequence[Any]) -> int:
-        """Insert one row; gives its number."""
+        """Insert one row; returns its number."""
         with named(self.path, self.holds, self.remedy):
             return int(self._db.execute(statement, values).lastrowid or 0)
 
@@ -113,12 +113,12 @@ class Database:
             self._db.executemany(statement, values)
 
     def copy_to(self, path: Path) -> None:
-        """Copy the file as it is now, with what still waits in its journal, to a new one."""
+        """Copy the file as it is now, with pending changes of its journal, to a new one."""
         with named(self.path, self.holds, self.remedy), closing(sqlite3.connect(path)) as copy:
             self._db.backup(copy)
 
     def _has(self, table: str) -> bool:
-        """Whether a later table is there: not in a file that was made before and is unchanged."""
+        """Whether a table of a later version is there."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads of this thread inside see one state of the catalogue, whatever a writer does."""
+        """All reads of this thread inside see one state of the catalogue, even while a writer commits."""
         self._rows("BEGIN")
         try:
             yield
@@ -139,7 +139,7 @@ class Database:
             self._rows("COMMIT")
 
     def integrity_problem(self) -> str:
-        """What SQLite's own check finds, or an empty string."""
+        """Findings of SQLite's own check; empty if there are none."""
         try:
             answer = str(self._db.execute("PRAGMA integrity_check(1)").fetchone()[0])
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -149,7 +149,7 @@ class Database:
 
 @contextmanager
 def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterator[None]:
-    """Complaints of SQLite as errors that name the file and the remedy."""
+    """Errors of SQLite as moviola's, which name the file and the remedy."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -157,7 +157,7 @@ def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterato
     except sqlite3.ProgrammingError:
         raise  # a defect of ours, not of the file
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text
-        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the number tells finer kinds apart
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits hold the extended code
         if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise LibraryLocked(f"{path}: another process is writing; try again when it has ended") from error
         if kind == sqlite3.SQLITE_FULL:

@@ -1,4 +1,4 @@
-"""What models make of whole videos, on disk in a folder that may be deleted at any time."""
+"""Cache of what models compute from whole videos; may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moviola.files.sealed import is_sealed, sealed_draft_of
 
 __all__ = ["DiskCache", "damaged_in_cache"]
 
-# Files that are sealed wherever they lie in the cache: tables, arrays, compiled graphs.
+# Files with a digest, wherever they lie in the cache: tables, arrays, compiled graphs.
 _SEALED = frozenset({".table", ".npz", ".npy", ".blob"})
 
 
@@ -23,10 +23,10 @@ class DiskCache:
     """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`.
 
     A row number of the catalogue stands for one state of one video for ever, and a revision for one model, so
-    nothing in here is ever out of date.
+    entries never go out of date.
 
     Args:
-        folder: where files lie.
+        folder: where files are stored.
         read_only: never write.
     """
 
@@ -37,7 +37,9 @@ class DiskCache:
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """What the model of a revision made of a video, (count, ...) float16; made and stored if need be."""
+        """Encoding of a video by the model of a revision, (count, ...) float16; computed and stored if
+        missing.
+        """
         return self._memory.get(revision, key, count, lambda: self._stored(revision, key, count, make))
 
     def _stored(
@@ -48,18 +50,18 @@ class DiskCache:
         if rows is None:
             rows = make()
             if not self.read_only:
-                # Another process may sweep the folder meanwhile; then it is made again when it is needed.
+                # Another process may sweep the folder meanwhile; the entry is then made again when needed.
                 with suppress(FileNotFoundError), sealed_draft_of(path) as draft, draft.open("wb") as file:
                     np.save(file, rows)
         return rows
 
     def keep_only(self, revision: str, keys: Collection[int]) -> set[int]:
-        """Delete what other models made, and what was made of other videos, in memory too.
+        """Delete entries of other models and of other videos, in memory too.
 
-        What was forgotten on disk alone would be served from memory, and never be written again.
+        An entry deleted on disk alone would be served from memory, and never written again.
 
         Returns:
-            the videos of which something is there.
+            row numbers of the videos that still have entries.
         """
         self._memory.forget(lambda known, key: known == revision and key in keys)
         for folder in self.folder.glob("*"):
@@ -75,7 +77,7 @@ class DiskCache:
 
 
 def damaged_in_cache(library: Path) -> list[Path]:
-    """Files of a library's cache that do not match their digests, by name; drafts are passed over."""
+    """Names of cache files that do not match their digests; drafts are skipped."""
     paths = sorted((library / "cache").rglob("*"))
     return [
         path
@@ -88,7 +90,7 @@ def damaged_in_cache(library: Path) -> list[Path]:
 
 
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:
-    """The rows in a file, memory-mapped; None where there is none that is whole."""
+    """The rows in a file, memory-mapped; None where the file is missing or incomplete."""
     if not is_sealed(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The encoders of a library, loaded when first needed and compared with what it was built with."""
+"""Encoders of a library, loaded when first needed and checked against its settings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NONE = "none"
 
 
 class LibraryEncoders:
-    """Safe for threads.
+    """Encoders of a library, loaded when first needed. Safe for threads.
 
     Args:
         folder: of the library, for messages.
-        settings: of the library; name the encoders.
-        device, precision, resident: handed to the encoders.
+        settings: of the library, with the names of the encoders.
+        device, precision, resident: passed to the encoders.
 
     Attributes:
         device: as given.
@@ -42,7 +42,7 @@ class LibraryEncoders:
         self._sentences: SentenceEncoder | None = None
 
     def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
-        """What another process gets are the names; it loads the encoders itself."""
+        """Pickle the names only; another process loads the encoders itself."""
         return LibraryEncoders, (
             self._folder, self._settings, self.device, self._precision, self._resident,
         )  # fmt: skip
@@ -61,7 +61,7 @@ class LibraryEncoders:
             return self._visual
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """What the library stores of frames, (n, frame_dim) float32; errors as of :attr:`visual`.
+        """Frame features as the library stores them, (n, frame_dim) float32; errors as of :attr:`visual`.
 
         Args:
             images: (n, height, width, 3) uint8 RGB of the visual encoder's ``frame_size``.
@@ -75,7 +75,7 @@ class LibraryEncoders:
         return encoder.encode_frames(images)
 
     def picture(self, path: Path) -> NDArray[np.float32]:
-        """What would be stored (1, frame_dim) of a picture in a file; errors as of :attr:`visual`.
+        """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`.
 
         Raises:
             LibraryError: the library has no visual encoder.
@@ -99,7 +99,7 @@ class LibraryEncoders:
 
     @property
     def _visual_sentences(self) -> SentenceEncoder | None:
-        """The one that encodes texts for the visual encoder, if that is the library's: texts pass it once."""
+        """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder."""
         from moviola.encoders import ConseEncoder
 
         if not isinstance(self._visual, ConseEncoder):
@@ -115,7 +115,7 @@ class LibraryEncoders:
 
         Args:
             cues: of one video.
-            known: vectors by text that need not be made again.
+            known: vectors by text that are reused.
         """
         if self.sentences is None or not cues:
             return None
@@ -125,10 +125,10 @@ class LibraryEncoders:
         return np.stack([rows[cue.text] for cue in cues])
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
-        """Refuse encoders, named as when opening, that the library was not built with; None: not named.
+        """Refuse encoders that the library was not built with; None: not named.
 
         Raises:
-            EncoderMismatch: naming both values.
+            EncoderMismatch: the message names both values.
         """
         wanted: dict[str, object] = {}
         if encoder is not None:
@@ -143,7 +143,7 @@ class LibraryEncoders:
 
         encoder = load_encoder(name, device=self.device, precision=self._precision, resident=self._resident)
         self._settings.require_same(self._folder, _visual_facts(encoder))
-        if self._settings.picture_dim:  # 0 in what was built before; it stays so
+        if self._settings.picture_dim:  # 0 in older libraries; it stays so
             self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
         return encoder
 
@@ -163,13 +163,13 @@ def settings_of_new_library(
     device: str,
     precision: str,
 ) -> Settings:
-    """What a library that is made with these encoders records.
+    """Settings of a new library with these encoders.
 
     Args:
         encoder: name of the visual encoder, or ``"none"``.
         sentence_encoder: likewise; None: MiniLM.
-        sampling: ``segment_seconds`` and ``frame_rate`` where they are given.
-        device, precision: handed to the encoders.
+        sampling: ``segment_seconds`` and ``frame_rate`` where given.
+        device, precision: passed to the encoders.
 
     Raises:
         MissingModel: an encoder is not on this machine.

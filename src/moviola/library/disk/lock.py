@@ -1,4 +1,4 @@
-"""One writer at a time, for the library as a whole."""
+"""The write lock of a library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from moviola.files.locks import exclusive
 
 __all__ = ["sweep_drafts", "writing"]
 
-# Where only the holder of the lock writes. Other drafts in the cache may be those of readers at work.
+# Folders where only the lock's holder writes. Other drafts in the cache may belong to readers at work.
 _DRAFTS = (
     ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp",
     "cache/.*.table.*.tmp", "cache/.*.npz.*.tmp",
@@ -18,7 +18,7 @@ _DRAFTS = (
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
-    """Hold the write lock of the library in ``folder``; the system drops it when the process ends, however.
+    """Hold the write lock of the library in ``folder``; the system releases it when the process ends.
 
     Raises:
         LibraryLocked: another writer holds it; the message names its process id.
@@ -28,7 +28,7 @@ def writing(folder: Path) -> AbstractContextManager[None]:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Delete what writers that were killed have left half written; under the lock."""
+    """Delete what killed writers left half written; under the lock."""
     for pattern in _DRAFTS:
         for draft in folder.glob(pattern):
             if draft.is_dir():

@@ -205,8 +205,8 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
 
 
 def _graph_files(source: Path, revision: str) -> list[str]:
-    found = (source / GRAPHS / revision).glob("*")
-    return sorted(path.relative_to(source).as_posix() for path in found)
+    files = (source / GRAPHS / revision).glob("*")
+    return sorted(path.relative_to(source).as_posix() for path in files)
 
 
 def discard_others(library: Path, settings: Settings) -> None:
@@ -230,9 +230,11 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     )
     if not all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
         raise LibraryError(f"{folder}: the model in use is missing; {remedy}")
-    found = revision_of(folder)
-    if found != wanted:
-        raise LibraryError(f"{folder}: the model in use has revision {wanted}, but this is {found}; {remedy}")
+    revision = revision_of(folder)
+    if revision != wanted:
+        raise LibraryError(
+            f"{folder}: the model in use has revision {wanted}, but this is {revision}; {remedy}"
+        )
     return folder
 
 

@@ -1,8 +1,8 @@
-"""Where the videos of a library lie: the folders that were indexed, and whether they are there now.
+"""Roots: the indexed folders, and whether they are there now.
 
-A folder that was indexed is a *root*, and so is what lies mounted below one. A root whose drive is not
-plugged in, whose share is not mounted, or in whose place another volume lies, is *away*: what it holds stays
-in the library and is searched. A video belongs to the deepest root above it, and may lie at several paths.
+An indexed folder is a *root*, and so is a volume mounted below one. A root is *away* while its drive is not
+plugged in, its share not mounted, or another volume is in its place: its videos stay in the library and are
+searched. A video belongs to the deepest root above it, and may have several paths.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder that was indexed.
+    """An indexed folder.
 
     Attributes:
         path: without links.
-        volume: marker of the volume that lay there, see :func:`volume_of`.
-        patterns: what is left out of it, as in ``.gitignore``.
-        defaults: whether :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are, too.
+        volume: marker of its volume, see :func:`volume_of`.
+        patterns: exclusions, as in ``.gitignore``.
+        defaults: whether :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are excluded, too.
     """
 
     path: str
@@ -48,7 +48,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A further path at which the bytes of a video lie, with its file's size and time of change."""
+    """A further path of a video, with its file's size and modification time."""
 
     video: int
     path: str
@@ -57,10 +57,10 @@ class Copy:
 
 
 class Places(Database):
-    """The tables ``roots`` and ``copies`` of a catalogue."""
+    """The ``roots`` and ``copies`` tables of a catalogue."""
 
     def roots(self) -> list[Root]:
-        """The folders that were indexed, by path."""
+        """The indexed folders, by path."""
         if not self._has("roots"):
             return []
         rows = self._rows("SELECT path, volume, patterns, defaults FROM roots ORDER BY path")
@@ -70,14 +70,14 @@ class Places(Database):
         ]
 
     def put_root(self, root: Root) -> None:
-        """Store a root in place of what stood under its path."""
+        """Store a root, replacing the one of its path."""
         self._rows(
             "INSERT OR REPLACE INTO roots (path, volume, patterns, defaults) VALUES (?, ?, ?, ?)",
             (root.path, root.volume, json.dumps(root.patterns), root.defaults),
         )
 
     def drop_root(self, path: str) -> None:
-        """Forget a root; its videos stay."""
+        """Delete a root; its videos stay."""
         self._rows("DELETE FROM roots WHERE path = ?", (path,))
 
     def copies(self) -> list[Copy]:
@@ -92,38 +92,38 @@ class Places(Database):
         """The further paths of one video, by path."""
         if not self._has("copies"):
             return []
-        found = self._rows(
+        rows = self._rows(
             "SELECT video, path, size, mtime_ns FROM copies WHERE video = ? ORDER BY path", (row,)
         )
-        return [Copy(*row) for row in found]
+        return [Copy(*row) for row in rows]
 
     def put_copy(self, copy: Copy) -> None:
-        """Note that a video lies at a further path."""
+        """Store a further path of a video."""
         self._rows(
             "INSERT OR REPLACE INTO copies (video, path, size, mtime_ns) VALUES (?, ?, ?, ?)",
             (copy.video, copy.path, copy.size, copy.mtime_ns),
         )
 
     def drop_copy(self, path: str) -> None:
-        """The bytes of a video do not lie at that path any more."""
+        """Delete a further path."""
         self._rows("DELETE FROM copies WHERE path = ?", (path,))
 
     def move_paths(self, old: str, new: str) -> int:
-        """What lies in a folder lies in another now: videos, copies, roots, and what was removed.
+        """Replace a folder in all paths: videos, copies, roots, and removed videos.
 
         Returns:
-            how many files of videos.
+            the number of files.
         """
         moved = 0
         for table in ("videos", "copies", "roots", "removed"):
-            found = [path for (path,) in self._rows(f"SELECT path FROM {table}") if is_below(path, old)]
-            # Two steps, since the new folder may lie in the old one, or the other way round.
-            for path in found:
+            paths = [path for (path,) in self._rows(f"SELECT path FROM {table}") if is_below(path, old)]
+            # Two steps: one folder may lie in the other.
+            for path in paths:
                 self._rows(f"UPDATE {table} SET path = ? WHERE path = ?", (f"\0{path}", path))
-            for path in found:
+            for path in paths:
                 there = str(Path(new, Path(path).relative_to(old)))
                 self._rows(f"UPDATE {table} SET path = ? WHERE path = ?", (there, f"\0{path}"))
-            moved += len(found) if table in ("videos", "copies") else 0
+            moved += len(paths) if table in ("videos", "copies") else 0
         return moved
 
 
@@ -139,14 +139,13 @@ def root_of(path: str, roots: Iterable[Root]) -> Root | None:
 
 
 def volume_of(folder: Path) -> str:
-    """A marker of the volume that a folder lies on; the same as long as that volume is mounted there.
+    """A marker of the volume of a folder; constant while that volume is mounted there.
 
-    It is the id of the file system, as ``statvfs`` has it; where there is none, the number of the device.
-    Some file systems get another one when they are mounted again, so that another marker alone proves
-    nothing.
+    It is the file system's id from ``statvfs``; where there is none, the device number. Some file systems get
+    another id with each mount, so a different marker alone proves nothing.
 
     Raises:
-        OSError: the folder cannot be looked at.
+        OSError: the folder cannot be read.
     """
     if hasattr(os, "statvfs") and (number := os.statvfs(folder).f_fsid):
         return f"fs-{number:x}"
@@ -154,14 +153,14 @@ def volume_of(folder: Path) -> str:
 
 
 def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
-    """Why what a folder held cannot be there now; an empty text where it can.
+    """Why a folder is away; empty where it is there.
 
-    A single file of those that it held, there with its size, proves that it is there.
+    A single file of its videos, found with its size, proves that it is there.
 
     Args:
         folder: a root.
-        volume: its marker; empty where that is not known.
-        held: videos that lay in it.
+        volume: its marker; empty if unknown.
+        held: its videos.
     """
     try:
         with os.scandir(folder) as entries:
@@ -188,17 +187,17 @@ def _is_there(path: str, size: int) -> bool:
 
 
 def present_path(video: VideoRow, copies: Sequence[Copy]) -> Path | None:
-    """The first path of a video at which a file is; None where its drives are away, or it is gone."""
+    """The first path of a video that exists; None where its drives are away, or it is gone."""
     return next((path for path in map(Path, (video.path, *(c.path for c in copies))) if path.is_file()), None)
 
 
 def there(video: VideoRow, places: Places) -> VideoRow:
-    """A video with a path at which its file is now, if there is one."""
+    """A video with a path that exists now, if there is one."""
     return replace(video, path=str(present_path(video, places.copies_of(video.row)) or video.path))
 
 
 def held_by(videos: Iterable[VideoRow], roots: Sequence[Root]) -> Mapping[str, list[VideoRow]]:
-    """Videos by the path of their root; those of none are left out."""
+    """Videos by the path of their root; those without one are left out."""
     held: dict[str, list[VideoRow]] = {root.path: [] for root in roots}
     for video in videos:
         if root := root_of(video.path, roots):

@@ -1,4 +1,4 @@
-"""Videos that were taken out of a library, kept with all that is known of them until the next compaction."""
+"""Removed videos, kept with all their data until the next compaction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TABLES = ("videos", "cues", *ADDED)
 
 @dataclass(frozen=True, slots=True)
 class RemovedVideo:
-    """A video that was taken out.
+    """A removed video.
 
     Attributes:
-        row: row number that it had.
+        row: its former row number.
         video_id, path, hash: as they were.
-        since: when, UTC, ``YYYY-MM-DD HH:MM:SS``.
+        since: time of removal, UTC, ``YYYY-MM-DD HH:MM:SS``.
     """
 
     row: int
@@ -33,10 +33,10 @@ class RemovedVideo:
 
 
 class RemovedVideos(Database):
-    """The table ``removed`` of a catalogue: rows of all its tables on a video, as JSON."""
+    """The ``removed`` table of a catalogue: rows of all tables on a video, as JSON."""
 
     def removed(self) -> list[RemovedVideo]:
-        """What was taken out since the last compaction, newest first."""
+        """Videos removed since the last compaction, newest first."""
         if not self._has("removed"):
             return []
         rows = self._rows(
@@ -45,13 +45,13 @@ class RemovedVideos(Database):
         return [RemovedVideo(*row) for row in rows]
 
     def keep_removed(self, row: int) -> None:
-        """Keep what is known of a video that is about to be dropped."""
+        """Store the data of a video that is about to be removed."""
         content = {}
         for table in _TABLES:
             names = self._columns_of(table)
             key = "row" if table == "videos" else "video"
-            found = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ?", (row,))
-            content[table] = [dict(zip(names, values, strict=True)) for values in found]
+            rows = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ?", (row,))
+            content[table] = [dict(zip(names, values, strict=True)) for values in rows]
         (video,) = content["videos"]
         self._rows(
             "INSERT OR REPLACE INTO removed (row, video_id, path, hash, content) VALUES (?, ?, ?, ?, ?)",
@@ -64,12 +64,10 @@ class RemovedVideos(Database):
         Raises:
             NotFound: nothing with that row number was removed.
         """
-        found = (
-            self._rows("SELECT content FROM removed WHERE row = ?", (row,)) if self._has("removed") else []
-        )
-        if not found:
+        rows = self._rows("SELECT content FROM removed WHERE row = ?", (row,)) if self._has("removed") else []
+        if not rows:
             raise NotFound(f"row {row}: not among the removed videos; `moviola library removed` shows them")
-        content: dict[str, list[dict[str, Any]]] = json.loads(found[0][0])
+        content: dict[str, list[dict[str, Any]]] = json.loads(rows[0][0])
         return content
 
     def bring_back(self, row: int, **changes: Any) -> int:

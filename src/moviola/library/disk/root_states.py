@@ -1,4 +1,4 @@
-"""How the folders of a library stand now."""
+"""The present state of a library's folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RootState", "roots_in"]
 
 @dataclass(frozen=True, slots=True)
 class RootState:
-    """A root as it is now: how many videos it holds, and why it is away, if it is."""
+    """A root now: its number of videos, and why it is away, if it is."""
 
     path: str
     patterns: tuple[str, ...]
@@ -23,7 +23,7 @@ class RootState:
 
 
 def roots_in(catalogue: Catalogue) -> list[RootState]:
-    """The roots of a library, by path, as they are now."""
+    """The roots of a library with their present state, by path."""
     roots = catalogue.roots()
     held = held_by(catalogue.videos(), roots)
     return [

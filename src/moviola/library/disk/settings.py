@@ -1,4 +1,4 @@
-"""``moviola.toml``: what a library was built with. Opening it with anything else is refused."""
+"""``moviola.toml``: the settings of a library. Opening it with others is refused."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ FORMAT_VERSION = 3
 SETTINGS_FILE = "moviola.toml"
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
-# Beyond these the frames of one film, or of one segment, would fill any memory.
+# Larger values would fill any memory with the frames of one film, or of one segment.
 _MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
 
 
 class Settings(BaseModel):
-    """What fixes the content of a library. Encoder fields are empty when that kind of evidence is off.
+    """Settings that fix the content of a library. Encoder fields are empty where that evidence is off.
 
-    ``encoder_precision`` says in which precision features of frames were made at first, for people: it may
-    differ from machine to machine, since all precisions of an encoder give the same to a cosine of .999
-    (:data:`moviola.compiled.module.LEAST_COSINE`); empty in what was built before it was recorded.
+    ``encoder_precision`` is the precision of the first frame features, for information: it may differ between
+    machines, since all precisions of an encoder agree to a cosine of .999
+    (:data:`moviola.compiled.module.LEAST_COSINE`); empty in older libraries.
 
-    ``picture_dim`` is 0 where pictures are compared with each other by the same features as with texts: the
-    encoder has no others, or the library was built before they were kept.
+    ``picture_dim`` is 0 where pictures are compared by the same features as texts: the encoder has no others,
+    or the library is older than they are.
 
     ``index`` is a name in :data:`moviola.index.BACKENDS` or of a plug-in, ``"auto"`` (by the number of
     segments), or the address of a Milvus server.
@@ -90,7 +90,7 @@ class Settings(BaseModel):
 
     @property
     def frame_dim(self) -> int:
-        """Numbers that are stored of a frame: its features, and behind them those of likeness."""
+        """Numbers stored per frame: its features, followed by those of likeness."""
         return self.encoder_dim + self.picture_dim
 
     @property
@@ -100,7 +100,7 @@ class Settings(BaseModel):
 
     def write(self, folder: Path) -> None:
         """Write ``moviola.toml`` in one step."""
-        head = "What this library was built with; moviola refuses to open it with anything else."
+        head = "The settings of this library; moviola refuses to open it with others."
         write_toml(folder / SETTINGS_FILE, self.model_dump(), head)
 
     @classmethod
@@ -138,10 +138,10 @@ class Settings(BaseModel):
             raise LibraryError(f"{path}: {_first_complaint(error)}; restore it from a copy") from error
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
-        """Refuse values that differ from what the library was built with.
+        """Refuse values that differ from the settings.
 
         Raises:
-            EncoderMismatch: naming the first field that differs with both values.
+            EncoderMismatch: the message names the first field that differs, with both values.
         """
         for key, value in wanted.items():
             stored = getattr(self, key)

@@ -1,7 +1,7 @@
-"""``stills.sqlite``: small stills of videos, for where their files are not there.
+"""``stills.sqlite``: small stills of videos, shown when their files are away.
 
-They go by content, not by row, and can be made anew by indexing into a new library: losing them costs no
-answer. There is one for each segment; at some 1.4 kB they take less room than its features.
+They are keyed by content, not by row, and indexing into a new library makes them again: losing them costs
+no answer. There is one for each segment; at some 1.4 kB they are smaller than its features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS stills (
 
 
 class StillStore(Database):
-    """The stills that a library keeps.
+    """The small stills of a library.
 
     Args:
         folder: the library.
@@ -46,7 +46,7 @@ class StillStore(Database):
         return self._there
 
     def put(self, content: str, stills: Sequence[tuple[float, bytes]]) -> None:
-        """Keep stills of some content, by its hash: seconds, and WebP bytes."""
+        """Store stills of some content, by its hash: seconds, and WebP bytes."""
         if not stills:
             return
         if not self._open_file():
@@ -70,20 +70,20 @@ class StillStore(Database):
             raise
 
     def problem(self) -> str:
-        """What SQLite's own check finds, or an empty string, also where nothing is kept."""
+        """Findings of SQLite's own check; empty if there are none, or no stills."""
         return self.integrity_problem() if self._open_file() else ""
 
     def nearest(self, content: str, time: float) -> bytes | None:
-        """The still of some content that is nearest in time; None where none is kept."""
+        """The still of some content that is nearest in time; None where there is none."""
         if not self._open_file():
             return None
-        found = self._rows(
+        rows = self._rows(
             "SELECT picture FROM stills WHERE content = ? ORDER BY abs(time - ?) LIMIT 1", (content, time)
         )
-        return bytes(found[0][0]) if found else None
+        return bytes(rows[0][0]) if rows else None
 
     def keep_only(self, contents: Collection[str]) -> None:
-        """Let go of the stills of all other content."""
+        """Delete the stills of all other content."""
         if self._open_file():
             self._rows(
                 "DELETE FROM stills WHERE content NOT IN (SELECT value FROM json_each(?))",

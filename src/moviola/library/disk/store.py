@@ -1,4 +1,4 @@
-"""The library on disk, opened: its settings, catalogue, features, encoders and models."""
+"""An open library: its settings, catalogue, features, encoders and models."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ class LibraryStore:
     Reading is safe for threads.
 
     Args:
-        folder: the library; created by the first writer when an encoder is given and nothing is there.
-        encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for a library that
-            lives on subtitles alone, or None for the one that the library was built with.
-        sentence_encoder: the same for subtitle sentences; for a new library None means MiniLM.
+        folder: the library; created by the first writer if an encoder is given and nothing is there.
+        encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for a library of
+            subtitles alone, or None for the library's own.
+        sentence_encoder: the same for subtitles; in a new library None means MiniLM.
         segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
-            number of frames. For one that exists, what it must have been built with.
-        frame_rate: frames a second that are encoded, 1 by default; likewise.
+            number of frames. For an existing one, the value that it must have.
+        frame_rate: encoded frames per second, 1 by default; likewise.
         read_only: never write, not even an index; works on a read-only file system.
-        device, precision: handed to the encoders.
-        resident: for a process that searches again and again: the first search takes half a second longer,
-            and where the encoder's text tower was never compiled on this machine some ten; all others take
-            less.
+        device, precision: passed to the encoders.
+        resident: for a process that searches repeatedly: the first search takes half a second longer (some
+            ten seconds if the encoder's text tower was never compiled on this machine), all others are
+            faster.
 
     Attributes:
-        settings: what the library was built with, and the models in use.
+        settings: of the library, with the models in use.
         encoders, models: loaded when first needed.
-        catalogue: which videos are in.
-        stills: small ones, for where files are not there.
-        frame_features, cue_features: rows of features on disk.
-        cache: what models made of whole videos.
+        catalogue: its videos.
+        stills: small stills, for files that are away.
+        frame_features, cue_features: features on disk.
+        cache: encodings of whole videos by models.
 
     Raises:
-        NotFound: no library there, and no encoder to create one with.
+        NotFound: no library there, and no encoder to create one.
         EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
-        InvalidValue: a segment is no whole number of frames, or the folder's name no UTF-8.
+        InvalidValue: a segment is no whole number of frames, or the folder's name is not UTF-8.
         LibraryError: damaged settings or catalogue.
     """
 
@@ -120,15 +120,14 @@ class LibraryStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock, with the models that are in use now: another process may have changed them.
+        """Hold the write lock, with the models in use now: another process may have changed them.
 
-        A library of an earlier format becomes one of today's first; see :mod:`moviola.library.disk.upgrade`.
+        A library of an earlier format is upgraded first; see :mod:`moviola.library.disk.upgrade`.
 
         Raises:
             InvalidValue: the library was opened read-only.
             LibraryLocked: another process is writing.
-            LibraryError: the disk is full, or does not take what is written; or a file is missing that is
-                read on the way.
+            LibraryError: the disk is full, a write fails, or a file that is read on the way is missing.
         """
         if self.read_only:
             raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
@@ -141,28 +140,28 @@ class LibraryStore:
                 yield
                 self._publish_videos()
             except FileNotFoundError as error:
-                # Read on the way, of the package for instance: nothing is wrong with the library's place.
+                # Read on the way, for instance of the package: the library's place is fine.
                 raise LibraryError(
                     f"{error.filename or error}: missing, so nothing more was written to {self.folder}; "
-                    "videos that are finished are in, so put that right (install moviola again if it is a "
-                    "file of the package) and run the same command again"
+                    "finished videos are in. Fix that (reinstall moviola if it is a file of the package), "
+                    "then run the same command again"
                 ) from error
             except (OSError, sqlite3.OperationalError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise LibraryError(
-                    f"{self.folder}: cannot be written ({reason}); videos that are finished are in, so put "
-                    "that right and run the same command again"
+                    f"{self.folder}: cannot be written ({reason}); finished videos are in. Fix that, "
+                    "then run the same command again"
                 ) from error
 
     def adopt(self, settings: Settings) -> None:
-        """Go on with other models in use; what was loaded of the models before is forgotten."""
+        """Switch to other models in use; the loaded ones are dropped."""
         with self._lock:
             if settings != self.settings:
                 self.settings = settings
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
     def refresh(self) -> None:
-        """Go on with the models that another process has put in use since; videos need no such call.
+        """Switch to the models that another process has chosen since; videos need no such call.
 
         Raises:
             LibraryError: the folder is gone, or its settings are damaged.
@@ -171,7 +170,7 @@ class LibraryStore:
             changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         except OSError as error:
             raise LibraryError(
-                f"{self.folder}: the library is gone ({error.strerror}); put it back, or open it where it is"
+                f"{self.folder}: gone ({error.strerror}); put the library back, or open it at its new place"
             ) from error
         if changed != self._settings_changed:
             self.adopt(Settings.read(self.folder))
@@ -180,11 +179,11 @@ class LibraryStore:
     # -- reading ---------------------------------------------------------------------------------------
 
     def videos(self) -> list[Video]:
-        """The videos that can be searched, by id."""
+        """The searchable videos, by id."""
         return [Video(v.video_id, v.duration) for v in self.catalogue.videos() if v.state != "refused"]
 
     def searchable(self) -> VideoTable:
-        """The same as the catalogue has them, by row number."""
+        """The searchable videos as catalogue rows, by row number."""
         table = read_video_table(self._table, self.catalogue.generation)
         if table is not None:
             return table
@@ -201,11 +200,11 @@ class LibraryStore:
         return self.folder / "cache" / "videos.table"
 
     def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
-        """Features of those of some videos that have frames; by rising row number.
+        """Features of the given videos that have frames; by rising row number.
 
         Args:
             videos: the videos.
-            pictures: have those of likeness behind those that are compared with texts, in one row.
+            pictures: append the features of likeness to those for texts, in one row.
         """
         seen = videos.with_frames
         rows, extents = videos.rows[seen], videos.frames[seen]
@@ -229,7 +228,7 @@ class LibraryStore:
         )
 
     def has_said(self) -> bool:
-        """Whether there are cues of what is said: subtitles or recognised speech."""
+        """Whether there are cues of speech: subtitles or recognised speech."""
         counts = self.catalogue.cue_counts()
         return counts["subtitle"] + counts["speech"] > 0
 
@@ -240,7 +239,7 @@ class LibraryStore:
         return normalised(self.cue_features.checked(video.cues))
 
     def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
-        """What is said during each frame of a video, (n, d) float16, one row per frame.
+        """Speech during each frame of a video, (n, d) float16, one row per frame.
 
         The mean of the normalised sentence vectors of the subtitles, or recognised speech, that touch the
         frame's time; zeros where nobody speaks.
@@ -250,7 +249,7 @@ class LibraryStore:
         total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)
         spoken = np.zeros((len(total), 1), np.float32)
         cues = self.catalogue.cues(video.row) if video.cues is not None else []
-        # Of a video that was removed this moment there are none any more, and nobody asks again.
+        # A video removed this moment has none any more, and is not asked for again.
         for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
             if cue.kind == "text":
                 continue
@@ -262,7 +261,7 @@ class LibraryStore:
 
 
 class _ShotStarts:
-    """Seconds at which the shots of videos begin, read of each once; safe for threads."""
+    """Start times of shots, read once per video; safe for threads."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -270,20 +269,20 @@ class _ShotStarts:
 
     def __call__(self, rows: Sequence[int]) -> list[NDArray[np.float64]]:
         if missing := {row for row in rows if row not in self._known}:
-            found = self._catalogue.shots_of(missing)
+            shots = self._catalogue.shots_of(missing)
             self._known |= {
-                row: np.array([shot.start for shot in found.get(row, ())], np.float64) for row in missing
+                row: np.array([shot.start for shot in shots.get(row, ())], np.float64) for row in missing
             }
         return [self._known[row] for row in rows]
 
 
 def _require_unicode(folder: Path) -> None:
-    """Refuse a path that some of the libraries which read the files could not be given."""
+    """Refuse a folder name that the libraries underneath could not open."""
     try:
         str(folder.absolute()).encode()
     except UnicodeEncodeError as error:
         raise InvalidValue(
-            f"{printable(folder.absolute())}: its name is no UTF-8; rename the folder, or name another one"
+            f"{printable(folder.absolute())}: its name is not UTF-8; rename the folder, or name another one"
         ) from error
 
 
@@ -298,12 +297,12 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
 
 
 def _is_blank(folder: Path) -> bool:
-    """Empty, or left by a process that was killed while it created a library."""
+    """Whether a folder is empty, or left by a process killed while it created a library."""
     return all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
 
 
 def _create(folder: Path, settings: Settings) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # The settings come last: a folder without them is not yet a library.
+    # The settings are written last: a folder without them is not yet a library.
     Catalogue.create(folder)
     settings.write(folder)

@@ -1,4 +1,4 @@
-"""From an earlier format of libraries to today's: in place, by the first writer.
+"""Upgrade of a library from an earlier format, in place, by the first writer.
 
 ===== ======================================================================================================
 1     the first; tables of the catalogue and fields of the settings were added to it as time went by
@@ -7,12 +7,11 @@
       catalogue. A moviola before it would compact away what can still be brought back.
 ===== ======================================================================================================
 
-Libraries of all formats are read as they are. The first writer puts the settings and the catalogue as they
-were into ``backups/format-N``, and deletes what format 1 kept in the cache. Features and models stay.
-The number changes last, so that a process that is killed before leaves a library of the earlier format, and
-the next writer begins again. To go back, copy both files over the present ones and delete ``index`` and
-``cache``: that is as the library was then, until the first `moviola verify --compact` after it, which moves
-features.
+Libraries of all formats can be read. The first writer copies the old settings and catalogue to
+``backups/format-N``, and deletes the cache of format 1. Features and models stay. The number changes last, so
+a killed process leaves a library of the earlier format, and the next writer starts again. To go back, copy
+both files over the present ones and delete ``index`` and ``cache``: this restores the library until the next
+`moviola verify --compact`, which moves features.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ __all__ = ["backup_folder", "upgraded"]
 
 
 def backup_folder(library: Path, format_version: int) -> Path:
-    """Where settings and catalogue of an earlier format are kept."""
+    """Folder of the settings and catalogue of an earlier format."""
     return library / "backups" / f"format-{format_version}"
 
 
 def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Settings:
-    """Make a library one of today's format; under its write lock.
+    """Upgrade a library to the present format; under its write lock.
 
     Args:
         library: its folder.
-        catalogue: of it.
+        catalogue: its catalogue.
         settings: of an earlier format.
 
     Returns:
-        what is written as its settings now.
+        the settings to write.
 
     Raises:
         InvalidValue, LibraryError: the backup cannot be written; the library is as it was.
@@ -55,7 +54,7 @@ def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Setting
     for path in damaged_in_cache(library):
         path.unlink()
     with catalogue.transaction():
-        pass  # which makes the tables that came later
+        pass  # opening creates the later tables
     now = settings.model_copy(update={"format_version": FORMAT_VERSION})
     now.write(library)
     return now

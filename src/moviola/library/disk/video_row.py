@@ -1,4 +1,4 @@
-"""A video as the catalogue knows it."""
+"""A row of the catalogue's videos."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = Literal["ready", "partial", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class VideoRow:
-    """One video of a library as the catalogue knows it; ``row`` is 0 before it is stored."""
+    """A video of a library; ``row`` is 0 before it is stored."""
 
     row: int
     video_id: str

@@ -1,9 +1,8 @@
-"""What the catalogue says of the videos that can be searched, as columns of one file that is mapped.
+"""The searchable videos as columns of one mapped file.
 
-``cache/videos.table`` is written whenever a writer has finished, and bears the generation of the catalogue
-that it was made of, and a digest: where another generation is the present one, since a writer was killed or
-is at work, or the file is damaged, the catalogue itself is read. A query then costs the rows that it comes
-upon, however many videos there are.
+``cache/videos.table`` is written when a writer finishes, with a digest and the generation of its catalogue.
+If that is not the present generation (a writer was killed or is at work), or the file is damaged, the
+catalogue itself is read. A query reads only the rows that it needs, whatever the number of videos.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from moviola.library.disk.catalogue import VideoRow
 
 __all__ = ["Extents", "VideoTable", "read_video_table", "write_video_table"]
 
-# Of the arrays in the file, and how they are stored there.
+# Stored types of the arrays in the file.
 _COLUMNS = {
     "rows": "<i8", "durations": "<f8", "numbers": "<i8", "frames": "<i8", "cues": "<i8", "texts": "u1",
     "ends": "<i8",
@@ -36,7 +35,7 @@ _ABSENT = (-1, 0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class VideoTable(Mapping[int, VideoRow]):
-    """Videos by row number; a row becomes a value when it is asked for.
+    """Videos by row number; a row is decoded when read.
 
     Attributes:
         rows: (V,) int64 rising, row numbers.
@@ -57,7 +56,7 @@ class VideoTable(Mapping[int, VideoRow]):
 
     @classmethod
     def of(cls, videos: Iterable[VideoRow]) -> Self:
-        """Of some videos in any order."""
+        """The rows of some videos, in any order."""
         ordered = sorted(videos, key=lambda video: video.row)
         texts = [
             json.dumps([v.video_id, v.path, v.hash, v.sidecars, v.state, v.error, v.codec]).encode()
@@ -106,7 +105,7 @@ class VideoTable(Mapping[int, VideoRow]):
 
     @cached_property
     def with_frames(self) -> Integers:
-        """Places (n,) of the videos that have frames."""
+        """Places (n,) of the videos with frames."""
         return np.flatnonzero(self.frames[:, 0] >= 0)
 
     def ids(self, places: Integers) -> Sequence[str]:
@@ -116,7 +115,7 @@ class VideoTable(Mapping[int, VideoRow]):
 
 @dataclass(frozen=True, eq=False)
 class _Ids(Sequence[str]):
-    """Ids of videos, each read when it is asked for."""
+    """Ids of videos, each decoded when read."""
 
     table: VideoTable
     places: Integers
@@ -136,7 +135,7 @@ class _Ids(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Extents(Sequence[Extent]):
-    """Rows (V, 4) of :attr:`VideoTable.frames` or ``cues``, all there, as extents."""
+    """Rows (V, 4) of :attr:`VideoTable.frames` or ``cues``, none missing, as extents."""
 
     places: Integers
 
@@ -154,7 +153,7 @@ class Extents(Sequence[Extent]):
 
 
 def read_video_table(path: Path, generation: int) -> VideoTable | None:
-    """What lies in a file, mapped; None where none is whole and of this generation of the catalogue."""
+    """The mapped file; None where it is missing, incomplete or of another generation."""
     try:
         arrays = map_sealed_arrays(path, ["generation", *_COLUMNS])
     except DataError:

@@ -1,4 +1,4 @@
-"""Work that runs ahead in threads of its own: decoding, while what came before is encoded or read."""
+"""Background threads that decode ahead while earlier work is encoded or read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Branch", "ahead", "side_by_side"]
 
 Step = TypeVar("Step")
 
-# Steps that may wait for each thread: enough to keep who takes them busy, a few MB of pictures.
+# Steps buffered per thread: enough to keep the consumer busy, a few MB of pictures.
 _AHEAD = 4
 
 
@@ -29,7 +29,7 @@ def ahead(steps: Iterator[Step]) -> Generator[Step, None, None]:
 
 @dataclass(frozen=True, slots=True)
 class Branch(Generic[Step]):
-    """A step that is not handed on: a part of the same piece of work that another thread may do meanwhile."""
+    """A step that is not handed on: part of the same piece of work that another thread may do meanwhile."""
 
     steps: Iterator[Step]
 
@@ -39,13 +39,13 @@ def side_by_side(
 ) -> Generator[tuple[int, Step | None], None, None]:
     """Run iterators in threads, several at once, a few steps ahead; closing this generator ends the threads.
 
-    Steps come as they are made: whoever takes them never waits for one piece of work while another has steps.
-    At most twice as many pieces as threads are begun before the oldest of them is done, so that no more have
-    to be held back by someone who needs them in order.
+    Steps come as they are made: the consumer never waits for one piece of work while another has steps.
+    At most twice as many pieces as threads are begun before the oldest of them is done, so that a consumer
+     that needs them in order holds few of them back.
 
     Args:
         works: pieces of work; taken one by one, in the thread that iterates. No step of theirs is None.
-        threads: that run them, at least 1.
+        threads: number of threads, at least 1.
 
     Yields:
         The number of a piece, from 0, and one of its steps, those of one iterator in order; None as the step
@@ -56,7 +56,7 @@ def side_by_side(
     """
     remaining = enumerate(works)
     crew = _Crew[Step](threads)
-    oldest, parts = 0, Counter[int]()  # of each piece that is begun, how many iterators are not at their end
+    oldest, parts = 0, Counter[int]()  # running iterators of each piece that has begun
     try:
         begun = sum(starmap(crew.begin, islice(remaining, 2 * threads)))
         while oldest < begun:
@@ -76,7 +76,7 @@ def side_by_side(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """By how many the iterators of a piece of work are more than before."""
+    """Change in the number of running iterators of a piece of work."""
 
     parts: int
 
@@ -84,8 +84,8 @@ class _Change:
 class _Crew(Generic[Step]):
     """Threads that run numbered iterators.
 
-    They talk through simple queues, which are whole at any point: a bounded ``Queue`` is made of Python
-    locks, and Ctrl-C at the wrong moment leaves one of them locked for ever.
+    They exchange steps through simple queues, which are whole at any point: a bounded ``Queue`` is made of
+    Python locks, and Ctrl-C at the wrong moment leaves one of them locked for ever.
     """
 
     def __init__(self, threads: int) -> None:
@@ -102,13 +102,13 @@ class _Crew(Generic[Step]):
             thread.start()
 
     def begin(self, number: int, steps: Iterator[Step | Branch[Step]]) -> int:
-        """Let a thread run one more iterator of a piece when it can; 1."""
+        """Queue one more iterator of a piece of work; returns 1."""
         self._ready.put((number, _Change(1)))
         self._pieces.put((number, steps))
         return 1
 
     def next_step(self) -> tuple[int, Step | _Change]:
-        """What is ready next; raises what a piece raised."""
+        """The next step that is ready; raises what a piece raised."""
         number, step = self._ready.get()
         if isinstance(step, BaseException):
             raise step
@@ -117,7 +117,7 @@ class _Crew(Generic[Step]):
         return number, step
 
     def close(self) -> None:
-        """End all threads, each after the step that it is at."""
+        """End all threads, each after its current step."""
         self._closed = True
         for _ in self._threads:
             self._room.put(None)
@@ -141,5 +141,5 @@ class _Crew(Generic[Step]):
                         return
                     self._ready.put((number, step))
                 self._ready.put((number, _Change(-1)))
-            except BaseException as error:  # handed to the reader, who raises it
+            except BaseException as error:  # handed to the consumer, which raises it
                 self._ready.put((number, error))

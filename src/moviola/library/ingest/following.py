@@ -1,4 +1,4 @@
-"""Following files: what moved, was copied, came back, or lies in another folder now. Nothing is encoded."""
+"""Updates of paths: files that moved, were copied, came back, or whose folder changed. Nothing is encoded."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
 
 
 def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
-    """Take over where known content lies now: in one transaction, since files may have changed places.
+    """Update the paths of known content in one transaction, since files may have changed places.
 
-    What was removed and comes back with damaged features is planned as new.
+    Removed videos that come back with damaged features are planned as new.
     """
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
@@ -37,7 +37,7 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
             report.removed.append(video.video_id)
         for path in plan.lost_copies:
             catalogue.drop_copy(path)
-        # First all paths are given up, then taken.
+        # Release all paths before taking new ones.
         for video, _ in plan.moved:
             catalogue.moved(video.row, f"\0{video.row}", video.size, video.mtime_ns, video.sidecars)
         for video, found in plan.moved:
@@ -60,7 +60,7 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
 
 def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
-    """Store the further paths of videos, of those too that have just come in."""
+    """Store the further paths of videos, new ones included."""
     if not plan.copies:
         return
     catalogue = store.catalogue
@@ -77,7 +77,7 @@ def _copy(row: int, found: FoundFile) -> Copy:
 
 
 def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
-    """Bring removed videos back, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
+    """Restore removed videos, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
     catalogue = store.catalogue
     newest = {removed.video_id: removed for removed in reversed(catalogue.removed())}
     wanted = list(dict.fromkeys(video_ids))
@@ -93,7 +93,7 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
 
 
 def _intact(store: LibraryStore, removed: RemovedVideo) -> bool:
-    """Whether the features of a removed video are what they were."""
+    """Whether the features of a removed video are intact."""
     (video,) = store.catalogue.removed_content(removed.row)["videos"]
     extents = ((store.frame_features, _extent(video, "frame")), (store.cue_features, _extent(video, "cue")))
     return all(extent is None or features.intact(extent) for features, extent in extents)
@@ -105,7 +105,7 @@ def _extent(video: dict[str, Any], kind: str) -> Extent | None:
 
 
 def forget_root(store: LibraryStore, folder: Path) -> list[str]:
-    """Take out a root with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
+    """Remove a root with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
     catalogue, path = store.catalogue, str(_absolute(folder))
     roots = catalogue.roots()
     if path not in {root.path for root in roots}:
@@ -119,7 +119,7 @@ def forget_root(store: LibraryStore, folder: Path) -> list[str]:
 
 
 def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) -> int:
-    """Put a folder in place of another; see :meth:`moviola.library.Indexer.move`."""
+    """Replace a folder by another; see :meth:`moviola.library.Indexer.move`."""
     catalogue = store.catalogue
     before, after = str(_absolute(old)), str(_absolute(new))
     paths = {video.path for video in catalogue.videos()} | {copy.path for copy in catalogue.copies()}
@@ -129,8 +129,8 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     there = {str(Path(after, Path(path).relative_to(before))) for path in held}
     if check and not any(Path(path).is_file() for path in there):
         raise NotFound(
-            f"{new}: none of the {len(held)} videos of {old} is there; name the folder that stands for it, "
-            "or --force where it cannot be seen from here"
+            f"{new}: none of the {len(held)} videos of {old} is there; name the folder that replaces it, "
+            "or add --force if it cannot be seen from here"
         )
     if clash := sorted((paths - held) & there):
         raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
@@ -144,8 +144,8 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
 
 
 def _absolute(folder: Path) -> Path:
-    """Without links as far as it is there."""
+    """The path with links resolved, as far as it exists."""
     try:
         return folder.expanduser().resolve()
     except (OSError, RuntimeError) as error:
-        raise InvalidValue(f"{folder}: cannot be followed ({error}); name a folder") from error
+        raise InvalidValue(f"{folder}: its links cannot be followed ({error}); name a folder") from error

@@ -1,9 +1,8 @@
-"""Videos into features: threads decode ahead while the encoder works; a video is committed whole.
+"""Encoding of videos: threads decode ahead while the encoder works; a video is committed when complete.
 
-A thread decodes the frames of a video, and finds its shots on the way; where the pictures leave open whether
-one begins, seconds are decoded again, now and then, by whichever thread is free. As many threads decode as
-there are cores, and frames are encoded as they come, whichever video they are of: nobody waits while there is
-work.
+A thread decodes the frames of a video and finds its shots on the way; where the pictures leave a cut open,
+some seconds are decoded again by the next free thread. There is one decoding thread per core, and frames of
+all videos share the encoder in the order in which they come: no thread waits while there is work.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ _BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A video that was read: features (n, d) float32, None without a visual encoder, and then no shots.
+    """A decoded video: features (n, d) float32; None, and then no shots, without a visual encoder.
 
-    ``repeats`` of the features are copies of others, see
-    :mod:`moviola.library.ingest.repeats`. ``stills`` are small ones, seconds and WebP bytes.
+    ``repeats`` of the features are copies of others, see :mod:`moviola.library.ingest.repeats`. ``stills``
+    are small stills: seconds and WebP bytes.
     """
 
     file: FoundFile
@@ -66,7 +65,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A file that cannot be used, and why."""
+    """An unusable file, and the reason."""
 
     file: FoundFile
     reason: str
@@ -85,7 +84,7 @@ class _Pictures:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What the pictures of some stretches told."""
+    """Transitions found in the pictures of some stretches."""
 
     marks: Marks
 
@@ -103,7 +102,7 @@ _AnyStep = TypeVar("_AnyStep")
 
 @dataclass(slots=True)
 class _Underway:
-    """What there is of a video so far."""
+    """The parts of a video that are ready so far."""
 
     opened: _Opened | None = None
     rows: list[NDArray[np.float32]] = field(default_factory=list)
@@ -138,16 +137,16 @@ def encode_videos(
     every_frame: bool = False,
     stills_every: int | None = None,
 ) -> Iterator[Encoded | Refused]:
-    """Decode and encode files, several at once; they come in their order, whichever is done first.
+    """Decode and encode files, several at once; results come in the order of the files.
 
     Args:
-        files: what to read.
-        size: of the frames; None without a visual encoder: files are probed for their duration only.
-        encode: makes rows of features (n, d) of frames (n, height, width, 3).
-        rate: frames a second.
-        on_frames: called with a file and the seconds of it that are encoded, as work goes on.
-        every_frame: encode those too that repeat one before.
-        stills_every: keep a small still of one of so many frames; None: of none.
+        files: the files to read.
+        size: of the frames; None without a visual encoder: files are only probed for their duration.
+        encode: computes features (n, d) of frames (n, height, width, 3).
+        rate: frames per second.
+        on_frames: called with a file and the number of its seconds that are encoded.
+        every_frame: also encode frames that repeat an earlier one.
+        stills_every: keep a small still of every n-th frame; None: of none.
     """
     if size is None:
         for file in files:
@@ -155,7 +154,7 @@ def encode_videos(
         return
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
-    following = 0  # the file that comes next
+    following = 0  # the next file to return
     each = (_steps(file, size, rate, stills_every) for file in files)
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
@@ -191,7 +190,7 @@ def encode_video(
 ) -> Encoded | Refused:
     """Decode and encode one file; arguments as of :func:`encode_videos`.
 
-    It needs no library, so that a process that has none can do it, on another machine too.
+    It needs no library, so another process, or another machine, can run it.
     """
     (outcome,) = encode_videos(
         [file], size, encode, rate, on_frames, every_frame=every_frame, stills_every=stills_every
@@ -200,7 +199,7 @@ def encode_video(
 
 
 def _probed(file: FoundFile) -> Encoded | Refused:
-    """Without a visual encoder a file still needs to be a video, and its duration known."""
+    """Probe a file without a visual encoder: it must be a video, and its duration known."""
     try:
         info = probe(file.path)
         if info.duration:
@@ -246,7 +245,7 @@ def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator
 
 
 def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
-    """Steps, and in place of an error that the file causes, that it is refused."""
+    """Steps; an error that the file causes becomes a refusal."""
     try:
         yield from steps
     except MediaError as error:
@@ -256,7 +255,7 @@ def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterat
 
 
 def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray[np.uint8]]:
-    """All frames, some at a time, (n, height, width, 3); small stills are kept as they come."""
+    """All frames in blocks, (n, height, width, 3); small stills are kept on the way."""
     batch = []
     for frame in stream:
         if small is not None:
@@ -270,17 +269,17 @@ def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray
 
 
 def _shots(found: Sequence[Transition], duration: float) -> list[ShotRow]:
-    """The shots of a video, of which the first begins with it."""
+    """The shots of a video; the first begins at its start."""
     inside = [shot for shot in found if 0 < shot.time < duration]
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
 
 
 def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> list[ShotRow]:
-    """The shots of a video that was encoded before, as :func:`encode_videos` would find them.
+    """The shots of an encoded video, as :func:`encode_videos` would find them.
 
     Args:
-        path: the file.
-        size: of the frames that were encoded.
+        size: of the encoded frames.
+        rate: frames per second.
         rate: of them, a second.
         duration: of the video, in seconds.
 
@@ -291,12 +290,12 @@ def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> lis
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
-    """Subtitles of a video: files beside it, else text streams inside it. Damage is told, not fatal.
+    """Subtitles of a video: files beside it, else text streams inside it. Damage is reported, not fatal.
 
-    Files beside a video are what somebody put there on purpose, so they stand in for the embedded ones.
+    A file beside a video was put there on purpose, so it replaces embedded subtitles.
 
     Returns:
-        cues in order of time, and what could not be read.
+        cues in order of time, and the problems met.
     """
     cues: list[Cue] = []
     problems: list[str] = []
@@ -307,13 +306,13 @@ def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
         problems.append(f"{file.path.parent}: cannot be read ({error.strerror})")
     for path in paths:
         try:
-            found = read_subtitles(path)
+            subtitles = read_subtitles(path)
         except MediaError as error:
             problems.append(str(error))
             continue
-        cues.extend(found.cues)
-        if found.skipped:
-            problems.append(f"{printable(path.name)}: {found.skipped} damaged cues skipped")
+        cues.extend(subtitles.cues)
+        if subtitles.skipped:
+            problems.append(f"{printable(path.name)}: {subtitles.skipped} damaged cues skipped")
     if not cues:
         try:
             cues.extend(embedded_subtitles(file.path).cues)

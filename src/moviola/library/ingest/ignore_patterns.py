@@ -1,9 +1,9 @@
-"""Which files below an indexed folder are left out: patterns as ``.gitignore`` has them.
+"""Exclusion of files below an indexed folder, by patterns as in ``.gitignore``.
 
 Patterns come from :data:`DEFAULTS`, from the root itself (``moviola index --exclude``) and from files
-called ``.moviolaignore``, each for the folder that it lies in and all below; what is written deeper counts
-more, and ``!pattern`` takes in again. A folder with a file ``.nomedia`` is left out like the defaults are.
-The folder that was named itself is always looked into.
+``.moviolaignore``, each valid in its folder and below; deeper ones take precedence, and ``!pattern`` includes
+again. A folder with a file ``.nomedia`` is excluded like the defaults. The named folder itself is always
+read.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ DEFAULTS = (
     "trickplay/",
     "*.trickplay/",  # Jellyfin's
 )
-"""What is left out unless somebody switches it off."""
+"""Default exclusions."""
 
 _Rules = list[tuple[str, GitIgnoreSpec]]
-"""Folders without links, and what holds in and below them; from the top down."""
+"""Folders without links, and the patterns that hold in and below them; from the top down."""
 
 
 class LeavingOut:
-    """What is left out of a folder.
+    """The exclusions of a folder.
 
     Args:
         root: the folder, without links.
-        patterns: of its own.
+        patterns: the folder's own.
         defaults: whether :data:`DEFAULTS` and ``.nomedia`` count.
 
     Attributes:
-        folders, files: what was left out by :meth:`walk`.
+        folders, files: excluded by :meth:`walk`.
 
     Raises:
         InvalidValue: a pattern that cannot be read.
@@ -62,10 +62,10 @@ class LeavingOut:
         self.files: set[str] = set()
 
     def walk(self, on_error: Callable[[OSError], None]) -> Iterator[Path]:
-        """All files that are not left out, in no order; links to folders are not followed.
+        """All files that are not excluded, in no order; links to folders are not followed.
 
         Args:
-            on_error: called with the error for each folder that cannot be read.
+            on_error: called with the error of each folder that cannot be read.
         """
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
@@ -93,7 +93,7 @@ class LeavingOut:
                     yield Path(path)
 
     def holds(self, path: Path) -> bool:
-        """Whether a file was left out by the last walk, itself or with a folder above it."""
+        """Whether the last walk excluded a file, itself or with a folder above it."""
         text = str(path)
         return text in self.files or any(text.startswith(folder + os.sep) for folder in self.folders)
 
@@ -119,4 +119,4 @@ def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(patterns)
     except ValueError as error:
-        raise InvalidValue(f"{where}: {error}; write patterns as .gitignore has them") from error
+        raise InvalidValue(f"{where}: {error}; write patterns as in .gitignore") from error

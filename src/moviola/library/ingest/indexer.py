@@ -1,4 +1,4 @@
-"""Bringing videos into a library and taking them out; putting trained models in use."""
+"""Adding, removing and restoring videos of a library; choosing its trained models and index."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Progress = Callable[[IngestProgress], None]
 
 
 def _report_on(plan: Plan) -> IngestReport:
-    """What is known before anything is done."""
+    """Counts before indexing starts."""
     return IngestReport(
         unchanged=[video.video_id for video in plan.unchanged],
         missing=[video.video_id for video in plan.missing],
@@ -83,46 +83,43 @@ class Indexer:
         stills: bool = True,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Bring files and folders (recursively) into the library; what has not changed is passed over.
+        """Index files and folders (recursively); unchanged videos are skipped.
 
-        Each video is committed as soon as it is whole: interrupted work, however it was interrupted, goes on
-        with the next call. A damaged or unfit file is reported and does not stop the others.
+        Each video is committed when it is complete: after any interruption the next call continues. A damaged
+        or unfit file is reported and does not stop the others.
 
         Args:
             sources: video files or folders.
-            prune: take out videos of these folders whose file is gone, or that are left out now (else they
-                are only reported); :meth:`restore` brings them back. Never what lies in a folder that is
-                away: unmounted, empty where it was not, another volume in its place.
-            confirm: asked before pruning takes out more than one video and more than a tenth of the
-                library, with their ids and how many there are; None: then nothing is taken out.
-            exclude: what to leave out of the folders, patterns as in ``.gitignore``, in place of those that
-                were given before; None: those. Files ``.moviolaignore`` add to them.
+            prune: remove videos of these folders whose file is gone, or that are left out now (else they are
+                only reported); :meth:`restore` brings them back. Never those of a folder that is away:
+                unmounted, empty where it was not, or with another volume in its place.
+            confirm: called with ids and their number before pruning removes more than one video and more than
+                a tenth of the library; None: nothing is removed then.
+            exclude: patterns of files to leave out, as in ``.gitignore``; replaces earlier ones; None: keeps
+                them. Files ``.moviolaignore`` add to them.
             default_excludes: leave out :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` and folders
                 with a file ``.nomedia``; None: as before, which is True at first.
-            settled: whether a new or changed file is whole, by its path and status; others wait for another
-                call (``waiting`` in the report). None: all are.
-            ocr: read text in pictures, or the reader that does; None: in pictures of at least 240 pixels.
-                What was read stays.
-            speech: who writes down what is said in videos without subtitles: ``"pocketsphinx"`` (English,
-                offline), or a Whisper model for CTranslate2, a folder or a hub id that was pulled; None:
-                nobody. Videos that another one has read, or in another way, are read again.
-            speech_track: which sound track is listened to: a number from 1 on, or a language (ISO 639), where
-                videos without such a track are reported; ``"all"``; None or ``"default"``: the one that
-                players choose by the file's flags.
-            speech_language: that is spoken, as ISO 639 has it; None: the reader finds out.
-            workers: who encodes and reads: None: this process; a number: so many processes of this machine,
+            settled: whether a new or changed file is complete, by its path and status; others wait for
+                another call (``waiting`` in the report). None: all are.
+            ocr: read text in pictures; None: in pictures of at least 240 pixels. Earlier results stay.
+            speech: reader of speech for videos without subtitles: ``"pocketsphinx"`` (English, offline), or a
+                Whisper model for CTranslate2, a folder or a hub id that was pulled; None: no speech. Videos
+                that another reader has read, or with other options, are read again.
+            speech_track: sound track to read: a number from 1 on, or a language (ISO 639), where videos
+                without such a track are reported; ``"all"``; None or ``"default"``: the one that players
+                choose by the file's flags.
+            speech_language: spoken language (ISO 639); None: detected.
+            workers: processes that encode and read: None: this one; a number: processes of this machine,
                 which share its cores; ``"ray://host:port"``: the machines of a Ray cluster, which see the
                 videos by the same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
-            every_frame: encode all frames, those too that repeat one before
+            every_frame: encode all frames, also those that repeat an earlier one
                 (:mod:`moviola.library.ingest.repeats`).
-            stills: keep a small still of each segment of what is encoded, some 1.4 kB, for when its file is
-                not there.
+            stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
             progress: called as work goes on; with workers, when a video is done.
 
         Raises:
-            InvalidValue: no source given, the library was opened read-only, no such workers, a track or a
-                language that cannot be, or a pattern that cannot be read.
-            MissingDependency, MissingModel: a reader that was asked for, or Ray, is not on this machine.
+            InvalidValue: no source given, opened read-only, invalid workers, track, language or pattern.
+            MissingDependency, MissingModel: a reader that was named, or Ray, is not on this machine.
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
             LibraryLocked: another process is writing.
@@ -167,11 +164,11 @@ class Indexer:
         return report
 
     def remove(self, video_ids: Iterable[str], *, for_good: bool = False) -> list[str]:
-        """Take videos out (their files are not touched); all or none.
+        """Remove videos (their files are not touched); all or none.
 
         Args:
             video_ids: of the videos.
-            for_good: keep nothing that :meth:`restore` could bring back: what is known of them is damaged.
+            for_good: keep nothing for :meth:`restore`, since the stored data are damaged.
 
         Raises:
             NotFound: an id is unknown.
@@ -195,10 +192,10 @@ class Indexer:
                     catalogue.take_out(video)
 
     def restore(self, video_ids: Iterable[str]) -> list[str]:
-        """Bring back videos that were removed since the last compaction; all or none, without encoding.
+        """Restore videos that were removed since the last compaction; all or none, without encoding.
 
         Raises:
-            NotFound: nothing of that id was removed.
+            NotFound: no video of that id was removed.
             InvalidValue: its id or its file belongs to another video now, or opened read-only.
             LibraryError: its features are damaged.
             LibraryLocked: another process is writing.
@@ -210,7 +207,7 @@ class Indexer:
         return restored
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
-        """Take out a root with the videos in it; :meth:`restore` brings these back.
+        """Remove a root with its videos; :meth:`restore` brings these back.
 
         Raises:
             NotFound: the folder is no root.
@@ -224,18 +221,18 @@ class Indexer:
         return removed
 
     def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
-        """What the library has of a folder lies in another one now; nothing is read or encoded.
+        """Replace the path of a folder; nothing is read or encoded.
 
         Args:
-            old: where videos lay; need not be there any more.
-            new: the folder that stands for it now.
+            old: the former path; need not exist any more.
+            new: its present path.
             check: refuse a new folder that has none of the files.
 
         Returns:
-            how many files of videos.
+            the number of files.
 
         Raises:
-            NotFound: the library has nothing in the old folder, or the new one has none of its files.
+            NotFound: the library has nothing in the old folder, or none of its files is in the new one.
             InvalidValue: another video's file is at one of the new paths, or opened read-only.
             LibraryLocked: another process is writing.
         """
@@ -250,7 +247,7 @@ class Indexer:
         confirm: Callable[[Sequence[str], int], bool] | None,
         report: IngestReport,
     ) -> None:
-        """Take out videos, unless these are many and nobody says that it is meant."""
+        """Remove videos, unless they are many and the removal is not confirmed."""
         if not videos:
             return
         ids, total = [video.video_id for video in videos], len(self._store.catalogue.videos())
@@ -262,7 +259,7 @@ class Indexer:
         report.missing, report.left_out = [], []
 
     def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
-        """Read the subtitles of videos that lie elsewhere now, where these are others."""
+        """Read the subtitles of videos that moved, where these differ."""
         for video, found in plan.moved:
             if video.sidecars != found.sidecars:
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
@@ -311,13 +308,13 @@ class Indexer:
             catalogue.end_job(job, state)  # type: ignore[arg-type]
 
     def _commit(self, video: EncodedVideo, report: IngestReport) -> None:
-        store, encoded, found = self._store, video.pictures, video.pictures.file
+        store, encoded, file = self._store, video.pictures, video.pictures.file
         if video.problems:
-            report.subtitle_problems[found.video_id] = "; ".join(video.problems)
+            report.subtitle_problems[file.video_id] = "; ".join(video.problems)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
-            report.partial[found.video_id] = error
+            report.partial[file.video_id] = error
         frames = cues = None
         if encoded.frames is not None:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
@@ -326,21 +323,21 @@ class Indexer:
         if video.sentences is not None:
             cues = store.cue_features.append(video.sentences, store.catalogue.feature_end("cues"))
         row = VideoRow(
-            row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
-            hash=found.hash, sidecars=found.sidecars, state="partial" if error else "ready", error=error,
+            row=0, video_id=file.video_id, path=str(file.path), size=file.size, mtime_ns=file.mtime_ns,
+            hash=file.hash, sidecars=file.sidecars, state="partial" if error else "ready", error=error,
             duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
             codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
-        store.stills.put(found.hash, encoded.stills)
+        store.stills.put(file.hash, encoded.stills)
         with store.catalogue.transaction():
             store.catalogue.put(row, video.cues, encoded.shots, repeats=encoded.repeats)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
-        found = refused.file
-        report.refused[found.video_id] = f"{found.path.name}: {refused.reason}; skipped"
+        file = refused.file
+        report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
         video = VideoRow(
-            row=0, video_id=found.video_id, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns,
-            hash=found.hash, sidecars=found.sidecars, state="refused", error=refused.reason,
+            row=0, video_id=file.video_id, path=str(file.path), size=file.size, mtime_ns=file.mtime_ns,
+            hash=file.hash, sidecars=file.sidecars, state="refused", error=refused.reason,
         )  # fmt: skip
         with self._store.catalogue.transaction():
             self._store.catalogue.put(video, [])
@@ -356,7 +353,7 @@ class Indexer:
         return cues
 
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
-        """The pictures are as they were, so their features stay; only the subtitles are read again."""
+        """Read the subtitles again; the pictures and their features stay."""
         fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
         replace_subtitles(self._store, video, fresh, self._read_cues(found, report))
 
@@ -365,7 +362,7 @@ class Indexer:
     def _read(
         self, plan: Plan, readers: Readers, report: IngestReport, workers: Workers | None, progress: Progress
     ) -> None:
-        """Let the readers go through the videos that were named."""
+        """Run the readers over the named videos."""
 
         def on_video(step: CueKind, done: int, total: int, video_id: str, seconds: float) -> None:
             progress(IngestProgress(done, total, video_id, seconds, step))
@@ -374,7 +371,8 @@ class Indexer:
         named = {video.video_id for video in kept} | {*report.added, *report.updated, *report.restored}
         ReadingRun(self._store, report, on_video, workers).read(named, readers)
 
-    # -- models and what follows from videos and models -----------------------------------------------------
+    # -- models, and what is derived from videos and models
+    # ---------------------------------------------------
 
     def use(
         self,
@@ -383,21 +381,21 @@ class Indexer:
         refiner: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> None:
-        """Search with trained models from now on, or without them again.
+        """Choose the trained models for later searches.
 
-        The models are copied into the library, and the segment index is made anew where stage 1 changes.
+        The models are copied into the library, and the segment index is rebuilt where stage 1 changes.
 
         Args:
-            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the one that the package carries for
-                the encoder ``demo``; ``"none"`` for the mean of the frames; None: as it is.
+            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the packaged one of the encoder
+                ``demo``; ``"none"`` for the mean of the frames; None: unchanged.
             refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
-                ``"none"`` for the refinement that needs no training; None: as it is.
-            force: take a model that does not say what it was trained on.
+                ``"none"`` for the refinement without training; None: unchanged.
+            force: accept a model that does not record its training data.
 
         Raises:
             InvalidValue: nothing to change, opened read-only, a model of another kind, or one that does not
-                say what it was trained on.
-            EncoderMismatch: a model that was trained on another encoder, frame rate or segment length.
+                record its training data.
+            EncoderMismatch: a model trained on another encoder, frame rate or segment length.
             NotFound, DataError: a model's folder is missing or damaged.
             LibraryError: the library has no visual encoder.
             LibraryLocked: another process is writing.
@@ -424,7 +422,7 @@ class Indexer:
             self.publish()
 
     def use_index(self, kind: str) -> None:
-        """Search segments and cues with another type of index from now on; it is made at once.
+        """Choose the type of index for segments and cues; it is built at once.
 
         Args:
             kind: a name in :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the
@@ -449,13 +447,13 @@ class Indexer:
         self._store.adopt(settings)
 
     def tune_index(self) -> list[Trial]:
-        """Measure how far searches for segments must look to find 99 % of the exact answers, and look as far.
+        """Measure how far searches must look to find 99 % of the exact answers, and store that setting.
 
-        Measured on segments of this library and on two hundred queries by text. An index keeps it until it is
-        measured again, or gets another type.
+        Measured on segments of this library and on two hundred text queries. An index keeps the setting until
+        it is measured again, or gets another type.
 
         Returns:
-            what was tried; nothing where the type of the index has nothing to choose.
+            the settings that were tried; empty where the type of the index has none.
 
         Raises:
             InvalidValue: opened read-only.
@@ -475,9 +473,9 @@ class Indexer:
         }
 
     def publish(self) -> None:
-        """Bring up to date what follows from videos and models: indexes, and what the cache holds.
+        """Update what is derived from videos and models: indexes and the cache.
 
-        Under the write lock, which every other method takes by itself.
+        Under the write lock, which every other method takes itself.
         """
         store = self._store
         store.models.make_graphs()

@@ -1,4 +1,4 @@
-"""Shots of videos that were encoded before anybody looked for shots; their features stay."""
+"""Shot detection for videos of libraries older than it; their features stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What indexing has to do, as a comparison of files with the catalogue finds it."""
+"""The plan of an indexing run: the differences between files and catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FoundFile", "Held", "Plan"]
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A video file as it lies on disk now, and the id that it has or will have."""
+    """A video file on disk, with its present or future id."""
 
     path: Path
     video_id: str
@@ -27,12 +27,12 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a library holds, besides its videos, that decides about files.
+    """What a library holds besides its videos, as far as a scan needs it.
 
     Attributes:
-        roots: folders that were indexed.
+        roots: indexed folders.
         copies: further paths of videos.
-        removed: videos that were taken out and can be brought back.
+        removed: removed videos that can be restored.
     """
 
     roots: Sequence[Root] = ()
@@ -42,28 +42,28 @@ class Held:
 
 @dataclass(slots=True)
 class Plan:
-    """What indexing has to do: every file is in exactly one of the lists.
+    """The plan: every file is in exactly one of the lists.
 
     Attributes:
         new, changed: to be encoded.
         moved: known content at another path, or a file that was only touched.
-        overwritten: known videos whose path holds another known content now.
-        kept_paths: paths that moved videos had and may have again, since their root is away.
-        copies: content of a known video, or of one that is new, by its id, at a further path.
+        overwritten: known videos whose path has other known content now.
+        kept_paths: former paths of moved videos, which may come back since their root is away.
+        copies: further paths of the content of a known video, or of a new one, by its id.
         lost_copies: paths of copies that are gone.
-        restored: content that was removed before.
-        subtitles: other subtitles, the same pictures.
+        restored: content that had been removed.
+        subtitles: new subtitles, the same pictures.
         unchanged: known videos.
         missing: known videos of the given folders whose file is gone, though its root is there.
         away: known videos of the given folders whose root is away.
-        left_out: known videos that patterns leave out now.
+        left_out: known videos that patterns exclude now.
         offline: roots that are away, with the reason.
-        roots: folders that were looked into, and what lies mounted in them.
+        roots: folders that were read, and volumes mounted in them.
         waiting: files that are still being written.
-        refused: files, by the id that they have or would have, that cannot even be looked at, with the
-            reason. They are not stored; what the library holds of them stays.
+        refused: files that cannot even be read, by their present or future id, with the reason. They are not
+            stored; what the library has of them stays.
         ignored: files that are no videos by their suffix.
-        excluded: folders and video files that were left out.
+        excluded: folders and video files that patterns exclude.
     """
 
     new: list[FoundFile] = field(default_factory=list)

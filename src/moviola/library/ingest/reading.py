@@ -1,7 +1,7 @@
-"""Readers go through the videos of a library: each a step of its own, video by video, after the pictures.
+"""Readers of text in pictures and of speech: a step of its own per video, after the pictures.
 
-What a reader found is committed video by video, together with the fact that it has been there: interrupted
-work goes on with the next call, and a reader that is switched on later reads only what it has not read.
+Cues are committed video by video, together with the reading itself: interrupted work continues with the next
+call, and a reader that is switched on later reads only videos that it has not read.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ __all__ = ["LEGIBLE", "Readers", "ReadingRun", "append_cues", "replace_subtitles
 NONE = "none"
 
 LEGIBLE = 240
-"""Pixels of the shorter side from which on pictures are read unasked.
+"""Minimum shorter side, in pixels, of pictures that are read by default.
 
-In smaller ones words are rarely legible, and much that is drawn small looks like letters.
+In smaller ones words are rarely legible, and small drawings look like letters.
 """
 
 Reader = TextReader | SpeechReader
 
 OnVideo = Callable[[CueKind, int, int, str, float], None]
-"""Called with the kind of cues, how many videos are done of how many, a video's id and its seconds done."""
+"""Called with the kind of cues, videos done, videos in all, a video's id and its seconds done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who reads in this run.
+    """The readers of this run.
 
     Attributes:
-        text, speech: the readers; None: nobody reads.
-        named: kinds that were asked for: what another one read is read again, and small pictures are read.
-        listening: how videos are listened to.
+        text, speech: the readers; None: none.
+        named: kinds that an option named: readings of another reader are repeated, and small pictures are
+            read.
+        listening: options of reading speech.
     """
 
     text: TextReader | None
@@ -62,7 +63,7 @@ class Readers:
     def chosen(
         cls, ocr: bool | str | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
     ) -> Readers:
-        """Readers by option.
+        """Readers from options.
 
         Args:
             ocr: whether text in pictures is read, or by which reader; None: in all but small ones.
@@ -71,26 +72,26 @@ class Readers:
             listening: how.
 
         Raises:
-            MissingDependency: packages of a reader that was asked for are not installed.
+            MissingDependency: packages of a named reader are not installed.
             MissingModel: its model is not on this machine.
         """
         text = None if ocr is False else load_text_reader(ocr) if isinstance(ocr, str) else load_text_reader()
         hears = None
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
-        asked: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
-        return cls(text, hears, [kind for kind, is_asked in asked.items() if is_asked], listening)
+        requested: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
+        return cls(text, hears, [kind for kind, wanted in requested.items() if wanted], listening)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingRun:
-    """One run of the readers through a library; under its write lock.
+    """One run of the readers over a library; under its write lock.
 
     Attributes:
         store: the library.
-        report: gets what was read, and what could not be.
+        report: filled with what was read, and with problems.
         on_video: called as work goes on; with workers, when a video is done.
-        workers: who reads; None: this process.
+        workers: processes that read; None: this one.
     """
 
     store: LibraryStore
@@ -99,7 +100,7 @@ class ReadingRun:
     workers: Workers | None = None
 
     def read(self, videos: Collection[str], readers: Readers) -> None:
-        """Let the readers go through those of some videos, by id, that they have not read."""
+        """Run the readers over the videos, by id, that they have not read."""
         chosen: dict[CueKind, Reader | None] = {"text": readers.text, "speech": readers.speech}
         for kind, reader in chosen.items():
             if reader is not None:
@@ -127,7 +128,7 @@ class ReadingRun:
         return again and (reading.reader != reader or otherwise)
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
-        """Videos without those of small pictures, which are told of."""
+        """Videos without those of small pictures, which are reported."""
         large = [video for video in videos if min(video.width, video.height) >= LEGIBLE]
         if small := len(videos) - len(large):
             self.report.not_read["text"] = (
@@ -177,12 +178,12 @@ class ReadingRun:
 
 
 Found = tuple[list[Cue], str]
-"""Cues of a video, and the language that is heard in it."""
+"""Cues of a video, and the recognised language."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ToRead:
-    """What a reader needs to know of a video."""
+    """What a reader needs of a video."""
 
     path: Path
     duration: float
@@ -190,13 +191,13 @@ class _ToRead:
 
 
 class VideoReader:
-    """Goes through videos with a reader. What another process gets of it opens a reader of its own.
+    """Runs a reader over videos. Pickled for another process, it opens its own reader there.
 
     Args:
         kind: of the cues.
-        reader: who reads.
-        device: on which, where it can choose.
-        listening: how videos are listened to.
+        reader: the reader's name.
+        device: of the reader, where it has a choice.
+        listening: options of reading speech.
     """
 
     def __init__(self, kind: CueKind, reader: Reader, device: str, listening: Listening = AS_PLAYED) -> None:
@@ -215,18 +216,18 @@ class VideoReader:
     def require_able(self, files: Iterable[tuple[Path, int]]) -> None:
         """Fail where this machine does not see the files, as :func:`.workers.require_seen` does.
 
-        What another machine gets of this has opened its reader before.
+        On another machine the reader was opened before.
         """
         require_seen(files)
 
     def read(
         self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
     ) -> Found | MediaError:
-        """What the reader finds in a video; the error where the file cannot be read any more.
+        """Cues of a video; the error where the file cannot be read any more.
 
         Args:
-            video: what to read.
-            on_seconds: called with the second up to which it is read, as work goes on.
+            video: the video to read.
+            on_seconds: called with the number of seconds that are read.
         """
         from moviola.library.ingest.screen_text import read_text
         from moviola.library.ingest.speech import read_speech
@@ -255,19 +256,19 @@ def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listeni
 
 
 def _shots(store: LibraryStore, video: VideoRow) -> list[Span]:
-    """The shots of a video; all of it where they are not known."""
+    """The shots of a video; one for all of it where they are unknown."""
     starts = [shot.start for shot in store.catalogue.shots(video.row)] or [0.0]
     return [Span(start, end) for start, end in pairwise([*starts, video.duration]) if end > start]
 
 
 def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
-    """Cues of a kind in place of those that the video had of it."""
+    """Replace the cues of a kind in a video."""
     catalogue = store.catalogue
     before = catalogue.cues(video.row)
     others = [cue for cue in before if cue.kind != reading.kind]
     if not cues and len(others) == len(before):
         with catalogue.transaction():
-            catalogue.set_readings(video.row, [reading])  # nothing to search for has changed
+            catalogue.set_readings(video.row, [reading])  # the searchable cues are unchanged
         return
     readings = {**catalogue.readings(video.row), reading.kind: reading}
     _put(store, video, [*others, *cues], video, readings.values())
@@ -276,12 +277,12 @@ def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: 
 def replace_subtitles(
     store: LibraryStore, video: VideoRow, fresh: VideoRow, subtitles: Sequence[Cue]
 ) -> None:
-    """Store other subtitles of a video; recognised speech gives way to them, text in pictures stays.
+    """Replace the subtitles of a video; they displace recognised speech, text in pictures stays.
 
     Args:
         store: the library.
         video: as the catalogue has it.
-        fresh: what to store in its place.
+        fresh: the video as it will be stored.
         subtitles: in order of time.
     """
     gone: CueKind = "speech" if subtitles else "subtitle"
@@ -301,12 +302,12 @@ def _put(
 
 
 def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | None = None) -> Extent | None:
-    """Store the sentence vectors of cues; None without a sentence encoder or cues.
+    """Store the sentence vectors of cues; nothing without a sentence encoder or cues.
 
     Args:
         store: the library.
         cues: of one video.
-        before: the video as it was; texts that it had are not encoded again.
+        before: the video as it was; known texts are not encoded again.
     """
     known = {}
     if before is not None and before.cues is not None:

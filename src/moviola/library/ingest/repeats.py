@@ -1,15 +1,15 @@
-"""Frames that do not change are encoded once: static shots, slides and lectures cost a fraction.
+"""Reuse of features for frames that repeat: static shots, slides and lectures cost a fraction.
 
-A frame is taken for a repeat of an earlier one of its batch while no field of :data:`FIELD` x :data:`FIELD`
-pixels differs from that in its mean by :data:`SAME` or more, in any colour. Means even out the noise of
-cameras and codecs; whatever moves, letters too, changes some field by far more. Frames are compared with the
-one that stands in for them, not with their neighbours, so that slow changes add up.
+A frame counts as a repeat of an earlier one of its batch while no field of :data:`FIELD` x :data:`FIELD`
+pixels differs in its mean by :data:`SAME` or more, in any colour. Means even out the noise of cameras and
+codecs; motion, even of letters, changes some field by far more. Frames are compared with the encoded frame,
+not with their neighbours, so that slow changes add up.
 
-How much a change of pixels matters only the encoder knows: some turn noise into other features. So some
-repeats are encoded all the same: the one that differs most in the batch, and of each frame that stands in for
-others the one of them that differs most, if it does so by :data:`SURE` or more. Where the features of one of
-these have a cosine below :data:`PROBED_COSINE` with those that would stand in for them, none of the batch is
-taken for a repeat. The others then have cosines of :data:`LEAST_COSINE` and more:
+Only the encoder knows how much a change of pixels matters: some turn noise into other features. So some
+repeats are encoded as a check: the one that differs most in the batch, and, for each encoded frame, its most
+different repeat, if that differs by :data:`SURE` or more. Where one of them has a cosine below
+:data:`PROBED_COSINE` with the features it would get, none of the batch counts as a repeat. The others then
+have cosines of :data:`LEAST_COSINE` and more:
 `benchmarks/ingest/repeats.py` measures it, and what is saved.
 """
 
@@ -23,17 +23,16 @@ from numpy.typing import NDArray
 __all__ = ["FIELD", "LEAST_COSINE", "PROBED_COSINE", "SAME", "SURE", "encode_changes"]
 
 FIELD = 4
-"""Pixels of a side of the fields whose means are compared, of frames as the encoder gets them."""
+"""Side of the compared fields in pixels, of frames as the encoder gets them."""
 
 SAME = 6.0
-"""Difference of means, of 255, from which on a field is not the same."""
+"""Difference of means, of 255, from which on a field has changed."""
 
 SURE = 2.0
-"""Difference below which repeats are not looked at one by one."""
+"""Difference below which repeats are not checked one by one."""
 
 LEAST_COSINE, PROBED_COSINE = 0.99, 0.995
-"""Between the features of a frame and those that stand in for them: what is to be kept, and what is asked of
-those that are looked at."""
+"""Minimum cosines with the reused features: of all repeats, and of those that are checked."""
 
 Frames = NDArray[np.uint8]
 Rows = NDArray[np.float32]
@@ -41,14 +40,14 @@ Places = NDArray[np.intp]
 
 
 def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Rows, int]:
-    """Features of frames, of which those that repeat another are not encoded.
+    """Features of frames; those that repeat another are not encoded.
 
     Args:
         images: (n, height, width, 3) uint8 RGB, in order of time.
-        encode: makes rows of features (n, d) float32 of frames.
+        encode: computes features (n, d) float32 of frames.
 
     Returns:
-        (n, d) float32, and how many of these rows are copies of others.
+        (n, d) float32, and the number of rows that are copies of others.
     """
     stand_ins, differences = _compared(_field_means(images))
     repeats = np.flatnonzero(stand_ins != np.arange(len(images)))
@@ -69,7 +68,7 @@ def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Ro
 
 
 def _probes(repeats: Places, stand_ins: Places, differences: NDArray[np.float64]) -> Places:
-    """Which of some repeats are encoded all the same, see above."""
+    """The repeats that are encoded as a check, see above."""
     by_difference = repeats[np.argsort(-differences[repeats], kind="stable")]
     _, firsts = np.unique(stand_ins[by_difference], return_index=True)
     worst = by_difference[firsts]
@@ -77,7 +76,7 @@ def _probes(repeats: Places, stand_ins: Places, differences: NDArray[np.float64]
 
 
 def _field_means(images: Frames) -> Rows:
-    """(n, rows, columns, 3) means of the fields; a rest at the edges makes smaller ones."""
+    """(n, rows, columns, 3) means of the fields; fields at the edges may be smaller."""
     _, height, width, _ = images.shape
     rows, columns = np.arange(0, height, FIELD), np.arange(0, width, FIELD)
     sums = np.add.reduceat(images, columns, axis=2, dtype=np.float32)
@@ -87,7 +86,7 @@ def _field_means(images: Frames) -> Rows:
 
 
 def _compared(means: Rows) -> tuple[Places, NDArray[np.float64]]:
-    """Which frame stands in for each (n,), itself where it repeats none; and how far the two differ (n,)."""
+    """For each frame (n,) the encoded frame, itself if no repeat; and the difference of the two (n,)."""
     stand_ins = np.arange(len(means))
     differences = np.zeros(len(means))
     current = 0
@@ -101,7 +100,7 @@ def _compared(means: Rows) -> tuple[Places, NDArray[np.float64]]:
 
 
 def _least_cosine(rows: Rows, others: Rows) -> float:
-    """The least cosine between rows (n, d) of the same place, at least one; two rows of zeros are alike."""
+    """The lowest cosine between corresponding rows (n, d), at least one; two rows of zeros are alike."""
     ours, theirs = rows.astype(np.float64), others.astype(np.float64)
     lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
     alike = ~ours.any(axis=1) & ~theirs.any(axis=1)

@@ -1,4 +1,4 @@
-"""What indexing tells: where it stands, and what it did."""
+"""Progress and report of indexing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["IngestProgress", "IngestReport"]
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """Where a step of indexing stands: videos done of those that need work, one that is worked on and its
-    seconds done. Pictures of several videos may be encoded at a time. Steps follow each other: pictures, then
-    text in them, then speech.
+    """Progress of one step of indexing: videos done of those that need work, and the current video with its
+    seconds done. Pictures of several videos may be encoded at a time. The steps are pictures, text in
+    pictures, speech.
     """
 
     done: int
@@ -26,20 +26,18 @@ class IngestProgress:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` carry reasons.
+    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` hold reasons.
 
-    ``missing`` are videos whose file is gone, ``left_out`` those that patterns leave out now; they stay in
-    unless pruning was asked for (``removed``), and where that would take too many, which ``not_pruned`` says.
-    ``away`` are videos of folders that are not there now, which ``offline`` names with the reason; they stay.
-    ``moved`` videos lie elsewhere, or were touched; ``copies`` are new paths of videos that were there
-    already or came in now, ``restored`` videos that had been removed; none of them was encoded.
-    ``excluded`` are paths of folders and video files that were left out, ``waiting`` of files that are still
-    being written.
-    ``ignored`` are paths of files that are no videos by their suffix. ``shots_found`` are unchanged videos of
-    a library that was built before shots were looked for. ``read`` are videos that a reader went through, by
-    kind of cues, ``reading_problems`` those it could not; ``not_read`` says of a kind that nobody reads how
-    to have it read. ``frames`` are the frames that now have features, ``repeats`` those of them that repeat
-    an earlier one and were not encoded themselves.
+    ``missing`` are videos whose file is gone, ``left_out`` those that patterns exclude now; both stay unless
+    pruning is on (``removed``), and if that would remove too many, ``not_pruned`` says so. ``away`` are
+    videos of folders that are not there now, named in ``offline`` with the reason; they stay.
+    ``moved`` videos have a new path, or were touched; ``copies`` are new paths of videos that are in or came
+    in now, ``restored`` had been removed; none of them was encoded.
+    ``excluded`` are excluded folders and video files, ``waiting`` files that are still being written,
+    ``ignored`` files that are no videos by their suffix. ``shots_found`` are unchanged videos of a library
+    older than shot detection. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
+    those it could not; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
+    frames that now have features, ``repeats`` that of frames that reuse the features of an earlier one.
     """
 
     added: list[str] = field(default_factory=list)

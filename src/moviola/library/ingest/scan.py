@@ -1,4 +1,4 @@
-"""What is there and what has changed: files on disk against the catalogue, before any decoding."""
+"""Comparison of files on disk with the catalogue, before any decoding."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def make_plan(
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
-    A file counts as unchanged while its path, size, modification time and sidecars are; otherwise its content
-    decides: known content at a new path whose old path is gone was moved, and is a copy where it is not. The
-    hash reads only pieces of a file, so copies are compared whole, and a file that was incomplete
-    (``partial``) counts as changed whatever the hash says. Refused files are tried again. Nothing is taken
-    out here. Files of a folder that are no videos by their suffix are ``ignored``; one that is named itself
-    is always tried.
+    A file is unchanged while its path, size, modification time and sidecars are; otherwise its content
+    decides: known content at a new path was moved if the old path is gone, and is a copy if not. The hash
+        reads only
+    pieces of a file, so copies are compared byte by byte, and a file that was incomplete (``partial``) counts
+    as changed in any case. Refused files are tried again. Nothing is removed here. Files of a folder that are
+    no videos by their suffix are ``ignored``; a file that is named itself is always tried.
 
     Args:
         sources: files and folders.
-        known: the library's videos.
-        held: what else it holds.
-        exclude: patterns for the folders, in place of those that they had; None: those that they had.
-        default_excludes: whether the usual ones count, likewise.
-        settled: whether a new or changed file is whole by its path and status; None: all are.
+        known: videos of the library.
+        held: what else the library holds.
+        exclude: patterns for the folders, replacing earlier ones; None: the earlier ones.
+        default_excludes: whether the defaults apply, likewise.
+        settled: whether a new or changed file is complete, by its path and status; None: all are.
 
     Raises:
-        NotFound: a source does not exist, and the library holds nothing of it.
+        NotFound: a source does not exist, and the library has nothing of it.
         InvalidValue: a pattern that cannot be read.
     """
     planner = _Planner(known, held or Held(), settled)
@@ -73,7 +73,7 @@ def make_plan(
 
 
 def _resolved(path: Path) -> Path:
-    """The path without links; as it is where they lead nowhere, which opening the file will tell."""
+    """The path without links; unchanged where a link is broken, which opening the file will report."""
     try:
         return path.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -82,7 +82,7 @@ def _resolved(path: Path) -> Path:
 
 @dataclass(slots=True)
 class _Seen:
-    """A file that was looked at.
+    """A file that was examined.
 
     Attributes:
         path: without links.
@@ -90,8 +90,8 @@ class _Seen:
         status: of the file.
         sidecars: signature of the subtitle files beside it.
         hash: of its content.
-        known: the video that the catalogue has under its path.
-        copy: what the catalogue has under its path as a further one of a video.
+        known: the catalogue's video of its path.
+        copy: the catalogue's further path of a video, if it is one.
     """
 
     path: Path
@@ -109,7 +109,7 @@ class _Seen:
 
 
 class _Planner:
-    """Looks at one file after another, then sorts them into a plan."""
+    """Examines one file after another, then sorts them into a plan."""
 
     def __init__(
         self, known: Iterable[VideoRow], held: Held, settled: Callable[[Path, os.stat_result], bool] | None
@@ -132,7 +132,7 @@ class _Planner:
     # -- roots -----------------------------------------------------------------------------------------
 
     def lacks(self, folder: str) -> bool:
-        """Whether the library holds anything of a folder that is not there; it is away, or was deleted."""
+        """Whether the library has videos in a missing folder; it is away, or was deleted."""
         if not any(is_below(path, folder) for path in (*self._by_path, *self._copies, *self._roots)):
             return False
         above = root_of(folder, self._roots.values())
@@ -141,7 +141,7 @@ class _Planner:
         return True
 
     def enter(self, folder: Path, exclude: Sequence[str] | None, default_excludes: bool | None) -> bool:
-        """Look at every file below a folder, if it is there; what is in it is not, otherwise."""
+        """Examine every file below a folder, if it is there."""
         path = str(folder)
         above = root_of(path, self._roots.values())
         if reason := self._why_away(path) if above is None else self._away(above.path):
@@ -164,7 +164,7 @@ class _Planner:
         return True
 
     def _why_away(self, path: str) -> str:
-        """Why what a folder held cannot be there, by the videos of its own, not those of roots below it."""
+        """Why a folder is away, judged by its own videos, not by those of roots below it."""
         root = self._roots.get(path)
         if root is None:
             own = [video for video in self._by_path.values() if is_below(video.path, path)]
@@ -204,7 +204,7 @@ class _Planner:
     # -- files -----------------------------------------------------------------------------------------
 
     def look_at(self, path: Path, name: Path) -> None:
-        """Look at one file; ``name`` is its path below the source."""
+        """Examine one file; ``name`` is its path below the source."""
         text = str(path)
         if text in self._seen:
             return
@@ -233,7 +233,7 @@ class _Planner:
         self._seen[text] = _Seen(path, name, status, beside, digest, known, copy)
 
     def decide(self) -> None:
-        """Sort what was seen into the plan, when everything was."""
+        """Sort the files into the plan, once all were examined."""
         seen = [one for one in self._seen.values() if one]
         at_home = {one.known.row: one for one in seen if one.known and _is_same(one.known, one)}
         unchanged = {video.row for video in self.plan.unchanged}
@@ -257,7 +257,7 @@ class _Planner:
                 self._take_in(one, moving, places, pending)
 
     def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
-        """Where videos lie now whose content is not at their path any more, by row number."""
+        """New places of videos whose content is no longer at their path, by row number."""
         moving: dict[int, _Seen] = {}
         for one in places:
             video = self._by_hash.get(one.hash)
@@ -268,12 +268,12 @@ class _Planner:
         return moving
 
     def _overwrites(self, one: _Seen, moving: Container[int]) -> None:
-        """A known content lies where another one was, which is nowhere now unless it moved itself."""
+        """A known content replaced another one, which is gone unless it moved itself."""
         if one.known is not None and one.known.row not in moving:
             self.plan.overwritten.append(one.known)
 
     def _go_on(self, video: VideoRow, one: _Seen) -> None:
-        """The content of a known video, where it was or elsewhere."""
+        """The content of a known video, at its place or elsewhere."""
         found = one.found(video.video_id)
         if _may_be_complete(video, found):
             self.plan.changed.append(found)
@@ -285,7 +285,7 @@ class _Planner:
     def _take_in(
         self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
     ) -> None:
-        """Content that no video has at this path: a copy, one that was removed before, changed, or new."""
+        """Content that no video has at this path: a copy, a removed one, changed, or new."""
         origin = self._by_hash.get(one.hash)
         first = pending.get(one.hash)
         if origin is not None and _same_bytes(places.get(origin.row, Path(origin.path)), one.path):
@@ -308,7 +308,7 @@ class _Planner:
         pending.setdefault(one.hash, found)
 
     def find_missing(self, folders: Sequence[Path]) -> None:
-        """Known videos of these folders, and of those that are away, that were not seen."""
+        """Known videos of these folders, and of those that are away, that were not found."""
         moved = {video.row for video, _ in self.plan.moved}
         roots = list(self._roots.values())
 
@@ -342,14 +342,14 @@ class _Planner:
         ]
 
     def _find_copy(self, video: VideoRow, away: Callable[[str], bool]) -> None:
-        """A video whose file is gone lies at one of its further paths, or may, or is missing."""
+        """A video whose file is gone: it may have a further path, or is missing."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
             path = Path(copy.path)
             if path.is_file() and path.stat().st_size == copy.size:
                 beside = _signature(sidecars(path))
-                found = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
-                self.plan.moved.append((video, found))
+                file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
+                self.plan.moved.append((video, file))
                 return
         kept = any(away(copy.path) for copy in copies)
         (self.plan.away if kept else self.plan.missing).append(video)
@@ -363,7 +363,7 @@ class _Planner:
         self.plan.refused[video_id] = f"{printable(path.name)}: {reason}; skipped"
 
     def _new_id(self, path: Path, name: Path) -> str:
-        """The path below the source, without suffix; longer forms only where that is taken."""
+        """The path below the source, without suffix; a longer form only if that is taken."""
         short, full = name.with_suffix("").as_posix(), name.as_posix()
         numbered = (f"{full}~{number}" for number in count(2))
         candidates = chain((short, full, f"{path.parent.name}/{full}"), numbered)
@@ -377,12 +377,12 @@ def _state(video: VideoRow) -> tuple[int, int]:
 
 
 def _is_same(video: VideoRow, one: _Seen) -> bool:
-    """Whether a file still has the content that the catalogue knows."""
+    """Whether a file still has the content in the catalogue."""
     return video.hash == one.hash and video.state != "refused"
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    """Whether two files hold the same; True where one cannot be looked at now, whose hash is the same."""
+    """Whether two files have the same content; True where one cannot be read now and the hashes agree."""
     try:
         return filecmp.cmp(one, other, shallow=False)
     except OSError:
@@ -390,7 +390,7 @@ def _same_bytes(one: Path, other: Path) -> bool:
 
 
 def _has_subtitles(folder: Path) -> bool:
-    """Whether there are subtitle files in a folder; True where only looking closer would tell why not."""
+    """Whether a folder has subtitle files; True where only reading it would tell why not."""
     try:
         with os.scandir(folder) as entries:
             return any(Path(entry.name).suffix.lower() in SUBTITLE_SUFFIXES for entry in entries)
@@ -399,7 +399,7 @@ def _has_subtitles(folder: Path) -> bool:
 
 
 def _mount_of(path: Path) -> Path:
-    """The folder on which the volume of a file is mounted."""
+    """Mount point of the volume of a file."""
     device = path.stat().st_dev
     return next(
         folder for folder in path.parents if folder.parent == folder or folder.parent.stat().st_dev != device
@@ -407,20 +407,20 @@ def _mount_of(path: Path) -> Path:
 
 
 def _require_unicode(*paths: Path) -> None:
-    """Ids and paths are stored and printed as text, which a name of arbitrary bytes is not."""
+    """Refuse a path that is not UTF-8: ids and paths are stored and printed as text."""
     for path in paths:
         if printable(path) != str(path):
             raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
 
 
 def _may_be_complete(origin: VideoRow, found: FoundFile) -> bool:
-    """Whether a file that was damaged or still being written was written to since."""
+    """Whether a damaged or incomplete file was written to since."""
     before = (origin.size, origin.mtime_ns)
     return origin.state == "partial" and before != (found.size, found.mtime_ns)
 
 
 def _is_gone(path: Path) -> bool:
-    """Whether a file is sure not to be there any more; one that cannot be looked at may be."""
+    """Whether a file is certainly gone; one that cannot be examined may exist."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -431,7 +431,7 @@ def _is_gone(path: Path) -> bool:
 
 
 def _signature(paths: Iterable[Path]) -> str:
-    """Names, sizes and times of the subtitle files beside a video: another signature, another reading."""
+    """Names, sizes and times of the subtitle files beside a video: a change means reading them again."""
     parts = []
     for path in paths:
         try:
@@ -444,7 +444,7 @@ def _signature(paths: Iterable[Path]) -> str:
 
 
 def content_hash(path: Path, size: int) -> str:
-    """BLAKE2 over the size and four pieces of 256 KiB spread evenly: a whole film need not be read."""
+    """BLAKE2 over the size and four pieces of 256 KiB spread evenly, so that films are not read whole."""
     digest = hashlib.blake2b(str(size).encode(), digest_size=20)
     with path.open("rb") as file:
         for piece in range(_CHUNKS):

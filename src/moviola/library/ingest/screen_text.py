@@ -1,4 +1,4 @@
-"""What is written in the pictures of a video: stills are read, and what stays the same becomes one cue."""
+"""Text in the pictures of a video: stills are read, and text that stays becomes one cue."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ from moviola.types import Box, Cue, Span
 __all__ = ["EVERY", "Look", "looks", "read_text", "written_cues"]
 
 EVERY = 2.5
-"""Seconds of a shot for which one still stands at most; title cards are rarely shorter."""
+"""Longest stretch of a shot, in seconds, per still; title cards are rarely shorter."""
 
-# Blocks of so many pixels whose means, of 255, differ by less everywhere: nothing was written or wiped out.
+# Side of the compared blocks, and the difference of their means, of 255, below which no text has changed.
 _BLOCK, _SAME = 8, 12.0
-# Texts that agree so far are one text that was read twice, unless both were read as surely as this.
+# Texts of this similarity are one text read twice, unless both were read this surely.
 _ALIKE, _SURE = 0.8, 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A still: the second it is taken at, and the stretch of time that it stands for."""
+    """A still to read: its second, and the stretch of time that it covers."""
 
     time: float
     span: Span
 
 
 def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
-    """One still in the middle of each shot; of a long one, one in the middle of each of its equal parts.
+    """One still in the middle of each shot; of a long one, in the middle of each of its equal parts.
 
     Args:
         shots: stretches of a video in order, which do not overlap.
         every: longest part in seconds.
     """
-    found: list[Look] = []
+    stills: list[Look] = []
     for shot in shots:
         parts = math.ceil(shot.duration / every)
         edges = np.linspace(shot.start, shot.end, parts + 1).tolist()
         for start, end in pairwise(edges):
             time = (start + end) / 2
-            if not found or time > found[-1].time + 0.002:  # stills are told apart by the millisecond
-                found.append(Look(time, Span(start, end)))
-    return found
+            if not stills or time > stills[-1].time + 0.002:  # stills are distinct by the millisecond
+                stills.append(Look(time, Span(start, end)))
+    return stills
 
 
 def read_text(
     path: Path, shots: Sequence[Span], reader: TextReader, on_seconds: Callable[[float], None]
 ) -> list[Cue]:
-    """Cues of what is written in the pictures of a video.
+    """Cues of the text in the pictures of a video.
 
     Args:
         path: a video file.
         shots: its stretches, see :func:`looks`.
-        reader: who reads the stills.
-        on_seconds: called with the second up to which the video is read, as work goes on.
+        reader: the reader of text.
+        on_seconds: called with the number of seconds that are read.
 
     Raises:
         MediaError: the file cannot be read any more.
@@ -79,11 +79,11 @@ def read_text(
         closing(ahead(frame.image for frame in stream)) as images,
     ):
         lines = _read_changes(images, reader)
-        return written_cues(_told(zip(stills, lines, strict=True), on_seconds))
+        return written_cues(_with_progress(zip(stills, lines, strict=True), on_seconds))
 
 
 def _read_changes(images: Iterable[NDArray[np.uint8]], reader: TextReader) -> Iterator[Sequence[TextLine]]:
-    """Lines of each picture; one that looks as the last one that was read says the same."""
+    """Lines of each picture; one that looks like the last that was read has the same."""
     seen: NDArray[np.float32] | None = None
     lines: Sequence[TextLine] = ()
     for image in images:
@@ -94,14 +94,14 @@ def _read_changes(images: Iterable[NDArray[np.uint8]], reader: TextReader) -> It
 
 
 def _blocks(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Mean brightness of blocks of a picture (height, width, 3); a rest at its edges is cut off."""
+    """Mean brightness of blocks of a picture (height, width, 3); partial blocks are cut off."""
     height, width = (max(1, side // _BLOCK) for side in image.shape[:2])
     tall, wide = min(_BLOCK, image.shape[0]), min(_BLOCK, image.shape[1])
     whole = image[: height * tall, : width * wide].reshape(height, tall, width, wide, 3)
     return np.asarray(whole.mean((1, 3, 4), dtype=np.float32))
 
 
-def _told(
+def _with_progress(
     read: Iterable[tuple[Look, Sequence[TextLine]]], on_seconds: Callable[[float], None]
 ) -> Iterator[tuple[Look, Sequence[TextLine]]]:
     for look, lines in read:
@@ -111,7 +111,7 @@ def _told(
 
 @dataclass(slots=True)
 class _Shown:
-    """A line as long as it is on screen; its surest reading counts."""
+    """A line while it is on screen; its surest reading counts."""
 
     start: float
     end: float
@@ -127,10 +127,10 @@ class _Shown:
 
 
 def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
-    """Lines of successive stills as cues: a line that stays is one, lines that come and go together too.
+    """Lines of successive stills as cues: a line that stays is one cue, lines that appear together too.
 
     Args:
-        read: stills in order of time with what is written in them.
+        read: stills in order of time with their lines.
 
     Returns:
         cues of the kind ``"text"`` in order of time, their lines from top to bottom.
@@ -157,7 +157,7 @@ def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
 
 
 def _likeness(one: TextLine, other: TextLine) -> float:
-    """How far two lines agree, in [0, 1]; not at all where both are sure, or a digit differs: clocks run."""
+    """Similarity of two lines, in [0, 1]; 0 where both are sure, or a digit differs (clocks run)."""
     texts = one.text.casefold(), other.text.casefold()
     sure = min(one.confidence, other.confidence) >= _SURE
     if texts[0] != texts[1] and (sure or re.findall(r"\d", texts[0]) != re.findall(r"\d", texts[1])):

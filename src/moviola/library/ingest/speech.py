@@ -1,4 +1,4 @@
-"""What is said in a video, where no subtitles tell."""
+"""Recognised speech of videos without subtitles."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def read_speech(
     on_seconds: Callable[[float], None],
     track: str = "default",
 ) -> tuple[list[Cue], str]:
-    """Cues of what is said in a video, and the language that is spoken most, empty if nobody speaks.
+    """Cues of recognised speech, and the language spoken most; empty without speech.
 
     Args:
         path: a video file.
-        duration: seconds of its pictures; what is heard after them is left out.
-        reader: who writes down what is said.
-        on_seconds: called with the second up to which the sound is read, as work goes on.
+        duration: of the pictures in seconds; later sound is ignored.
+        reader: the reader of speech.
+        on_seconds: called with the number of seconds of sound that are read.
         track: see :class:`~moviola.library.ingest.sound_tracks.Listening`.
 
     Raises:
@@ -44,7 +44,7 @@ def read_speech(
         tracks = [one.number for one in probe(path).sound_tracks]
     for one in tracks:
         with closing(ahead(read_sound(path, rate=RATE, track=one))) as sound:
-            for said in reader.read(voiced(_told(sound, on_seconds))):
+            for said in reader.read(voiced(_with_progress(sound, on_seconds))):
                 if said.start < duration:
                     end = min(said.end, duration)
                     sure = round(said.confidence, 4)
@@ -54,7 +54,7 @@ def read_speech(
     return cues, max(languages, key=lambda name: languages[name], default="")
 
 
-def _told(
+def _with_progress(
     sound: Iterable[NDArray[np.float32]], on_seconds: Callable[[float], None]
 ) -> Iterator[NDArray[np.float32]]:
     heard = 0

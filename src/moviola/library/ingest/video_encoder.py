@@ -1,4 +1,4 @@
-"""All of a video that goes into a library, made without the library: here, or on another machine."""
+"""Encoding of a whole video, independent of a library: on this machine or another one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["EncodedVideo", "VideoEncoder"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedVideo:
-    """A video as a library takes it in.
+    """Everything that a library stores of a video.
 
     Attributes:
         pictures: the file, its frames' features and shots.
@@ -40,13 +40,13 @@ class EncodedVideo:
 
 @dataclass(frozen=True, slots=True)
 class VideoEncoder:
-    """Makes of video files what a library takes in. What another process gets of it loads its own encoders.
+    """Encodes video files for a library. Pickled for another process, it loads its own encoders there.
 
     Attributes:
         encoders: of the library.
         rate: frames a second.
-        every_frame: encode those too that repeat one before.
-        stills_every: keep a small still of one of so many frames; None: of none.
+        every_frame: also encode frames that repeat an earlier one.
+        stills_every: keep a small still of every n-th frame; None: of none.
     """
 
     encoders: LibraryEncoders
@@ -60,15 +60,15 @@ class VideoEncoder:
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
     ) -> Iterator[EncodedVideo | Refused]:
-        """Encode files; they come in their order, whoever is done first.
+        """Encode files; results come in the order of the files.
 
         Args:
             files: what to read.
-            on_frames: called with the file and the seconds of it that are encoded, as work goes on.
-            workers: who does it; None: this process.
+            on_frames: called with the file and the number of its seconds that are encoded.
+            workers: processes that do the work; None: this process.
 
         Raises:
-            WorkersError: a node of the workers cannot do it, which is looked at first; or they are gone.
+            WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
         if workers is not None:
             yield from self._elsewhere(files, on_frames, workers)
@@ -99,9 +99,9 @@ class VideoEncoder:
             yield outcome
 
     def one(self, file: FoundFile) -> EncodedVideo | Refused:
-        """Encode one file, which may have been found on another machine.
+        """Encode one file, which may have been listed by another machine.
 
-        A machine that sees another file at that path, or none, refuses it.
+        Refused where this machine has no file at that path, or another one.
         """
         try:
             require_seen([(file.path, file.size)])
@@ -121,8 +121,8 @@ class VideoEncoder:
         """Fail where this machine cannot do the work.
 
         Args:
-            files: what is to be encoded.
-            wanted: version of moviola on the machine that holds the library.
+            files: the files to encode.
+            wanted: moviola's version on the machine that holds the library.
 
         Raises:
             WorkersError: moviola has another version here.

@@ -1,13 +1,13 @@
-"""Watching folders: what is new, changed, moved or deleted in them comes into the library by itself.
+"""Watching folders: new, changed, moved and deleted videos are indexed automatically.
 
-The system says that something happened (``watchfiles``); what, is decided by indexing the folders again,
-which compares all files with the catalogue and costs about a tenth of a millisecond for each. So nothing is
-lost when the system drops events, and a watcher that was killed goes on as if it had not been. Network file
-systems tell nothing of what other machines do: these are polled.
+The system reports that something changed (``watchfiles``); the folders are then indexed again, which compares
+all files with the catalogue and costs about a tenth of a millisecond each. So nothing is lost when the system
+drops events, and a killed watcher can simply be restarted. Network file systems do not report changes by
+other machines: these are polled.
 
-A file counts as whole when its size and time of change are the same twice, :attr:`WatchOptions.settle`
-seconds apart. Deleted videos are taken out, and can be restored; not those of a root that is away, and not
-many at once.
+A file counts as complete when its size and modification time are the same twice,
+:attr:`WatchOptions.settle` seconds apart. Deleted videos are removed, and can be restored; not those of a
+root that is away, and not many at once.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from moviola.library.ingest.report import IngestProgress, IngestReport
 
 __all__ = ["Hours", "Indexes", "WatchOptions", "Watcher", "is_remote"]
 
-# As mountinfo names them.
+# Names as in mountinfo.
 _REMOTE = re.compile(r"nfs|cifs|smb|9p$|afs|ceph|glusterfs|davfs|fuse\.(sshfs|rclone|davfs|s3fs|gvfsd)")
-# Videos that may be deleted at once however small the library is.
+# Videos that may be deleted at once, even in a small library.
 _FEW = 10
-# Milliseconds after which a watcher looks whether it should end, and how many a burst of events may take.
+# Milliseconds between checks for the end, and the longest burst of events.
 _TICK, _DEBOUNCE = 500, 1600
 
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Hours of the day at which work may be done; over midnight where the first is later than the second."""
+    """Hours of the day in which to work; past midnight where the first is later than the second."""
 
     since: time
     until: time
@@ -48,18 +48,18 @@ class Hours:
         """``22:00-06:00``.
 
         Raises:
-            InvalidValue: it is written otherwise, or is no time at all.
+            InvalidValue: another form, or no valid time.
         """
         try:
             since, until = map(time.fromisoformat, text.strip().split("-"))
         except ValueError as error:
             raise InvalidValue(f"hours {text!r}: write them as 22:00-06:00") from error
         if since == until:
-            raise InvalidValue(f"hours {text!r}: begin and end at the same time; leave them out for always")
+            raise InvalidValue(f"hours {text!r}: begin and end are the same; leave them out for always")
         return cls(since, until)
 
     def hold(self, now: time) -> bool:
-        """Whether a time of day is among them."""
+        """Whether a time of day is within the hours."""
         if self.since < self.until:
             return self.since <= now < self.until
         return now >= self.since or now < self.until
@@ -67,14 +67,14 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """How folders are watched.
+    """Options of watching.
 
     Attributes:
-        poll: seconds between two looks at folders that tell nothing, or at all where ``force_polling`` is.
-        force_polling: poll whatever file system it is.
-        settle: seconds that a file must have stayed the same.
-        rescan: seconds after which everything is looked at again, whatever was heard.
-        hours: at which work may be done; None: always. Videos that are begun are finished.
+        poll: seconds between two checks of folders that report no changes, or of all with ``force_polling``.
+        force_polling: poll on any file system.
+        settle: seconds that a file must stay the same.
+        rescan: seconds after which everything is compared again in any case.
+        hours: in which to work; None: always. A video that was begun is finished.
 
     Raises:
         InvalidValue: seconds of 0 or less.
@@ -89,11 +89,11 @@ class WatchOptions:
     def __post_init__(self) -> None:
         for name in ("poll", "settle", "rescan"):
             if not getattr(self, name) > 0:
-                raise InvalidValue(f"{name} {getattr(self, name)}: give seconds, above 0")
+                raise InvalidValue(f"{name} {getattr(self, name)}: give seconds above 0")
 
 
 class Indexes(Protocol):
-    """What brings folders into a library: :meth:`moviola.library.Indexer.index`, with some options."""
+    """Indexing of folders: :meth:`moviola.library.Indexer.index`, with some options."""
 
     def __call__(
         self,
@@ -107,28 +107,28 @@ class Indexes(Protocol):
 
 
 class _Paused(Exception):
-    """The hours at which work may be done are over, or the watcher is to stop."""
+    """The working hours are over, or the watcher is to stop."""
 
 
 @dataclass
 class Watcher:
-    """Keeps a library as some folders are, until it is stopped.
+    """Keeps a library in step with some folders, until it is stopped.
 
     Attributes:
-        index: brings folders in.
-        library: its folder; what happens in it is not heard.
-        folders: to watch; one that is away is looked for every :attr:`WatchOptions.poll` seconds.
-        options: how.
-        told: called with the report of each run that did something.
-        warned: called with what stands in the way for now.
-        stop: ends :meth:`run` when it is set; indexing that is under way is finished video by video.
+        index: indexes folders.
+        library: its folder; changes in it are ignored.
+        folders: to watch; one that is away is checked every :attr:`WatchOptions.poll` seconds.
+        options: of watching.
+        reported: called with the report of each run that changed something.
+        warned: called with each temporary obstacle.
+        stop: ends :meth:`run` when set; the video at work is finished.
     """
 
     index: Indexes
     library: Path
     folders: Sequence[Path]
     options: WatchOptions = field(default_factory=WatchOptions)
-    told: Callable[[IngestReport], None] = lambda _: None
+    reported: Callable[[IngestReport], None] = lambda _: None
     warned: Callable[[str], None] = lambda _: None
     stop: Event = field(default_factory=Event)
     _sizes: dict[Path, tuple[tuple[int, int], float]] = field(default_factory=dict, init=False)
@@ -139,15 +139,15 @@ class Watcher:
         self._own = str(self.library.absolute())
 
     def run(self) -> None:
-        """Bring everything up to date, then what happens, until :attr:`stop` is set.
+        """Index everything, then every change, until :attr:`stop` is set.
 
         Raises:
             MissingDependency: ``watchfiles`` is not installed.
-            MoviolaError: what :attr:`index` raises, but for a library that another process is writing to,
-                which is waited for.
+            MoviolaError: from :attr:`index`, except for a library that another process is writing to, which
+                is waited for.
         """
         while not self.stop.is_set():
-            again = 0.0  # what happened before there was somebody to hear it is looked for at once
+            again = 0.0  # earlier changes are looked for at once
             for happened in self._happenings():
                 if self.stop.is_set():
                     return
@@ -162,7 +162,7 @@ class Watcher:
         return [folder for folder in self.folders if folder.is_dir()]
 
     def _happenings(self) -> Iterator[bool]:
-        """Whether something happened, again and again; ends where others are to be watched."""
+        """Whether something changed, again and again; ends where the set of folders changes."""
         there = self._there()
         if not there:
             while not self.stop.wait(_TICK / 1000):
@@ -173,7 +173,7 @@ class Watcher:
         polling = self.options.force_polling or any(is_remote(folder) for folder in there)
         try:
             yield from self._heard(there, polling=polling)
-        except OSError as error:  # as a rule there are more folders than the system watches
+        except OSError as error:  # usually more folders than the system can watch
             if polling:
                 raise
             self._warn(f"{error}; polling every {self.options.poll:g} s instead")
@@ -198,10 +198,10 @@ class Watcher:
     def _concerns(self, _: object, path: str) -> bool:
         return not is_below(path, self._own)
 
-    # -- what is done -----------------------------------------------------------------------------------
+    # -- indexing ---------------------------------------------------------------------------------------
 
     def _look(self) -> float:
-        """Index the folders if that may be done now; gives the time at which to look again, unasked."""
+        """Index the folders if it is time; returns the time of the next run without a change."""
         now = clock.monotonic()
         if not self._may_work():
             return now + self.options.poll
@@ -219,7 +219,7 @@ class Watcher:
         except LibraryError as error:
             if self._there() == list(self.folders):
                 raise
-            self._warn(str(error))  # a drive was unplugged, and may be the library's own
+            self._warn(str(error))  # a drive was unplugged, perhaps the library's own
             return now + self.options.poll
         away = "; ".join(f"{path} is away: {reason}" for path, reason in report.offline.items())
         self._warn(away or report.not_pruned)
@@ -239,19 +239,19 @@ class Watcher:
             report.added, report.updated, report.moved, report.removed, report.restored, report.copies,
             report.refused, *report.read.values(),
         )):  # fmt: skip
-            self.told(report)
+            self.reported(report)
         return report
 
     def _may_work(self) -> bool:
         return self.options.hours is None or self.options.hours.hold(datetime.now().time())
 
     def _on_progress(self, progress: IngestProgress) -> None:
-        """Between two videos there is time to end; what is finished is in."""
+        """Stop between two videos; finished ones are in."""
         if progress.seconds == 0 and progress.done and (self.stop.is_set() or not self._may_work()):
             raise _Paused
 
     def _confirm(self, videos: Sequence[str], total: int) -> bool:
-        """Few deleted videos are meant; that more are, a person has to say."""
+        """Allow few deletions; many need a person's consent."""
         return len(videos) <= max(_FEW, total / 10)
 
     def _settled(self, path: Path, status: os.stat_result) -> bool:
@@ -267,14 +267,14 @@ class Watcher:
         return True
 
     def _warn(self, message: str) -> None:
-        """Say what stands in the way, once."""
+        """Report an obstacle once."""
         if message and message != self._warned:
             self.warned(message)
         self._warned = message
 
 
 def is_remote(folder: Path) -> bool:
-    """Whether a folder lies on a file system of another machine; False where the system does not say."""
+    """Whether a folder is on a network file system; False where the system does not say."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         path = os.path.realpath(folder)

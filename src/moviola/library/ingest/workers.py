@@ -1,11 +1,11 @@
-"""Work that many processes do, on this machine or on many: by Ray, which is imported here and nowhere else.
+"""Worker processes on this machine or on many: by Ray, which is imported here and nowhere else.
 
 A call of a function with one item is a task of Ray's. Ray places tasks on nodes, notices processes and nodes
-that die, and tries their tasks again elsewhere. What this module adds: results come in the order of the
-items, so that whoever writes them down writes the same whoever was done first; few items are in flight at a
-time; a task that cost its worker at every attempt is given up, and the others go on.
+that die, and tries their tasks again elsewhere. This module adds that results come in the order of the items,
+so that they are stored the same in every run; that few items are in flight at a time; and that a task whose
+worker died at every attempt is given up, while the others continue.
 
-A node's cores are shared out: each task has some for itself, and its libraries have as many threads.
+A node's cores are shared out: each task has some for itself, and its libraries use as many threads.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ATTEMPTS = 3
-"""How often an item is tried while its workers die."""
+"""Attempts per item while its workers die."""
 
 REMOTE = "ray://"
 
-# Cores that a task of a cluster has, where nodes have so many: one decodes while the other encodes.
+# Cores per task of a cluster, where nodes have enough: one decodes while the other encodes.
 _CORES = 2
-# What the libraries that compute read when they are loaded.
+# Environment variables that computing libraries read when they are loaded.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# Items in flight per task that runs: who is done early goes on while others are at work.
+# Items in flight per running task: a fast worker continues while others are at work.
 _AHEAD = 4
-# Bytes that results may take in memory before Ray writes them to disk, on this machine alone.
+# Bytes of results in memory before Ray writes them to disk, on this machine only.
 _STORE = 128 * 2**20
-# Seconds after which to see whether any node is left.
+# Seconds between checks whether any node is left.
 _LOOK = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What comes of an item whose workers died.
+    """Result of an item whose workers died.
 
     Attributes:
-        reason: how often, and what Ray says of it.
+        reason: number of attempts, and Ray's message.
     """
 
     reason: str
@@ -67,13 +67,13 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What each task has of its node, and how many tasks run at once on all of them.
+    """Share of a node for each task, and the number of tasks that run at once.
 
     Attributes:
-        tasks: that run at once, >= 1.
-        cores: of each, >= 1.
-        gpus: of each, in [0, 1], a multiple of .0001; nodes without GPUs make it 0 for all, so that all
-            compute alike.
+        tasks: running at once, >= 1.
+        cores: per task, >= 1.
+        gpus: per task, in [0, 1], a multiple of .0001; 0 for all if any node has no GPU, so that all compute
+            alike.
     """
 
     tasks: int
@@ -82,11 +82,11 @@ class Share:
 
 
 def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Share:
-    """Share out nodes that work.
+    """Share out the nodes.
 
     Args:
-        nodes: what each of them has, ``"CPU"`` >= 1 and perhaps ``"GPU"``; at least one.
-        cores: that each task should have; no more than the smallest node has.
+        nodes: resources of each node, ``"CPU"`` >= 1 and perhaps ``"GPU"``; at least one node.
+        cores: wanted per task; limited to those of the smallest node.
     """
     cores = min(cores, *(int(node["CPU"]) for node in nodes))
     tasks = [int(node["CPU"]) // cores for node in nodes]
@@ -95,10 +95,10 @@ def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Sha
 
 
 def require_seen(files: Iterable[tuple[Path, int]]) -> None:
-    """Fail where this machine does not see the files that the one sees which hands out the work.
+    """Fail where this machine does not see the same files as the one that hands out the work.
 
     Args:
-        files: paths, and how many bytes lie there.
+        files: paths, and their sizes in bytes.
 
     Raises:
         UnreadableMedia: another file lies at one of the paths, or none.
@@ -114,11 +114,11 @@ def require_seen(files: Iterable[tuple[Path, int]]) -> None:
 
 
 class Workers:
-    """Processes that work for this one; started, or connected to, when first needed.
+    """Worker processes; started, or connected to, when first needed.
 
     Args:
-        where: how many to start on this machine; or ``"ray://host:port"``, where a cluster's Ray Client
-            server listens. A number may be a text, too.
+        where: number of processes on this machine; or ``"ray://host:port"``, the address of a cluster's Ray
+            Client server. A number may be given as text.
 
     Raises:
         InvalidValue: neither of them, or more than this machine has cores.
@@ -135,7 +135,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what was started, or leave the cluster, which drops what it has not done."""
+        """End the processes, or leave the cluster, which drops unfinished work."""
         if self._connected:
             self._ray.shutdown()
             self._connected = False
@@ -152,7 +152,7 @@ class Workers:
             item: its argument.
 
         Raises:
-            WorkersError: naming the node, and what the function said.
+            WorkersError: names the node, with the function's error.
         """
         if isinstance(self._where, int):
             return
@@ -172,27 +172,27 @@ class Workers:
             try:
                 self._ray.get(answer)
             except (raised.TaskUnschedulableError, raised.NodeDiedError):
-                continue  # it has died, which Ray learns after a while, and is given no work
+                continue  # it has died, which Ray notices after a while, and gets no work
             except raised.RayError as error:
                 name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-                raise WorkersError(f"{self._where}: node {name}: {_told(error)}") from error
+                raise WorkersError(f"{self._where}: node {name}: {_in_one_line(error)}") from error
 
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item], *, gpu: bool = False
     ) -> Iterator[Result | Lost]:
-        """Call a function with each item, on all workers, and give the results in the order of the items.
+        """Call a function with each item on all workers; results come in the order of the items.
 
         Args:
-            function: can be pickled; each worker unpickles it once, so what it loads serves all its items.
-            items: likewise.
+            function: picklable; each worker unpickles it once, so what it loads serves all its items.
+            items: picklable.
             gpu: whether it computes on a GPU where there is one.
 
         Raises:
-            MoviolaError: as the function raised it.
+            MoviolaError: raised by the function.
             WorkersError: the cluster is gone, or has no node left.
         """
         self._connect()
-        with self._told_when_lost():
+        with self._connection_errors():
             share = shared_out([node["Resources"] for node in self._nodes()], self._cores)
             task = self._task(
                 num_cpus=share.cores,
@@ -227,18 +227,18 @@ class Workers:
                 raise error.cause from error
             raise
         except died as error:
-            return Lost(f"its worker died at each of {ATTEMPTS} attempts ({_told(error)})")
+            return Lost(f"its worker died at each of {ATTEMPTS} attempts ({_in_one_line(error)})")
         except raised.RayError as error:
-            raise WorkersError(f"{self._where}: {_told(error)}") from error
+            raise WorkersError(f"{self._where}: {_in_one_line(error)}") from error
 
     @contextmanager
-    def _told_when_lost(self) -> Iterator[None]:
+    def _connection_errors(self) -> Iterator[None]:
         try:
             yield
         except ConnectionError as error:
             raise WorkersError(
-                f"{self._where}: the connection to Ray was lost ({error}); videos that are finished are "
-                "in, so run the same command again"
+                f"{self._where}: the connection to Ray was lost ({error}); finished videos are in, "
+                "so run the same command again"
             ) from error
 
     # -- Ray -------------------------------------------------------------------------------------------
@@ -258,9 +258,9 @@ class Workers:
                 self._join(self._where)
         except (OSError, RuntimeError, ray.exceptions.RayError) as error:
             raise WorkersError(
-                f"workers {self._where}: Ray cannot be used ({_told(error)}); a cluster's head is started "
-                "with `ray start --head --ray-client-server-port PORT`, and has the same versions of Python "
-                "and Ray; where it asks for a token, set RAY_AUTH_MODE=token"
+                f"workers {self._where}: Ray cannot be used ({_in_one_line(error)}); start a cluster's head "
+                "with `ray start --head --ray-client-server-port PORT`, with the same versions of Python "
+                "and Ray; if it wants a token, set RAY_AUTH_MODE=token"
             ) from error
 
     def _start(self, count: int) -> None:
@@ -274,9 +274,9 @@ class Workers:
         )
 
     def _join(self, address: str) -> None:
-        logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it lists arguments
+        logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it logs arguments
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it timed out, which it raises, too
+            warnings.simplefilter("ignore", UserWarning)  # the timeout, which is raised, too
             for knocks in count(1):
                 try:
                     self._ray.init(address, log_to_driver=False)
@@ -289,11 +289,11 @@ class Workers:
         return self._ray.remote(**options)(_call)
 
     def _nodes(self) -> list[Any]:
-        """Nodes that work; a head without cores only leads."""
+        """The nodes that can work; a head without cores only leads."""
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise WorkersError(
-                f"{self._where}: no node is left that has a core; videos that are finished are in, so start "
+                f"{self._where}: no node is left that has a core; finished videos are in, so start "
                 "nodes (`ray start --address HOST:PORT`) and run the same command again"
             )
         return nodes
@@ -311,8 +311,8 @@ def _place(where: int | str) -> int | str:
 
 
 def _import_ray(*, alone: bool) -> ModuleType:
-    # Read when Ray is imported. It tells nobody that it runs here; and processes of this machine do what is
-    # asked by a word that this process alone has, for Ray listens to the network, too.
+    # Read when Ray is imported: no usage reports; and processes of this machine need a token that only this
+    # process has, for Ray listens to the network, too.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if alone and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
@@ -326,17 +326,17 @@ def _import_ray(*, alone: bool) -> ModuleType:
 
 @lru_cache(maxsize=1)
 def _unpickled(function: bytes) -> Callable[[Any], Any]:
-    """One for the process: what it has loaded stays loaded."""
+    """Unpickled once per process: what it has loaded stays loaded."""
     loaded: Callable[[Any], Any] = pickle.loads(function)
     return loaded
 
 
 def _call(function: bytes, item: Any) -> Any:
-    """What Ray calls in a worker."""
+    """The entry point of a task."""
     return _unpickled(function)(item)
 
 
-def _told(error: BaseException) -> str:
-    """What an error says, in a line: of one in a worker what its cause says, not where it arose."""
+def _in_one_line(error: BaseException) -> str:
+    """An error's message in one line; of an error in a worker its cause, without the place."""
     said = str(getattr(error, "cause", None) or error).strip()
     return said.partition("\n")[0] or type(error).__name__

@@ -1,7 +1,7 @@
-"""What marks have taught, kept in a library under a name: ``concepts/NAME.safetensors``.
+"""Concepts, learnt from marks and kept in a library under a name: ``concepts/NAME.safetensors``.
 
-A file holds the features of the marked moments, so that a concept outlives the videos that taught it, and
-which moments they were.
+A file holds the features of the marked moments, so that a concept outlives its videos, and the moments'
+ids and times.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Concept:
-    """What marks have taught.
+    """A concept learnt from marked moments.
 
     Attributes:
-        name: as queries have it after ``@``.
-        title: as it was given.
+        name: as written in queries after ``@``.
+        title: as the user gave it.
         right, wrong: (n, d) float32, features of likeness of the marked moments.
         moments: the marked moments, ``VIDEO@START-END``, right ones first.
     """
@@ -53,12 +53,12 @@ def concept_name(title: str) -> str:
     """
     name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
     if not 0 < len(name) <= 60:
-        raise InvalidValue(f"{title!r:.80}: name a concept in one to sixty letters and digits")
+        raise InvalidValue(f"{title!r:.80}: name a concept with one to sixty letters and digits")
     return name
 
 
 def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
-    """Write a concept, in place of one of the same name; under the library's write lock.
+    """Save a concept, replacing one of the same name; under the library's write lock.
 
     Raises:
         InvalidValue: it cannot be written.
@@ -75,7 +75,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
 
 
 def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
-    """A concept of a library.
+    """Load a concept of a library.
 
     Args:
         folder: of the library.
@@ -83,7 +83,7 @@ def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
         name: of the concept.
 
     Raises:
-        NotFound: no such concept; those that there are are named.
+        NotFound: no such concept; the message names those that exist.
         DataError: damaged, or of a newer format.
         EncoderMismatch: taught with another encoder.
     """
@@ -91,8 +91,8 @@ def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
     if not path.is_file():
         known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
         raise NotFound(
-            f"@{name}: nothing of that name was taught to this library; taught was {known}. Words that begin "
-            "with @ stand for what was taught"
+            f"@{name}: no such concept in this library; it has {known}. In a query, a word after @ "
+            "names a concept"
         )
     try:
         with safe_open(path, framework="numpy") as file:
@@ -127,7 +127,7 @@ def forget_concept(folder: Path, name: str) -> None:
     """
     if name not in concepts_of(folder):
         known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
-        raise NotFound(f"@{name}: nothing of that name was taught to this library; taught was {known}")
+        raise NotFound(f"@{name}: no such concept in this library; it has {known}")
     _path(folder, name).unlink()
 
 

@@ -1,11 +1,11 @@
-"""What people keep of a library: saved searches, collections of moments, tags and ratings.
+"""What people keep in a library: saved searches, collections of moments, tags and ratings.
 
-It lies in ``kept.sqlite`` of the library, apart from the catalogue, since nothing can make it anew. Every
-entry has a version, which rises with each change: who changes one names the version that they saw, and is
-refused where somebody else was faster. Readers and writers need no lock of the library. Entries name videos
-by id, and stay when a video is removed.
+Stored in ``kept.sqlite``, apart from the catalogue, since it cannot be recomputed. Every entry has a version,
+which rises with each change: a change names the version that it is based on, and is refused if the entry has
+changed since. Readers and writers need no lock of the library. Entries name videos by id, and stay when a
+video is removed.
 
-As JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an entry is ``{"kind", "name",
+In JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an entry is ``{"kind", "name",
 "version", "changed", "value"}``.
 """
 
@@ -52,14 +52,14 @@ class _Value(BaseModel):
 
 
 class SavedSearch(_Value):
-    """A query to be asked again.
+    """A saved query.
 
     Attributes:
-        text: what to look for.
-        then, gap: what comes later, as of :func:`moviola.search.compose`.
-        without: what must not be seen or said.
-        filter: by name and text as :meth:`moviola.search.Filter.parse` takes them.
-        by: which evidence to use.
+        text: what to search for.
+        then, gap: later steps, see :func:`moviola.search.compose`.
+        without: what to exclude.
+        filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
+        by: kinds of evidence to use.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000, examples=["a dog runs"])]
@@ -71,7 +71,7 @@ class SavedSearch(_Value):
 
 
 class KeptMoment(_Value):
-    """A moment that somebody chose, with what they say of it."""
+    """A moment of a collection, with a note."""
 
     video_id: Name
     start: Seconds
@@ -87,18 +87,18 @@ class KeptMoment(_Value):
 
 
 class Collection(_Value):
-    """Moments in an order."""
+    """An ordered list of moments."""
 
     moments: list[KeptMoment] = Field(default_factory=list, max_length=100_000)
 
 
 class Mark(_Value):
-    """Tags and a rating of a video, or of a moment of it.
+    """Tags and a rating of a video, or of one of its moments.
 
     Attributes:
         video_id: of the video.
         start, end: of the moment; None for the whole video.
-        tags: as they were given.
+        tags: as entered.
         rating: 1 to 5; 0 for none.
     """
 
@@ -118,21 +118,21 @@ class Mark(_Value):
 
     @property
     def name(self) -> str:
-        """What an entry with it is called: the video's id, and a moment's times behind ``@``."""
+        """Name of its entry: the video's id, for a moment with its times after ``@``."""
         return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
 
 
 KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
-"""What an entry of each kind holds."""
+"""The type of the value of each kind."""
 
 
 class Entry(_Value):
-    """Something that is kept.
+    """An entry.
 
     Attributes:
-        kind, name: which; a name is of one entry of its kind.
+        kind, name: its kind, and its name, unique within the kind.
         version: from 1.
-        changed: when, UTC, ISO 8601.
+        changed: time of the last change, UTC, ISO 8601.
         value: one of :data:`KINDS`.
     """
 
@@ -145,7 +145,7 @@ class Entry(_Value):
     @model_validator(mode="before")
     @classmethod
     def _of_its_kind(cls, values: Any) -> Any:
-        """Read the value as what its kind says, so that complaints are about that."""
+        """Validate the value as its kind, so that errors name the kind's fields."""
         if isinstance(values, Mapping) and values.get("kind") in KINDS:
             value = values.get("value")
             if not isinstance(value, BaseModel):
@@ -160,12 +160,12 @@ class Entry(_Value):
         if not isinstance(self.value, KINDS[self.kind]):
             raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
         if isinstance(self.value, Mark) and self.name != self.value.name:
-            raise ValueError(f"name {self.name!r}: that of this mark is {self.value.name!r}")
+            raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
         return self
 
 
 class Kept(Database):
-    """What people keep of a library; for any number of threads and processes.
+    """The entries of a library; for any number of threads and processes.
 
     Args:
         folder: the library.
@@ -174,14 +174,14 @@ class Kept(Database):
         LibraryError: the file is damaged, or of a later format.
     """
 
-    holds, remedy = "collection of what people keep", "restore a copy, or delete it to begin anew"
+    holds, remedy = "collection of what people keep", "restore a copy, or delete it to start an empty one"
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._there = folder, False
         path = folder / KEPT_FILE
         if path.is_file():
             self._open_file()
-        else:  # nothing is kept yet: the file is made by the first entry
+        else:  # no entry yet: the first one makes the file
             self.path = path
 
     def _open_file(self) -> None:
@@ -189,7 +189,7 @@ class Kept(Database):
         ((version,),) = self._rows("PRAGMA user_version")
         if version > KEPT_FORMAT:
             raise LibraryError(
-                f"{self.path}: format {version}, but this moviola reads {KEPT_FORMAT}; install a later one"
+                f"{self.path}: format {version}, but this moviola reads {KEPT_FORMAT}; update moviola"
             )
         self._there = self._has("entries")
 
@@ -221,7 +221,7 @@ class Kept(Database):
     # -- reading -----------------------------------------------------------------------------------------
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
-        """All entries, or those of a kind, by kind and name."""
+        """All entries, or those of one kind, by kind and name."""
         if not self._current():
             return []
         where, values = ("", ()) if kind is None else (" WHERE kind = ?", (_checked(kind),))
@@ -234,20 +234,20 @@ class Kept(Database):
         """One entry.
 
         Raises:
-            NotFound: there is none of that name.
+            NotFound: no entry of that name.
         """
-        found = []
+        rows = []
         if self._current():
-            found = self._rows(
+            rows = self._rows(
                 "SELECT kind, name, version, changed, value FROM entries WHERE kind = ? AND name = ?",
                 (_checked(kind), name),
             )
-        if not found:
-            raise NotFound(f"{kind} {name!r}: not kept; `moviola kept list` shows what is")
-        return self._entry(*found[0])
+        if not rows:
+            raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
+        return self._entry(*rows[0])
 
     def _current(self) -> bool:
-        """Whether there is anything; another process may have made the file since."""
+        """Whether there are entries; another process may have made the file since."""
         if not self._there and (self._folder / KEPT_FILE).is_file():
             self._open_file()
         return self._there
@@ -263,16 +263,16 @@ class Kept(Database):
     def put(
         self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
     ) -> Entry:
-        """Keep something, in place of what was kept under that name.
+        """Store an entry, replacing the one of that name.
 
         Args:
             kind, name: of the entry.
-            value: one of :data:`KINDS`, or the same as JSON has it.
-            version: that the change is made to; 0: there must be none; None: whatever is there.
+            value: one of :data:`KINDS`, or its JSON form.
+            version: the version that the change is based on; 0: a new entry; None: any.
 
         Raises:
             InvalidValue: no such kind, or a value outside its range.
-            OutOfDate: another version is kept.
+            OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
         made = _made(kind, name, value)
@@ -282,11 +282,11 @@ class Kept(Database):
             return self._store(made, before + 1)
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
-        """Keep something no longer.
+        """Delete an entry.
 
         Raises:
-            NotFound: it is not kept.
-            OutOfDate: another version than the one that is named is kept.
+            NotFound: no such entry.
+            OutOfDate: another version than the named one is stored.
         """
         self.entry(kind, name)
         with self._writing():
@@ -301,15 +301,15 @@ class Kept(Database):
         remove: Iterable[str] = (),
         rating: int | None = None,
     ) -> Entry | None:
-        """Change tags and rating of a video or moment; what says nothing any more is not kept.
+        """Change tags and rating of a video or moment; an empty mark is deleted.
 
         Args:
-            mark: says which; its own tags and rating do not count.
+            mark: names the video or moment; its own tags and rating do not count.
             add, remove: tags.
-            rating: 1 to 5, 0 for none; None: as it was.
+            rating: 1 to 5, 0 for none; None: unchanged.
 
         Returns:
-            what is kept now; None for nothing.
+            the mark as stored; None where it was deleted.
         """
         with self._writing():
             version = self._version("mark", mark.name)
@@ -331,8 +331,8 @@ class Kept(Database):
             return None
 
     def _version(self, kind: Kind, name: str) -> int:
-        found = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))
-        return int(found[0][0]) if found else 0
+        rows = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))
+        return int(rows[0][0]) if rows else 0
 
     def _store(self, entry: Entry, version: int) -> Entry:
         changed = datetime.now(UTC).isoformat(timespec="seconds")
@@ -349,17 +349,17 @@ class Kept(Database):
         return (entry.model_dump_json() for entry in self.entries())
 
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
-        """Keep what lines of JSON hold, all or nothing; of entries that are kept already the later one stays.
+        """Store entries from lines of JSON, all or nothing; of two versions the later one stays.
 
         Args:
-            lines: as of :meth:`export`.
-            where: names the lines in messages.
+            lines: see :meth:`export`.
+            where: name of the source in messages.
 
         Returns:
-            what is kept now of it.
+            the entries as they are stored now.
 
         Raises:
-            DataError: a line is damaged; it is named.
+            DataError: a damaged line, named in the message.
         """
         read = []
         for number, line in enumerate(lines, 1):
@@ -403,7 +403,7 @@ def _checked(kind: Kind) -> Kind:
 def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:
     if wanted is not None and wanted != kept:
         raise OutOfDate(
-            f"{kind} {name!r}: version {kept} is kept, version {wanted} was changed; read it again first"
+            f"{kind} {name!r}: version {kept} is stored, the change is based on {wanted}; read it again first"
         )
 
 

@@ -1,4 +1,4 @@
-"""A question of a benchmark beside what was answered."""
+"""Questions of a benchmark with their answers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Answered:
     """A question about one video.
 
     Attributes:
-        truths: (n, 2) float64, start and end of what answers it; n may be 0.
-        windows: (m, 3) float64, start, end and score of what was answered, best first; m may be 0. An end may
-            come before its start.
+        truths: (n, 2) float64, start and end of the true windows; n may be 0.
+        windows: (m, 3) float64, start, end and score of the answered windows, best first; m may be 0. An end
+            may come before its start.
         duration: of the video, seconds.
-        sureness: how sure the system is that there is an answer; None: as sure as the highest score.
+        sureness: confidence that there is an answer; None: the highest score.
     """
 
     truths: Floats
@@ -67,7 +67,7 @@ class Answered:
 
     @property
     def first(self) -> float:
-        """IoU of the first window with the best truth; 0 where one of both is not there."""
+        """IoU of the first window with the best truth; 0 if either is missing."""
         iou = self.iou[:1]
         return float(iou.max()) if iou.size else 0.0
 
@@ -80,10 +80,10 @@ class CorpusAnswered:
         video_id: the right video.
         truth: start and end of the answer, seconds.
         duration: of the right video.
-        scores: of videos, higher is better; those that are not there were not found.
-        judged: the video in which the window was looked for; empty where there was none.
-        window: start and end of what was answered; None where nothing was.
-        matched: whether the system says that this is an answer; None where it does not say.
+        scores: of videos, higher is better; missing videos were not found.
+        judged: the video in which the window was searched; empty if none.
+        window: start and end of the answer; None without one.
+        matched: the system's verdict that this is an answer; None without a verdict.
     """
 
     video_id: str

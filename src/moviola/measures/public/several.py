@@ -42,7 +42,7 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
         groups.setdefault(len(one.truths), []).append(value)
     by_count = {count: percent(values) for count, values in groups.items()}
     many = [value for count, value in by_count.items() if count >= 3]
-    found = {
+    figures = {
         "G-mAP (code)": percent(whole),
         "G-mAP (paper)": percent([_precision(one, PAPER_OVERLAPS) for one in answers]),
         "mAP@1_tgt": by_count.get(1, 0.0),
@@ -52,9 +52,12 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
     for k in (1, 2, 3):
         enough = [one.iou[:k] for one in answers if len(one.truths) >= k]
         full = [iou for iou in enough if len(iou) == k]
-        found[f"mR@{k} (code)"], found[f"mR@{k} (paper)"] = _pooled_recall(full, k), _pooled_recall(enough, k)
-        found[f"mIoU@{k}"] = percent([value for iou in full for value in greedy(iou, FORCED)])
-    return found
+        figures[f"mR@{k} (code)"], figures[f"mR@{k} (paper)"] = (
+            _pooled_recall(full, k),
+            _pooled_recall(enough, k),
+        )
+        figures[f"mIoU@{k}"] = percent([value for iou in full for value in greedy(iou, FORCED)])
+    return figures
 
 
 def _precision(one: Answered, overlaps: Sequence[float]) -> float:
@@ -85,28 +88,28 @@ def soccer_gmr(answers: Sequence[Answered]) -> dict[str, float]:
     answers = [_clipped(one) for one in answers]
     sureness = np.array([_sureness(one) for one in answers])
     absent = np.array([not len(one.truths) for one in answers], np.bool_)
-    found = {
+    figures = {
         "AUROC": 100 * auroc(sureness[~absent], sureness[absent]) if 0 < absent.sum() < len(absent) else 50.0
     }
     for level in LEVELS:
         refused = sureness <= level
-        found[f"Rej-F1@{level}"] = 100 * rejection_f1(refused, absent) if absent.any() else 0.0
-        found[f"Acc@{level}"] = percent(refused == absent)
+        figures[f"Rej-F1@{level}"] = 100 * rejection_f1(refused, absent) if absent.any() else 0.0
+        figures[f"Acc@{level}"] = percent(refused == absent)
     present = [one for one in answers if len(one.truths)]
     several = [one for one in present if len(one.truths) > 1]
-    found["mAP"] = percent([_precision(one, OVERLAPS) for one in present])
+    figures["mAP"] = percent([_precision(one, OVERLAPS) for one in present])
     for k in (1, 3, 5):
-        found[f"mR@{k}"] = percent([_recall(one, k, 0) for one in present])
-        found[f"mR+@{k}"] = percent([_recall(one, k, 1) for one in several])
-        found[f"mIoU@{k}"] = percent([_matched(one, k, 0) for one in present])
-        found[f"mIoU+@{k}"] = percent([_matched(one, k, 1) for one in several])
+        figures[f"mR@{k}"] = percent([_recall(one, k, 0) for one in present])
+        figures[f"mR+@{k}"] = percent([_recall(one, k, 1) for one in several])
+        figures[f"mIoU@{k}"] = percent([_matched(one, k, 0) for one in present])
+        figures[f"mIoU+@{k}"] = percent([_matched(one, k, 1) for one in several])
         for name, threshold in (("paper", np.nextafter(0.0, 1.0)), ("code", FORCED)):
             values = [
                 _generalized(one, sure <= REFUSED, k, float(threshold))
                 for one, sure in zip(answers, sureness.tolist(), strict=True)
             ]
-            found[f"G-mIoU@{k} ({name})"] = percent(values)
-    return found
+            figures[f"G-mIoU@{k} ({name})"] = percent(values)
+    return figures
 
 
 def _clipped(one: Answered) -> Answered:

@@ -222,9 +222,9 @@ class Conquer(nn.Module):
         for candidates, first_scores, scores in self._matched(
             query, query_mask, context, first_stage, pairs_at_once
         ):
-            found = self.decode(scores, first_scores)
-            video = candidates.gather(1, found.video.clamp(min=0)).masked_fill(found.video < 0, -1)
-            parts.append(replace(found, video=video))
+            spans = self.decode(scores, first_scores)
+            video = candidates.gather(1, spans.video.clamp(min=0)).masked_fill(spans.video < 0, -1)
+            parts.append(replace(spans, video=video))
         return Ranked(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Ranked)))
 
     @torch.no_grad()

@@ -121,7 +121,7 @@ class Prem(nn.Module):
         config, length = self.config, context.mask.shape[-1]
         widest = max(config.feed_forward_size, config.heads * length, config.longest_span)
         at_once = rows_at_once(rows.shape[1] * length * widest)
-        found = []
+        localized = []
         for part in torch.split(torch.arange(len(rows), device=rows.device), at_once):
             videos = rows[part].flatten()
             query = queries.select(part.repeat_interleave(rows.shape[1]))
@@ -132,8 +132,8 @@ class Prem(nn.Module):
                 boundaries.start, boundaries.end, shortest=config.shortest_span, longest=config.longest_span
             )
             spans = torch.unflatten(spans, 0, (len(part), -1)) + prior[part, :, None, None]
-            found.append(suppress_spans(spans, threshold=config.nms, keep=config.top_moments))
-        place, first, last, score = (torch.cat(column) for column in zip(*found, strict=True))
+            localized.append(suppress_spans(spans, threshold=config.nms, keep=config.top_moments))
+        place, first, last, score = (torch.cat(column) for column in zip(*localized, strict=True))
         return Ranked(
             torch.where(place < 0, place, rows.gather(1, place.clamp(min=0))),
             first * config.clip_seconds,

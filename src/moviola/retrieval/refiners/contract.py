@@ -1,4 +1,4 @@
-"""What every refiner does: proposals to moments with finer times and a better order (SPR, section 3.3)."""
+"""Contract of refiners: proposals to moments with finer times and a better order (SPR, section 3.3)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from moviola.retrieval.proposals import Proposals
 __all__ = ["CONTEXT", "SAME_MOMENT", "Refined", "Refiner"]
 
 CONTEXT = 8.0
-"""Seconds on both sides of a proposal that refiners look at (tau_C; SPR, section 4.6)."""
+"""Context in seconds on both sides of a proposal (tau_C; SPR, section 4.6)."""
 
 SAME_MOMENT = 0.5
-"""Two moments of one video that overlap more than this (IoU), or of which one lies in the other, are one,
-found twice."""
+"""Two moments of one video are duplicates if they overlap more than this (IoU), or one contains the other."""
 
 
 @dataclass(frozen=True)
@@ -41,33 +40,33 @@ class Refiner(Protocol):
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether :meth:`refine` reads the query's tokens, and not its one vector alone."""
+        """Whether :meth:`refine` reads the query's tokens, not only its vector."""
 
     @property
     def in_encoder_space(self) -> bool:
-        """Whether scores are cosines in the encoder's space, rather than on a scale of the refiner's own."""
+        """Whether scores are cosines in the encoder's space, not on the refiner's own scale."""
 
     @property
     def longest_shot(self) -> float | None:
-        """Seconds of the longest shot that is proposed as a whole, see
+        """Seconds of the longest shot proposed as a whole, see
         :func:`moviola.retrieval.proposals.cut_at_shots`; None leaves proposals as they are.
         """
 
     @property
     def calibration(self) -> Calibration | None:
-        """From evidence to the probability of being right; None where that was not measured."""
+        """From evidence to the probability of being right; None if not measured."""
 
     @property
     def suppress_above(self) -> float:
-        """Of two refined moments of a video that overlap more than this (IoU), or of which one lies in the
-        other, the better stays; 1 keeps all.
+        """IoU above which the worse of two refined moments of a video is dropped, as is one that contains the
+        other; 1 keeps all.
         """
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """What of matching scores (n,) is linear in the log odds; it rises. See the calibration module."""
+        """Evidence of matching scores (n,): rising, and linear in the log odds (see calibration)."""
 
     def prepare(self, features: VideoFeatures, video: int) -> None:
-        """Make what can be known of a video before any query, and leave it in the features' cache."""
+        """Precompute what does not depend on the query, into the features' cache."""
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals

@@ -27,13 +27,13 @@ class CurveRefiner(UntrainedRefiner):
     peak its maximum inside the proposal, the threshold is low + ``level`` (peak - low). The span is the run
     of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged.
 
-    The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``:
-    a whole span that fits says more than one segment that does.
+    The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``: a
+    whole matching span is better evidence than one segment.
 
     Attributes:
-        context: seconds on both sides of a proposal that are looked at (tau_C).
+        context: seconds on both sides of a proposal that are read (tau_C).
         level, floor: in [0, 1], see above.
-        before, after: seconds by which spans are widened, for what a moment holds besides its telling clips.
+        before, after: seconds by which spans are widened, for the less similar clips of a moment.
         coarse_share: in [0, 1].
     """
 
@@ -58,7 +58,7 @@ class CurveRefiner(UntrainedRefiner):
     def refine_inside(
         self, bounds: Spans, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """The same for moments that lie inside of ``bounds``: start and end in seconds, (N,) each."""
+        """The same for moments inside ``bounds``: start and end in seconds, (N,) each."""
         opens, closes = bounds
         begin, stop = _clips_between(
             features,
@@ -107,7 +107,7 @@ class CurveRefiner(UntrainedRefiner):
 def _clips_between(
     features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> tuple[Integers, Integers]:
-    """The first clip (N,) that a time reaches into, and the one behind the last; at least one each."""
+    """The first clip (N,) that a time reaches into, and the one after the last; at least one each."""
     stop = np.minimum(features.counts[video], np.ceil(end / features.clip_seconds)).astype(np.int64)
     begin = np.maximum(np.floor(start / features.clip_seconds), 0).astype(np.int64)
     return np.minimum(begin, stop - 1), stop
@@ -146,8 +146,8 @@ def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> N
     low, high = rising[rows, below], rising[rows, np.minimum(below + 1, counts - 1)]
     part = at - below.astype(np.float32)
     step = high - low
-    found: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
-    return found
+    quantiles: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
+    return quantiles
 
 
 def _means(curves: NDArray[np.float32], first: Integers, last: Integers) -> NDArray[np.float64]:
@@ -164,8 +164,8 @@ def clip_cosines(
     """(n,) float32, cosines of clips of videos by place, (n,) each, with a vector (d,) of length 1."""
     parts, place = clips_by_video(video, clip)
     rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
-    found: NDArray[np.float32] = cosines(rows, vector)[place]
-    return found
+    values: NDArray[np.float32] = cosines(rows, vector)[place]
+    return values
 
 
 def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:

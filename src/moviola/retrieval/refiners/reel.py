@@ -1,7 +1,7 @@
-"""Reel as a refiner: every video is read once, without the query; see :mod:`moviola.models.reel`.
+"""Reel as a refiner: every video is encoded once, without the query; see :mod:`moviola.models.reel`.
 
-What computes is a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.reel_model`), or its
-compiled graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
+It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.reel_model`), or its compiled
+graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Floats = NDArray[np.float32]
 
 
 class ReelParts(Protocol):
-    """What is asked of a Reel; h is its hidden size."""
+    """The parts of a Reel; h is its hidden size."""
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query."""
+        """Maximum tokens of a query."""
 
     @property
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips (L, d) and what is said in them (L, d')."""
+        """(L, 3, h) of a video's clips (L, d) and of speech during them (L, d')."""
 
     def encode_query(self, tokens: Floats) -> Floats:
         """(3, h) of a query's tokens (n, d)."""
@@ -50,7 +50,7 @@ class ReelParts(Protocol):
 
 @dataclass(frozen=True)
 class ReelRefiner(TrainedRefiner[ReelParts]):
-    """What Reel makes of a video is kept in the features' cache, in half precision."""
+    """Refines with Reel; encodings of videos are kept in the features' cache, in half precision."""
 
     @property
     def max_clips(self) -> int:
@@ -64,7 +64,7 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query that the model reads."""
+        """Maximum tokens of a query that the model reads."""
         return self.model.max_tokens
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -113,12 +113,12 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         )
 
     def _dots(
-        self, asked: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
+        self, query: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
     ) -> tuple[Floats, NDArray[np.int64]]:
-        """The query's dot products (m, 3) with clips, each once however many windows hold it.
+        """The query's dot products (m, 3) with clips, each computed once for all windows.
 
         Also the place (n,) among them of each of n clips ``clip`` of the videos ``video``.
         """
         parts, place = clips_by_video(video, clip)
         encodings = [self._encoding(features, one)[clips] for one, clips in parts]
-        return np.einsum("rh,nrh->nr", asked, widened(np.concatenate(encodings))), place
+        return np.einsum("rh,nrh->nr", query, widened(np.concatenate(encodings))), place

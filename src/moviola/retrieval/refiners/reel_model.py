@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 
 
 def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
-    """A refiner that asks a model in evaluation mode; for the rest see :class:`ReelRefiner`."""
+    """A refiner that runs a model in evaluation mode; for the rest see :class:`ReelRefiner`."""
     return ReelRefiner(TorchReel(model), revision, **options)
 
 
@@ -31,7 +31,7 @@ class TorchReel:
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query."""
+        """Maximum tokens of a query."""
         return self.reel.config.max_tokens
 
     @property
@@ -65,5 +65,5 @@ class TorchReel:
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:
-    found: NDArray[Any] = tensor.cpu().numpy()
-    return found
+    array: NDArray[Any] = tensor.cpu().numpy()
+    return array

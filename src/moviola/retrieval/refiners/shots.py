@@ -19,16 +19,16 @@ __all__ = ["ShotRefiner"]
 
 @dataclass(frozen=True, slots=True)
 class ShotRefiner(UntrainedRefiner):
-    """Whole shots where a video has several, the curve of similarities where it has one or they are long.
+    """Whole shots where a video has several; the curve of similarities where it has one or they are long.
 
-    An editor has put the bounds where what is seen changes, which no curve of similarities tells as well. A
-    shot's score is the mean of its ``best`` most similar clips: the others may look away from what was asked
-    for. Inside a longer shot than ``longest_shot`` the curve decides.
+    An editor has cut where the content changes, which no curve of similarities shows as well. A shot's score
+    is the mean of its ``best`` most similar clips, since the others may show something else. Inside a shot
+    longer than ``longest_shot`` the curve decides.
 
     Attributes:
-        curve: refines what is not cut.
-        best: clips of a shot that count.
-        longest_shot: seconds of the longest shot that is a moment as a whole.
+        curve: refines uncut footage.
+        best: number of clips that count per shot.
+        longest_shot: seconds of the longest shot that is one moment.
     """
 
     curve: CurveRefiner = field(default_factory=CurveRefiner)

@@ -1,4 +1,4 @@
-"""What trained refiners have in common: proposals as windows of clips, and times from clips."""
+"""Common base of trained refiners: proposals as windows of clips, and times from clips."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TrainedRefiner(ABC, Generic[Model]):
     """A model that decodes the best span of a window of clips.
 
     Attributes:
-        model: ready to be asked.
-        revision: changes with the model's weights and settings; caches know it by that.
+        model: ready to run.
+        revision: changes with the model's weights and settings; key of caches.
         context: seconds on both sides of a proposal.
         calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
         suppress_above: likewise.
@@ -44,34 +44,34 @@ class TrainedRefiner(ABC, Generic[Model]):
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether the model reads the query's tokens: True, but for models of whole sentences."""
+        """Whether the model reads the query's tokens: True, except for models of whole sentences."""
         return True
 
     @property
     def in_encoder_space(self) -> bool:
-        """False: scores are on the model's own scale."""
+        """False: scores have the model's own scale."""
         return False
 
     @property
     def longest_shot(self) -> None:
-        """None: models were trained on proposals as stage 2 makes them."""
+        """None: models were trained on proposals of stage 2."""
 
     @property
     @abstractmethod
     def max_clips(self) -> int:
-        """Most clips of a window; a longer one is pooled."""
+        """Maximum clips of a window; a longer one is pooled."""
 
     @property
     @abstractmethod
     def labels(self) -> str:
-        """What the model's end clips mean, a key of :data:`moviola.models.clip_windows.LABELS`."""
+        """Meaning of the model's end clips, a key of :data:`moviola.models.clip_windows.LABELS`."""
 
     @abstractmethod
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """What of matching scores (n,) is linear in the log odds."""
+        """Evidence of matching scores (n,): linear in the log odds."""
 
     def prepare(self, features: VideoFeatures, video: int) -> None:
-        """Nothing is known of a whole video, unless a model reads videos whole."""
+        """Nothing to precompute, unless a model reads videos whole."""
 
     @abstractmethod
     def decode(
@@ -104,12 +104,12 @@ class TrainedRefiner(ABC, Generic[Model]):
             queries.cut(self.max_tokens), query, features, proposals.video, windows
         )
         convention = LABELS[self.labels]
-        # Where the end is the clip behind the moment, a moment in a window of one clip has no such clip.
+        # Where the end is the clip after the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
         return Refined(*features.clip_spans(proposals.video, *seconds), score)
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query that the model reads."""
+        """Maximum tokens of a query that the model reads."""
         return MAX_TOKENS

@@ -1,4 +1,4 @@
-"""What refiners without training have in common: cosines in the encoder's space, and nothing measured."""
+"""Common base of refiners without training: cosines in the encoder's space, no calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["UntrainedRefiner"]
 
 
 class UntrainedRefiner:
-    """The part of :class:`moviola.retrieval.refiners.contract.Refiner` that is the same for all of them."""
+    """The part of :class:`moviola.retrieval.refiners.contract.Refiner` that all of them share."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class UntrainedRefiner:
 
     @property
     def calibration(self) -> None:
-        """None: nothing was trained, so nothing was measured."""
+        """None: no training, so no measurement."""
         return None
 
     @property
@@ -42,4 +42,4 @@ class UntrainedRefiner:
         return np.asarray(score, dtype=np.float64)
 
     def prepare(self, features: VideoFeatures, video: int) -> None:
-        """Nothing can be known of a video before the query."""
+        """Nothing to precompute."""

@@ -1,4 +1,4 @@
-"""SPR's own refiners: every window is encoded for itself, and compared with the query (SPR, section 3.3)."""
+"""SPR's own refiners: every window is encoded separately, and compared with the query (SPR, section 3.3)."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ Model = TypeVar("Model", bound=torch.nn.Module)
 
 @dataclass(frozen=True)
 class WindowRefiner(TrainedRefiner[Model]):
-    """A refiner whose windows are encoded once, however many queries propose them."""
+    """A refiner whose windows are encoded once for all queries."""
 
     @property
     def labels(self) -> str:
-        """What the model's end clips mean."""
+        """Meaning of the model's end clips."""
         return cast("str", self._config.labels)
 
     @property
     def max_clips(self) -> int:
-        """Most clips of a window; a longer one is pooled."""
+        """Maximum clips of a window; a longer one is pooled."""
         return cast("int", self._config.max_clips)
 
     @property
@@ -50,20 +50,20 @@ class WindowRefiner(TrainedRefiner[Model]):
         return logarithm(score)
 
     def streams(self, features: VideoFeatures) -> VideoFeatures:
-        """The features with the streams that the model takes."""
+        """The features with the model's streams."""
         return features
 
     @abstractmethod
     def encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
-        """What to keep of N windows, (N, L, ...)."""
+        """Encodings of N windows, (N, L, ...)."""
 
     @abstractmethod
     def context_of(self, kept: Tensor, mask: Tensor) -> Any:
-        """Kept windows as the model's context."""
+        """Encoded windows as the model's context."""
 
     @property
     def fixed(self) -> int:
-        """To how many clips every window is padded, see
+        """Number of clips to which every window is padded, see
         :class:`moviola.retrieval.encoded_windows.EncodedWindows`.
         """
         return 0
@@ -77,7 +77,7 @@ class WindowRefiner(TrainedRefiner[Model]):
         return EncodedWindows(encode, fixed=self.fixed)
 
     def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
-        """What the model reads of B queries by place: (B, n, d) float32, and its mask (B, n)."""
+        """Model input of B queries by place: (B, n, d) float32, and its mask (B, n)."""
         tokens, mask = token_batch(queries.cut(self.max_tokens), rows)
         return tokens.to(self.device), mask.to(self.device)
 
@@ -86,7 +86,7 @@ class WindowRefiner(TrainedRefiner[Model]):
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Device of the model."""
         return next(self.model.parameters()).device
 
     def decode(
@@ -99,11 +99,11 @@ class WindowRefiner(TrainedRefiner[Model]):
     ) -> Decoded:
         """Scores (N,) above 0, clip of start and of end (N,) of the best span of each window."""
         with torch.inference_mode():
-            asked = self.query_batch(queries, np.array([query]))
+            batch = self.query_batch(queries, np.array([query]))
             kept, mask = self._windows(self.streams(features), video, windows)
             context = self.context_of(self._tensor(kept), self._tensor(mask))
-            found = cast("Any", self.model).refine(*asked, context)
-            return cast("Decoded", tuple(part.cpu().numpy() for part in found))
+            refined = cast("Any", self.model).refine(*batch, context)
+            return cast("Decoded", tuple(part.cpu().numpy() for part in refined))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SprClipRefiner(WindowRefiner[SprClip]):
         return self.model.encode_context(visual, mask).frames
 
     def context_of(self, kept: Tensor, mask: Tensor) -> SprClipContext:
-        """Kept windows as the model's context."""
+        """Encoded windows as the model's context."""
         return SprClipContext(kept, mask)
 
     def query_batch(self, queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
@@ -139,12 +139,12 @@ class SprReloRefiner(WindowRefiner[ReLoCLNet]):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a query that the model reads."""
+        """Maximum tokens of a query that the model reads."""
         return self.model.config.max_tokens
 
     @property
     def fixed(self) -> int:
-        """The model's length where padding is to count as in its release, else 0."""
+        """The model's length if padding counts as in its release, else 0."""
         return self.model.config.max_clips if self.model.config.reference_padding else 0
 
     def streams(self, features: VideoFeatures) -> VideoFeatures:
@@ -156,5 +156,5 @@ class SprReloRefiner(WindowRefiner[ReLoCLNet]):
         return torch.stack(self.model.encode_context(visual, mask, subtitles).clips, dim=2)
 
     def context_of(self, kept: Tensor, mask: Tensor) -> Context:
-        """Kept windows as the model's context."""
+        """Encoded windows as the model's context."""
         return Context(mask, tuple(kept.unbind(2)))

@@ -1,1 +1,1 @@
-"""Routes by theme, each module with a ``router``."""
+"""Routes by theme; each module has a ``router``."""

@@ -1,4 +1,4 @@
-"""Moments as files: tables, edit lists, clips, films, whatever :mod:`moviola.export` writes."""
+"""Exports of moments: tables, edit lists, clips, films, and all formats of :mod:`moviola.export`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 @router.post("/export", response_class=Response, responses=_FILE)
 async def export(request: ExportRequest, service: ServiceOf) -> Response:
-    """Moments in one of the library's `export_formats`, as an attachment; several files come in a ZIP."""
+    """Moments in one of the library's `export_formats`, as an attachment; several files come as a ZIP."""
     folder = Path(mkdtemp(prefix="moviola-export-"))
     try:
         path = await service.exporting.run(_written, service, request, folder)
@@ -76,17 +76,19 @@ def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
     if span.start >= duration:
         raise InvalidValue(f"{moment.video_id}: {span.start:g} s is after its end at {duration:g} s")
     if span.duration > most:
-        raise InvalidValue(f"{moment.video_id}: {span.duration:g} s; at most {most:g} s are taken at once")
+        raise InvalidValue(
+            f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
+        )
 
 
 def _selection(moment: ExportMoment, place: int) -> Selection:
     rank = moment.rank or place
-    found = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
-    return Selection(found, moment.title, moment.note)
+    moments = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
+    return Selection(moments, moment.title, moment.note)
 
 
 def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:
-    """Files in a ZIP, as they are; what is missing is said in a text beside them."""
+    """A ZIP of files; missing ones are listed in a text inside."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for path in files:
             archive.write(path, path.name)

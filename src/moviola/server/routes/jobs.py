@@ -1,4 +1,4 @@
-"""Bringing videos into the library, and hearing how far that is."""
+"""Indexing jobs and their events."""
 
 from __future__ import annotations
 
@@ -17,36 +17,35 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 Name = Annotated[str, Path(max_length=100, description="Of the job.", examples=["9f86d081884c7d65"])]
-# After which a browser that lost the connection asks again.
+# Milliseconds after which a browser reconnects.
 _RETRY = 2000
 
 
 @router.post("", status_code=201)
 async def start(request: JobRequest, service: ServiceOf) -> Job:
-    """Bring files and folders into the library; jobs run one after the other.
+    """Index files and folders; jobs run one after the other.
 
-    Sources are absolute, or relative to one of `ingest_folders` of the library; links are followed before
-    it is decided whether they lie below one. Searches go on meanwhile, and find each video as soon as it is
-    whole.
+    Sources are absolute, or relative to one of `ingest_folders` of the library; links are followed before the
+    folder is checked. Searches continue meanwhile, and find each video as soon as it is complete.
     """
     return await service.jobs.add(request.sources, request.ocr)
 
 
 @router.get("")
 async def jobs(service: ServiceOf) -> JobList:
-    """All jobs since the server was started, newest first."""
+    """All jobs since the server started, newest first."""
     return JobList(jobs=service.jobs.all())
 
 
 @router.get("/{job}")
 async def job(job: Name, service: ServiceOf) -> Job:
-    """How far a job is."""
+    """State of a job."""
     return service.jobs.get(job)
 
 
 @router.delete("/{job}")
 async def cancel(job: Name, service: ServiceOf) -> Job:
-    """End a job. Videos that are finished stay in the library."""
+    """End a job. Finished videos stay in the library."""
     return await service.jobs.cancel(job)
 
 
@@ -60,19 +59,19 @@ async def cancel(job: Name, service: ServiceOf) -> Job:
                     "example": 'id: 3\nevent: progress\ndata: {"job": "9f86d081884c7d65", …}\n\n'
                 }
             },
-            "description": "`progress`, `refused` and at last `done`, each with the job as it is then",
+            "description": "`progress`, `refused` and finally `done`, each with the job at that time",
         },
-        204: {"description": "The job has ended, and all of it was heard"},
+        204: {"description": "The job has ended, and all its events were received"},
     },
 )
 async def events(
     job: Name,
     service: ServiceOf,
     last_event_id: Annotated[
-        str, Header(max_length=100, description="Number of the last event that was heard.", examples=["3"])
+        str, Header(max_length=100, description="Number of the last received event.", examples=["3"])
     ] = "",
 ) -> Response:
-    """What happens to a job, as server-sent events: all of it, or what came after the last that was heard."""
+    """Events of a job as server-sent events: all of them, or those after the last received one."""
     after = int(last_event_id[:18]) if last_event_id.isascii() and last_event_id.isdecimal() else 0
     if service.jobs.get(job).state in ENDED and after >= service.jobs.last_event(job):
         return Response(status_code=204)

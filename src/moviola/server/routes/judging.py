@@ -1,4 +1,4 @@
-"""Judging by people: sign in, judge batch after batch, see how far and how well; its page is ``/judge``."""
+"""Judging by raters: sign in, judge batches, see progress and agreement; its page is ``/judge``."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _task(service: ServiceOf) -> JudgingTask:
 
 
 TaskOf = Annotated[JudgingTask, Depends(_task)]
-"""The task that this server was started with."""
+"""The judging task of this server."""
 
 
 @router.get("")
 def info(task: TaskOf) -> JudgingInfo:
-    """What is judged, by what guideline."""
+    """The judging task and its guideline."""
     return JudgingInfo(
         queries=len({pair.query_id for pair in task.pairs}),
         moments=len(task.pairs),
@@ -60,44 +60,44 @@ def info(task: TaskOf) -> JudgingInfo:
 
 
 @router.post("/sign-in")
-def sign_in(asked: Rater, task: TaskOf) -> SignedIn:
-    """Judge under a name; whoever was here before goes on under it, however it is written."""
-    return SignedIn(rater=task.sign_in(asked.rater))
+def sign_in(rater: Rater, task: TaskOf) -> SignedIn:
+    """Sign in under a name; a known name continues its work, in any spelling of case."""
+    return SignedIn(rater=task.sign_in(rater.rater))
 
 
 @router.post("/next")
-def next_batch(asked: Rater, task: TaskOf) -> NextBatch:
-    """The batch to judge: the one that this rater holds, else another that needs a rater."""
-    batch: Batch | None = task.next_batch(asked.rater)
-    found = task.outcome()
+def next_batch(rater: Rater, task: TaskOf) -> NextBatch:
+    """The batch to judge: the rater's own, else another that needs a rater."""
+    batch: Batch | None = task.next_batch(rater.rater)
+    outcome = task.outcome()
     return NextBatch(
         batch=BatchToJudge.model_validate(batch) if batch else None,
-        open=sum(found.standing[pair.pair_id] == "open" for pair in task.due(found)),
+        open=sum(outcome.standing[pair.pair_id] == "open" for pair in task.due(outcome)),
     )
 
 
 @router.post("/answers")
 def answer(given: GivenAnswer, task: TaskOf) -> GivenAnswer:
-    """Give an answer, or change it; it is on the disk when this answers. 409: others have judged it."""
+    """Rate a moment, or change the rating; saved on disk when this responds. 409: others have rated it."""
     task.answer(given.rater, given.pair_id, given.level)
     return given
 
 
 @router.post("/undo")
-def undo(asked: TakenBack, task: TaskOf) -> TakenBack:
-    """Take an answer back; the moment stays with its rater."""
-    task.undo(asked.rater, asked.pair_id)
-    return asked
+def undo(taken_back: TakenBack, task: TaskOf) -> TakenBack:
+    """Withdraw an answer; the moment stays with its rater."""
+    task.undo(taken_back.rater, taken_back.pair_id)
+    return taken_back
 
 
 @router.get("/progress")
 def progress(task: TaskOf) -> ProgressAnswer:
-    """How far all are, what they agree on, how well."""
-    found = progress_of(task)
-    figures = found.agreement
+    """Progress of all raters, and their agreement."""
+    rated = progress_of(task)
+    figures = rated.agreement
     return ProgressAnswer(
-        queries=[QueryRow.model_validate(query) for query in found.queries],
-        raters=[RaterRow.model_validate(rater) for rater in found.raters],
+        queries=[QueryRow.model_validate(query) for query in rated.queries],
+        raters=[RaterRow.model_validate(rater) for rater in rated.raters],
         kappa=_number(figures.kappa),
         weighted_kappa=_number(figures.weighted_kappa),
         levels=figures.histogram.tolist(),
@@ -106,7 +106,7 @@ def progress(task: TaskOf) -> ProgressAnswer:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """A number for JSON, which has no NaN."""
     return None if isnan(value) else value
 
 

@@ -21,7 +21,7 @@ Named = Annotated[str, Query(min_length=1, max_length=4_096, examples=["beach da
 def entries(
     service: ServiceOf, kind: Annotated[Kind | None, Query(description="Only these.")] = None
 ) -> KeptList:
-    """What people keep, by kind and name."""
+    """Entries, by kind and name."""
     return KeptList(entries=service.library.kept.entries(kind))
 
 
@@ -33,7 +33,7 @@ def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> En
 
 @router.put("")
 def keep(request: KeepRequest, service: ServiceOf) -> Entry:
-    """Keep something. With a version, 409 where another one is kept: somebody else was faster."""
+    """Store an entry. With a version, 409 if the entry has changed since."""
     return service.library.kept.put(request.kind, request.name, request.value, request.version)
 
 
@@ -42,7 +42,7 @@ def unkeep(
     service: ServiceOf,
     kind: Annotated[Kind, Query()],
     name: Named,
-    version: Annotated[int | None, Query(ge=0, le=2**53, description="That is to go.", examples=[3])] = None,
+    version: Annotated[int | None, Query(ge=0, le=2**53, description="Stored version.", examples=[3])] = None,
 ) -> None:
-    """Keep something no longer."""
+    """Delete an entry."""
     service.library.kept.delete(kind, name, version)

@@ -1,4 +1,4 @@
-"""What is served, and whether it can answer."""
+"""State of the server and its library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def healthz() -> str:
     return "ok"
 
 
-@router.get("/readyz", responses={503: {"description": "Not yet, or not at all; says why"}})
+@router.get("/readyz", responses={503: {"description": "Not ready; the body has the reason"}})
 async def readyz(service: ServiceOf) -> Response:
     """Whether queries can be answered: the encoder is in memory."""
     if service.unready:
@@ -34,7 +34,7 @@ async def readyz(service: ServiceOf) -> Response:
 
 @router.get("/api/library")
 def library(service: ServiceOf) -> LibraryInfo:
-    """What the library holds and what this server does with it."""
+    """Contents and abilities of the library and this server."""
     return _about(service, service.library)
 
 

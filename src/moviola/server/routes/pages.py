@@ -1,4 +1,4 @@
-"""The page, its scripts and styles: files of the package, as they are."""
+"""The page with its scripts and styles, served unchanged from the package."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fastapi.staticfiles import StaticFiles
 __all__ = ["mount_pages"]
 
 PAGES = Path(__file__).resolve().parent.parent / "page"
-"""Where the files lie."""
+"""Folder of the files."""
 
 
 class _Files(StaticFiles):
-    """Files that browsers ask for again each time, which costs an answer without content."""
+    """Files that browsers revalidate each time, which costs a response without content."""
 
     def file_response(self, *args: object, **options: object) -> Response:
         answer = super().file_response(*args, **options)  # type: ignore[arg-type]
@@ -24,7 +24,7 @@ class _Files(StaticFiles):
 
 
 def mount_pages(app: FastAPI) -> None:
-    """``/`` and ``/judge`` are pages, ``/static/…`` what they are made of."""
+    """Mount ``/``, ``/judge`` and the files below ``/static/``."""
     files = _Files(directory=PAGES, check_dir=False)
     app.mount("/static", files)
 

@@ -1,4 +1,4 @@
-"""Queries and their answers."""
+"""Search, concepts, curves and uploaded pictures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ router = APIRouter(prefix="/api", tags=["search"])
 
 @router.post("/search")
 async def search(request: SearchRequest, service: ServiceOf) -> Answer:
-    """Moments that answer a query, best first."""
+    """The answer to a query: moments, best first."""
     arrived = perf_counter()
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
@@ -45,8 +45,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
         service.library.store.refresh()
-        found = service.library.search(query, options)
-        return began, found, _described(service.library, found), perf_counter()
+        answer = service.library.search(query, options)
+        return began, answer, _described(service.library, answer), perf_counter()
 
     began, found, moments, ended = await service.searching.run(work)
     return Answer(
@@ -64,8 +64,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     )
 
 
-def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
-    found, videos, away = still_there(found, library.catalogue)
+def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
+    moments, videos, away = still_there(moments, library.catalogue)
     return [
         FoundMoment(
             rank=m.rank,
@@ -84,25 +84,25 @@ def _described(library: Library, found: SearchResult) -> list[FoundMoment]:
             version=str(videos[m.video_id].row),
             away=m.video_id in away,
         )
-        for m in found
+        for m in moments
     ]
 
 
 @router.get("/concepts")
 async def concepts(service: ServiceOf) -> ConceptList:
-    """What was taught to the library; `@name` stands for it in the text of a query."""
-    found = await service.searching.run(service.library.concepts)
+    """The concepts of the library; `@name` refers to one in the text of a query."""
+    known = await service.searching.run(service.library.concepts)
     return ConceptList(
         concepts=[
             Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
-            for one in found
+            for one in known
         ]
     )
 
 
 @router.post("/curve")
 async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
-    """How well each part of one video matches a query: its whole score curve."""
+    """Score curve of one video: how well each part of it matches a query."""
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
     times, scores = await service.searching.run(service.library.curve, query, request.video_id)
@@ -119,7 +119,7 @@ async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
     },
 )
 async def pictures(request: Request, service: ServiceOf) -> PictureAnswer:
-    """Send a picture to search with: the bytes of a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF as they are."""
+    """Upload a picture to search with: a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF file as the body."""
     data = await request.body()
     name, width, height = await service.media.run(service.uploads.add, data)
     return PictureAnswer(picture=name, width=width, height=height)

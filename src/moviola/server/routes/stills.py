@@ -1,4 +1,4 @@
-"""Stills of videos, made once."""
+"""Stills and strips of videos, cached."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["router", "still_size"]
 
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["stills"])
 
-# A picture that is asked for with the right version never changes.
+# A picture requested with the right version never changes.
 _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
-# Pixels; the format of JPEG ends at 65,535.
+# Pixels; JPEG is limited to 65,535.
 _TALLEST = 4096
 _JPEG: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/jpeg": {}}, "description": "A JPEG"},
@@ -31,7 +31,7 @@ _JPEG: dict[int | str, dict[str, Any]] = {
 }
 
 Version = Annotated[
-    str, Query(max_length=40, description="The video's version; with it the picture may be kept for ever.")
+    str, Query(max_length=40, description="The video's version; with it the picture may be cached for ever.")
 ]
 
 
@@ -44,9 +44,9 @@ async def still(
     width: Annotated[int, Query(ge=16, le=1920)] = 320,
     v: Version = "",
 ) -> Response:
-    """The frame on screen at a time, the last one where that is later; as high as its shape wants."""
+    """The frame at a time, or the last one for later times, in the given width and its own aspect ratio."""
     width, _ = still_size(video, width, tallest=_TALLEST)
-    time = min(time, video.duration)  # past the end all show the last frame
+    time = min(time, video.duration)  # after the end: the last frame
     kept = _kept(service, video)
     name = f"{video.row}{'-away' if kept else ''}/{round(time * 1000)}-{width}.jpg"
     make = partial(write_still, Path(video.path), round(time, 3), width, kept=kept)
@@ -80,13 +80,13 @@ async def strip(
 
 
 def _kept(service: Service, video: VideoRow) -> Callable[[float], bytes | None] | None:
-    """What gives the small stills of a video that is away; None of one that is there, or has none."""
+    """Source of small stills for a video that is away; None if it is there, or has none."""
     still = partial(service.library.store.stills.nearest, video.hash)
     return None if Path(video.path).is_file() or still(0.0) is None else still
 
 
 def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:
-    """Width and height in pixels of a still that is ``width`` wide, narrower where that is too tall."""
+    """Width and height in pixels of a still ``width`` wide; narrower where it would be too tall."""
     shape = video.height / video.width if video.width else 9 / 16
     width = max(1, min(width, round(tallest / shape)))
     return width, max(1, round(width * shape))

@@ -1,4 +1,4 @@
-"""Playing videos: their bytes in ranges, made playable where browsers don't play them as they are; clips."""
+"""Playback: byte ranges of videos, converted where browsers cannot play them; clips."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["converted_name", "router"]
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["streams"])
 
 _TYPES = {"webm": "video/webm"}
-# A first request waits so many seconds for a video to be converted; later ones find it there.
+# Seconds that a first request waits for the conversion of a video; later ones find it done.
 _PATIENCE = 20.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
 def converted_name(video: VideoRow) -> str:
-    """The name of a video that was made playable, in its cache."""
+    """Name of a converted video in its cache."""
     return f"{video.row}.mp4"
 
 
@@ -42,17 +42,17 @@ def converted_name(video: VideoRow) -> str:
     response_class=Response,
     responses={
         200: {**_VIDEO, "description": "The whole video"},
-        206: {**_VIDEO, "description": "A part of it"},
+        206: {**_VIDEO, "description": "Partial content"},
         304: {"description": "As it was"},
         400: {"description": "What was asked for is no range"},
         416: {"description": "There are no such bytes"},
     },
 )
 async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Response:
-    """The video for a player: its file, or where browsers don't play that an MP4 that is made once.
+    """The video for a player: its file, or, where browsers cannot play it, an MP4 converted once.
 
-    A first request for such a video waits for it for some seconds. Where that takes longer, the answer is
-    503 `busy` with `Retry-After`, and the work goes on; `/clip` gives a moment meanwhile.
+    A first request for such a video waits some seconds for it. If that is not enough, the response is 503
+    `busy` with `Retry-After`, and the conversion continues; `/clip` gives a moment meanwhile.
     """
     path, kind = await _playable(service, video)
     status = path.stat()
@@ -64,10 +64,10 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Respon
 
 
 async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
-    """A file that browsers play, and its type."""
+    """A file that browsers play, with its media type."""
     name, source = converted_name(video), Path(video.path)
-    if found := service.converted.find(name):
-        return found, "video/mp4"
+    if ready := service.converted.find(name):
+        return ready, "video/mp4"
     if not source.is_file():
         raise NotFound(f"{video.video_id}: its file is gone; index its folder again")
     info = await service.media.run(probe, source)
@@ -77,7 +77,7 @@ async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
     try:
         return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
     except TimeoutError:
-        raise Busy(f"{video.video_id}: is being converted for browsers; try again") from None
+        raise Busy(f"{video.video_id}: being converted for browsers; try again") from None
 
 
 @router.get(
@@ -92,14 +92,12 @@ async def clip(
     end: Seconds,
     mode: Annotated[
         Literal["exact", "copy"],
-        Query(
-            description="copy: never encoded again, from the key frame before the start; 409 if that fails."
-        ),
+        Query(description="copy: without encoding, from the key frame before the start; 409 if that fails."),
     ] = "exact",
     track: Annotated[
         str | None,
         Query(
-            description="Sound track: a number from 1 on, or a language; else the one that players choose.",
+            description="Sound track: a number from 1 on, or a language; by default the players' choice.",
             max_length=40,
             examples=["de"],
         ),
@@ -109,7 +107,7 @@ async def clip(
     span = Span(start, min(end, max(video.duration, start)))
     most = service.options.limits.clip_seconds
     if span.duration > most:
-        raise InvalidValue(f"start {start:g}, end {end:g}: at most {most:g} s are cut at once")
+        raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
     moment = Moment(video.video_id, span.start, span.end, 0.0, 1)
     folder = Path(mkdtemp(prefix="moviola-clip-"))
     out = folder / clip_name(moment)

@@ -1,4 +1,4 @@
-"""Videos of the library: which there are, their shots, what is said in them."""
+"""The videos of the library, with their shots and cues."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def videos(
     service: ServiceOf,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[State | None, Query(description="Filter by state.")] = None,
     text: Annotated[
         str,
-        Query(max_length=500, description="Only those with this in their id or path.", examples=["beach"]),
+        Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"]),
     ] = "",
 ) -> VideoList:
-    """Videos by id, refused ones with the reason."""
+    """Videos by id; refused ones with the reason."""
     wanted = text.casefold()
-    found = [
+    matching = [
         video
         for video in service.library.catalogue.videos()
         if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
     ]
-    shown = [VideoSummary(**_summary(service, video)) for video in found[offset : offset + limit]]
-    return VideoList(total=len(found), videos=shown)
+    shown = [VideoSummary(**_summary(service, video)) for video in matching[offset : offset + limit]]
+    return VideoList(total=len(matching), videos=shown)
 
 
 @router.get("/{video_id}")
 async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
-    """One video, with what its file says."""
+    """One video, with properties of its file."""
     about = await service.media.run(_probed, video)
     summary = await service.media.run(_summary, service, video)
     playable = about is not None and plays_in_browsers(about)
@@ -69,22 +69,22 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
 
 @router.get("/{video_id}/shots")
 def shots(service: ServiceOf, video: VideoOf) -> ShotList:
-    """Where its shots begin and end."""
-    found = service.library.catalogue.shots(video.row)
-    ends = [*(shot.start for shot in found[1:]), video.duration]
-    rows = zip(found, ends, strict=True) if found else ()
+    """The shots of a video."""
+    stored = service.library.catalogue.shots(video.row)
+    ends = [*(shot.start for shot in stored[1:]), video.duration]
+    rows = zip(stored, ends, strict=True) if stored else ()
     return ShotList(shots=[Shot(start=shot.start, end=end, kind=shot.opening) for shot, end in rows])
 
 
 @router.get("/{video_id}/cues")
 def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds | None = None) -> CueList:
-    """What is said and written between two times."""
-    found = [
+    """The cues of a video between two times."""
+    stored = [
         SpokenCue(start=cue.start, end=cue.end, text=cue.text, kind=cue.kind)
         for cue in service.library.catalogue.cues(video.row)
         if cue.end > start and (end is None or cue.start < end)
     ]
-    return CueList(cues=sorted(found, key=lambda cue: (cue.start, cue.end)))
+    return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
 
 
 def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
 
 
 def _probed(video: VideoRow) -> MediaInfo | None:
-    """What the file says; None where it cannot be read."""
+    """Properties of a file; None where it cannot be read."""
     try:
         return probe(Path(video.path))
     except MediaError:

@@ -1,4 +1,4 @@
-"""One file per model: what it is made of, what it learns from, and its paper's settings."""
+"""Recipes, one file per model: its parts, its batches, and its paper's settings."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ RECIPES: dict[str, str] = {
     "conquer": "moviola.training.recipes.conquer:CONQUER",
     "prem": "moviola.training.recipes.prem:PREM",
 }
-"""Module and attribute of each recipe, imported when it is asked for."""
+"""Module and attribute of each recipe, imported on first use."""
 
 _OF_RELEASE = {"spr-stage3": "spr-relo"}
-"""Releases that answer otherwise than as their architecture's own recipe does."""
+"""Recipes of releases that answer in another way than their architecture's own recipe."""
 
 
 def recipe(name: str) -> Recipe:
     """A recipe by its name.
 
     Raises:
-        InvalidValue: there is none of that name.
+        InvalidValue: no recipe of that name.
     """
     if name not in RECIPES:
         raise InvalidValue(f"model {name!r}: unknown; there are {', '.join(RECIPES)}")
@@ -43,9 +43,10 @@ def recipe(name: str) -> Recipe:
 
 
 def recipe_of(about: Description) -> str:
-    """The name of the recipe by which a saved model answers.
+    """The name of a saved model's recipe.
 
-    A trained model's folder says it; a converted one is of a release; else it is the architecture's.
+    It is in a trained model's folder; for a converted one it follows from the release; else from the
+    architecture.
     """
     return str(
         about.extra.get("recipe") or _OF_RELEASE.get(str(about.extra.get("release")), about.architecture)

@@ -27,7 +27,7 @@ __all__ = ["CONQUER"]
 
 
 class ConquerRecipe(RankerRecipe):
-    """AdamW, batches of 16, three negatives, at rest after three evaluations.
+    """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
 
     The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
     """
@@ -66,11 +66,11 @@ class ConquerRecipe(RankerRecipe):
         yield Phase(task, loop)
 
     def videos(self, model: Conquer, features: VideoFeatures) -> PooledVideos:
-        """Videos as the model takes them."""
+        """Videos in the model's form."""
         return PooledVideos(streams(model, features), model.config.max_clips)
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
-        """The best 100 moments of each query in the videos that the first stage likes best."""
+        """The best 100 moments of each query in the first stage's best videos."""
         self.require_unscored(how)
         return self._ranked(model, split, cast("Conquer", model).rank)
 
@@ -92,7 +92,7 @@ class ConquerRecipe(RankerRecipe):
         return self._ranked(model, split, rank)
 
     def _ranked(self, model: nn.Module, split: Split, rank: Callable[..., Ranked]) -> Moments:
-        """What ``rank`` finds for some queries at a time, in all videos with their first-stage scores."""
+        """``rank`` for some queries at a time, in all videos with their first-stage scores."""
         network, scores = cast("Conquer", model), _first_stage(split)
         videos, device = self.videos(network, split.features), next(model.parameters()).device
         with torch.inference_mode():

@@ -57,7 +57,7 @@ class PremRecipe(RankerRecipe):
         videos, queries = self.videos(prem, train.features), self.queries(prem, train.queries)
 
         loop = settings.loops["retriever"]
-        prem.to(loop.device)  # val is asked of both halves, whichever is trained
+        prem.to(loop.device)  # val is evaluated with both halves, even while one is trained
         pairs = PairTask(
             prem.retriever,
             videos,
@@ -85,7 +85,7 @@ class PremRecipe(RankerRecipe):
         yield Phase(candidates, loop)
 
     def videos(self, model: Prem, features: VideoFeatures) -> PooledVideos:
-        """Videos as the model takes them."""
+        """Videos in the model's form."""
         return PooledVideos(streams(model, features), model.config.max_clips)
 
 
@@ -103,9 +103,9 @@ def _hardest_of_retriever(
         def scores(some: slice) -> NDArray[np.float32]:
             query, mask = token_batch(queries, np.arange(some.start, some.stop))
             units = model.retriever.encode_query(query.to(device), mask.to(device))
-            found: NDArray[np.float32] = (
+            scored: NDArray[np.float32] = (
                 model.retriever.score(units, context.units, context.mask).cpu().numpy()
             )
-            return found
+            return scored
 
         return hardest_videos(scores, pairs, count)

@@ -1,4 +1,4 @@
-"""What the recipes of models that rank a whole corpus have in common.
+"""Common base of the recipes of models that rank a whole corpus.
 
 They are the baselines of TVR-Ranking (appendix C) and PREM. Where the settings depart from the papers: a
 moment's end is the last clip that it touches for all of them, so that one at a video's end can be learned;
@@ -24,21 +24,21 @@ from moviola.training.recipe import AnswerSettings, Recipe
 __all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits", "streams"]
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 3.0, 22.5
-"""What a moment of XML and ReLoCLNet may last in TVR: 2 to 15 clips of 1.5 s."""
+"""Length of a moment of XML and ReLoCLNet in TVR: 2 to 15 clips of 1.5 s."""
 
 LONGEST_CANDIDATE_SECONDS = 36.0
-"""What a moment of CONQUER and PREM may last at most in TVR: 24 clips of 1.5 s."""
+"""Maximum length of a moment of CONQUER and PREM in TVR: 24 clips of 1.5 s."""
 
 
 class RankerRecipe(Recipe):
-    """A model that ranks the moments of all videos of a split itself."""
+    """A model that ranks the moments of all videos of a split."""
 
     @abstractmethod
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
-        """Videos as the model takes them."""
+        """Videos in the model's form."""
 
     def queries(self, model: Any, queries: QueryFeatures) -> QueryFeatures:
-        """Queries as the model takes them: with as many tokens as it has positions for."""
+        """Queries in the model's form: with as many tokens as it has positions."""
         return queries.cut(model.config.max_tokens)
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
@@ -52,11 +52,11 @@ class RankerRecipe(Recipe):
         return rank_videos(model, self.videos(model, split.features), self.queries(model, split.queries))
 
     def require_unscored(self, how: AnswerSettings) -> None:
-        """Raises :class:`InvalidValue` where scores are asked for as `moviola search` shows them."""
+        """Raise :class:`InvalidValue` if scores of `moviola search` are requested."""
         if how.scored:
             raise InvalidValue(
-                f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
-                "ask for the model's own (without --as-search)"
+                f"{self.architecture}: `moviola search` does not use it, so it has no scores of that kind; "
+                "use the model's own (without --as-search)"
             )
 
 

@@ -21,13 +21,13 @@ __all__ = ["REEL"]
 
 
 class ReelRecipe(RefinerRecipe):
-    """It learns from whole videos, and refines proposals."""
+    """Trained on whole videos, it refines proposals."""
 
     architecture = "reel"
 
     @property
     def settings(self) -> TrainingSettings:
-        """Chosen on gridhouse's val."""
+        """Settings chosen on gridhouse's val."""
         optimizer = OptimizerConfig(
             name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine", clip_norm=1.0
         )

@@ -1,4 +1,4 @@
-"""What the recipes of refiners have in common: answering, and SPR's windows."""
+"""Common base of the recipes of refiners: answering, and SPR's windows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RefinerRecipe(Recipe):
     refines = True
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
-        """Proposals refined, thinned and ranked anew."""
+        """Proposals refined, suppressed and re-ranked."""
         refiner = refiner_of(
             self.architecture,
             model,
@@ -37,7 +37,7 @@ class RefinerRecipe(Recipe):
             calibration=how.calibration,
             suppress_above=how.suppress_above,
         )
-        # A model that learns between two evaluations must not find what it made before.
+        # A model that learns between two evaluations must not reuse its earlier encodings.
         features = split.features.with_fresh_cache()
         retrieval = Retrieval.of_proposals(features, refiner, how.segment_clips)
         if how.scored:
@@ -48,10 +48,10 @@ class RefinerRecipe(Recipe):
 
 @dataclass(frozen=True)
 class WindowRecipe(RefinerRecipe):
-    """What SPR's two refiners have in common (SPR, section 4.1).
+    """Common base of SPR's two refiners (SPR, section 4.1).
 
     Attributes:
-        strategy: of drawing, the one that was best in table 5.
+        strategy: of drawing, the best one of table 5.
     """
 
     strategy: str

@@ -56,7 +56,7 @@ class ReLoCLNetRecipe(RankerRecipe):
         yield Phase(task, loop)
 
     def videos(self, model: ReLoCLNet, features: VideoFeatures) -> PooledVideos:
-        """Videos as the model takes them."""
+        """Videos in the model's form."""
         config = model.config
         return PooledVideos(streams(model, features), config.max_clips, fixed=config.reference_padding)
 

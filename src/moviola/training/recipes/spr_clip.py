@@ -1,4 +1,4 @@
-"""SPR_CLIP: a refiner that reads pictures alone, and of a query its one vector (SPR, section 3.3.2)."""
+"""SPR_CLIP: a refiner of pictures alone, with one vector per query (SPR, section 3.3.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SPR_CLIP"]
 
 @dataclass(frozen=True)
 class SprClipRecipe(WindowRecipe):
-    """It goes on from the towers of its stage 1."""
+    """Starts from the towers of its stage 1."""
 
     architecture = "spr-clip"
 
@@ -35,7 +35,7 @@ class SprClipRecipe(WindowRecipe):
         return {"hidden_size": sizes.visual, "clip_seconds": sizes.clip_seconds}
 
     def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:
-        """Take over the towers (SPR, section 3.3.2)."""
+        """Copy the towers (SPR, section 3.3.2)."""
         cast("SprClip", model).start_from(stage1)
 
 

@@ -27,7 +27,7 @@ class SprReloRecipe(WindowRecipe):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Where the preset departs from the architecture's defaults."""
+        """Differences of the preset from the architecture's defaults."""
         default = asdict(ReLoCLNetConfig())
         return {name: value for name, value in asdict(self.preset).items() if value != default[name]}
 

@@ -1,4 +1,4 @@
-"""XML as a baseline of TVR-Ranking (appendix C), on wish with potentially relevant pairs."""
+"""XML as a baseline of TVR-Ranking (appendix C), optionally with potentially relevant pairs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["XML_RECIPE", "XmlSampling"]
 
 @dataclass(frozen=True)
 class XmlSampling(PairSampling):
-    """How XML's batches are made.
+    """Options of XML's batches.
 
     Attributes:
-        relevant_pairs: file that `moviola dataset relevant-pairs` wrote of the captions of the training
-            pairs, in the order of :attr:`moviola.training.data.Pairs.captions`; needed where the model's
-            ``relevant_pairs`` uses them.
+        relevant_pairs: file of `moviola dataset relevant-pairs` on the captions of the training pairs, in the
+            order of :attr:`moviola.training.data.Pairs.captions`; needed if the model's ``relevant_pairs``
+            uses them.
     """
 
     relevant_pairs: str | None = None
@@ -88,7 +88,7 @@ class XmlRecipe(RankerRecipe):
         yield Phase(task, loop)
 
     def videos(self, model: XML, features: VideoFeatures) -> PooledVideos:
-        """Videos as the model takes them."""
+        """Videos in the model's form."""
         config = model.config
         return PooledVideos(
             streams(model, features), config.max_clips, endpoints=True, fixed=config.reference_padding
@@ -96,7 +96,7 @@ class XmlRecipe(RankerRecipe):
 
 
 def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> RelevantPairs | None:
-    """Potentially relevant pairs of the training moments, where the model learns from them."""
+    """Potentially relevant pairs of the training moments, if the model uses them."""
     wanted = model.config.relevant_pairs
     if wanted is None or not wanted.pairs:
         return None
@@ -105,13 +105,13 @@ def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> Relevant
             "xml: its relevant_pairs are on, but there are none; set sampling.relevant_pairs to the file "
             "that `moviola dataset relevant-pairs` wrote"
         )
-    found = read_relevant_pairs(Path(sampling.relevant_pairs))
-    if found.count != len(pairs.captions):
+    known = read_relevant_pairs(Path(sampling.relevant_pairs))
+    if known.count != len(pairs.captions):
         raise InvalidValue(
-            f"relevant pairs of {found.count} captions, but the training pairs have "
+            f"relevant pairs of {known.count} captions, but the training pairs have "
             f"{len(pairs.captions)} moments; make them of this training file"
         )
-    return found
+    return known
 
 
 def _relevance(relevant: RelevantPairs | None, pairs: Pairs, step: PairStep) -> dict[str, Tensor | None]:

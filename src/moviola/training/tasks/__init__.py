@@ -1,1 +1,1 @@
-"""What batches are made of, whatever the model: segments, windows, answers, pairs, candidates."""
+"""Batches for training: segments, windows, answers, pairs, candidates."""

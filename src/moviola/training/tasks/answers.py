@@ -1,4 +1,4 @@
-"""Queries with all their answers in the videos of a batch: what Reel learns from."""
+"""Batches of queries with all their answers in the batch's videos, for Reel."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class AnswerTask:
     videos, and every answer of every query in any of them counts.
 
     Attributes:
-        model: what learns.
-        features, queries, pairs: what it learns from.
-        judge: measures on val of the model as it is.
-        batch_size: queries of a batch.
+        model: the model.
+        features, queries, pairs: training data.
+        judge: evaluates the present model on val.
+        batch_size: queries per batch.
     """
 
     model: Reel
@@ -41,7 +41,7 @@ class AnswerTask:
     batch_size: int = 64
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has; each query is asked once."""
+        """Number of batches per epoch; each query comes once."""
         return -(-len(self._asked) // self.batch_size)
 
     @cached_property
@@ -56,7 +56,7 @@ class AnswerTask:
         return order, np.concatenate([[0], np.cumsum(counts)])
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[AnswerBatch]:
-        """The batches of an epoch, drawn anew."""
+        """The batches of an epoch, in a new order."""
         order = draw.permutation(self._asked)
         for begin in range(0, len(order), self.batch_size):
             yield self.batch(order[begin : begin + self.batch_size], draw)
@@ -92,5 +92,5 @@ class AnswerTask:
         return self.model.loss(batch.to(next(self.model.parameters()).device))
 
     def evaluate(self) -> Mapping[str, float]:
-        """What :attr:`judge` finds."""
+        """The result of :attr:`judge`."""
         return self.judge()

@@ -1,4 +1,4 @@
-"""Queries with candidate videos: what CONQUER and PREM's localizer learn from."""
+"""Batches of queries with candidate videos, for CONQUER and PREM's localizer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["CandidateSampling", "CandidateTask", "hardest_videos"]
 
 @dataclass(frozen=True)
 class CandidateSampling:
-    """Which videos a pair is compared with.
+    """Videos that a pair is compared with.
 
     Attributes:
         negatives: videos without an answer beside each pair's own.
-        pool: out of how many they are drawn, those that the retriever likes best.
+        pool: number of the retriever's best videos from which they are drawn.
     """
 
     negatives: int = 3
@@ -37,18 +37,18 @@ class CandidateSampling:
 
 @dataclass(frozen=True)
 class CandidateTask:
-    """Training on pairs, each with some videos that a retriever wrongly takes for an answer.
+    """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        model: what learns.
-        videos: as the model takes them.
+        model: the model.
+        videos: in the model's form.
         queries: of the pairs.
         pairs: each is learned from once per epoch.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
-        negatives: so many of them beside each pair's own video.
+        negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
-        judge: measures on val of the model as it is.
-        batch_size: pairs of a batch.
+        judge: evaluates the present model on val.
+        batch_size: pairs per batch.
 
     Raises:
         InvalidValue: a query has fewer candidates than ``negatives``.
@@ -70,21 +70,21 @@ class CandidateTask:
             name = self.pairs.query_ids[self.pairs.query[there.argmin()]]
             raise InvalidValue(
                 f"query {name!r}: {there.min()} videos without an answer among its candidates, but "
-                f"sampling.negatives={self.negatives} are asked for; give more videos or fewer negatives"
+                f"sampling.negatives={self.negatives}; give more videos or fewer negatives"
             )
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has; the last one may be smaller."""
+        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
-        """The batches of an epoch, videos of alike length together."""
+        """The batches of an epoch, videos of similar length together."""
         lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
         for rows in batches_by_length(lengths, self.batch_size, draw):
             yield self.batch(rows, draw)
 
     def batch(self, rows: Integers, draw: Generator) -> CandidateBatch:
-        """The batch of some pairs; a video that several of them are compared with is in it once."""
+        """The batch of some pairs; a shared video is in it once."""
         pairs = self.pairs
         query, moments = pairs.query[rows], pairs.moment[rows]
         own = pairs.video[moments]
@@ -117,29 +117,29 @@ class CandidateTask:
         return self.loss(batch.to(next(self.model.parameters()).device))
 
     def evaluate(self) -> Mapping[str, float]:
-        """What :attr:`judge` finds."""
+        """The result of :attr:`judge`."""
         return self.judge()
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
-    """The videos that a retriever likes best for each query though nothing in them answers it.
+    """A retriever's best videos for each query that do not answer it.
 
     Args:
-        scores: of the queries with all V videos; -inf for a video to leave out.
-        pairs: which moments answer.
+        scores: of all queries and V videos; -inf for a video to leave out.
+        pairs: the moments that answer.
         count: K; all V videos where V is less.
 
     Returns:
         (Q, K) int64 places of videos, best first, -1 where a query has no more.
     """
     keep = min(count, len(pairs.videos))
-    found = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
+    hardest = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)
     order = np.argsort(pairs.query, kind="stable")
     query, answering = pairs.query[order], pairs.video[pairs.moment[order]]
-    for some, given in score_blocks(scores, len(found), len(pairs.videos)):
+    for some, given in score_blocks(scores, len(hardest), len(pairs.videos)):
         table = np.array(given, dtype=np.float32)
         own = slice(*np.searchsorted(query, [some.start, some.stop]))
         table[query[own] - some.start, answering[own]] = -np.inf
         best = np.argsort(-table, axis=1, kind="stable")[:, :keep]
-        found[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
-    return found
+        hardest[some] = np.where(np.isneginf(np.take_along_axis(table, best, axis=1)), -1, best)
+    return hardest

@@ -1,4 +1,4 @@
-"""Pairs of a query and a moment: what XML, ReLoCLNet and PREM's retriever learn from."""
+"""Batches of pairs of a query and a moment, for XML, ReLoCLNet and PREM's retriever."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["PairLoss", "PairSampling", "PairStep", "PairTask"]
 
 @dataclass(frozen=True)
 class PairSampling:
-    """Which pairs an epoch has, and negatives of the ranking losses: any of the batch, later the hardest.
+    """Pairs of an epoch, and negatives of the ranking losses: any of the batch, later the hardest.
 
     Attributes:
-        hard_from: the epoch, counted from 0, from which they are drawn out of the hardest.
-        hard_pool: out of how many.
-        first_pool: out of how many of the hardest before; None takes any of the batch, as XML does. 1 is what
-            the paper on potentially relevant pairs says (appendix A: N_pool is 1 for 20 epochs, then 20).
-        even_types: an epoch has as many pairs of each type of query (v, t, vt), rare ones again and again,
-            rather than each pair once.
+        hard_from: the epoch, counted from 0, from which negatives are drawn from the hardest.
+        hard_pool: number of the hardest.
+        first_pool: number of the hardest before that; None: any of the batch, as in XML. The paper on
+            potentially relevant pairs has 1 (appendix A: N_pool is 1 for 20 epochs, then 20).
+        even_types: an epoch has as many pairs of each type of query (v, t, vt), rare ones repeatedly, rather
+            than each pair once.
     """
 
     hard_from: int = 20
@@ -39,7 +39,7 @@ class PairSampling:
     even_types: bool = False
 
     def pool(self, epoch: int) -> int | None:
-        """From how many of the hardest to draw in an epoch; None for the whole batch."""
+        """Number of the hardest from which an epoch draws; None for the whole batch."""
         return self.hard_pool if epoch >= self.hard_from else self.first_pool
 
     def drawn(self, pairs: Pairs, draw: Generator) -> Integers:
@@ -64,7 +64,7 @@ class PairSampling:
 
 @dataclass(frozen=True)
 class PairStep:
-    """A batch, and which queries and moments (B,) it is about, as rows of :class:`Pairs`."""
+    """A batch, with the rows of its queries and moments (B,) in :class:`Pairs`."""
 
     pairs: PairBatch
     queries: Integers
@@ -77,17 +77,17 @@ PairLoss = Callable[[PairStep, int, torch.Generator], Mapping[str, Tensor]]
 
 @dataclass(frozen=True)
 class PairTask:
-    """Training on pairs of a query and a moment; whatever else is in the batch is their negatives.
+    """Training on pairs of a query and a moment; the rest of the batch are their negatives.
 
     Attributes:
-        model: what learns.
-        videos: as the model takes them.
+        model: the model.
+        videos: in the model's form.
         queries: of the pairs.
         pairs: each is learned from once per epoch.
         loss: see :data:`PairLoss`; the batch is on the model's device.
-        judge: measures on val of the model as it is.
-        batch_size: pairs of a batch.
-        sampling: which pairs an epoch has.
+        judge: evaluates the present model on val.
+        batch_size: pairs per batch.
+        sampling: pairs of an epoch.
     """
 
     model: nn.Module
@@ -100,18 +100,18 @@ class PairTask:
     sampling: PairSampling = PairSampling()
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has; the last one may be smaller."""
+        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
-        """The batches of an epoch, videos of alike length together."""
+        """The batches of an epoch, videos of similar length together."""
         chosen = self.sampling.drawn(self.pairs, draw)
         lengths = self.videos.counts[self.pairs.video[self.pairs.moment[chosen]]]
         for rows in batches_by_length(lengths, self.batch_size, draw):
             yield self.batch(chosen[rows])
 
     def batch(self, rows: Integers) -> PairStep:
-        """The batch of some pairs; a video that several of them ask for is in it once."""
+        """The batch of some pairs; a shared video is in it once."""
         pairs = self.pairs
         queries, moments = pairs.query[rows], pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
@@ -137,5 +137,5 @@ class PairTask:
         return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)
 
     def evaluate(self) -> Mapping[str, float]:
-        """What :attr:`judge` finds."""
+        """The result of :attr:`judge`."""
         return self.judge()

@@ -1,4 +1,4 @@
-"""Queries with segments: what stage 1 of SPR learns from (SPR, section 3.1.2)."""
+"""Batches of queries with segments, for stage 1 of SPR (SPR, section 3.1.2)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from moviola.training.data import Pairs, Split
 __all__ = ["DEPTHS", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
 
 DEPTHS = (10, 50, 100, 200)
-"""How many of the best segments recall is measured among."""
+"""Numbers of best segments at which recall is measured."""
 
 
 @dataclass(frozen=True)
 class SegmentSampling:
-    """How segments are cut and chosen.
+    """Options of segments.
 
     Attributes:
         segment_clips: T, clips of a segment.
@@ -115,21 +115,21 @@ def _largest(
 
 
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
-    """Of what the answers cover, weighted by share, how much is among the k best segments; mean over queries.
+    """Weighted recall of the answers' segments among the k best; mean over queries.
 
     Args:
         best: (Q, K) segments, best first.
         shares: (Q, S), see :meth:`SegmentGrid.shares`; queries without an answer do not count.
         k: at most K.
     """
-    found = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
+    recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)
-    return float((found[whole > 0] / whole[whole > 0]).mean())
+    return float((recalls[whole > 0] / whole[whole > 0]).mean())
 
 
 @dataclass(frozen=True)
 class SegmentBatch:
-    """B pairs of a query (B, d) and a segment (B, T, d); ``relevance`` (B, B) says which go together."""
+    """B pairs of a query (B, d) and a segment (B, T, d); ``relevance`` (B, B) marks matching ones."""
 
     queries: Tensor
     clips: Tensor
@@ -152,7 +152,7 @@ class SegmentTask:
 
     @cached_property
     def grid(self) -> SegmentGrid:
-        """The segments to learn from."""
+        """The training segments."""
         return SegmentGrid(self.train.features, self.sampling.segment_clips)
 
     @cached_property
@@ -168,11 +168,11 @@ class SegmentTask:
         return query.astype(np.int64), segment.astype(np.int64)
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has; a last one that is not full is left out."""
+        """Number of batches per epoch; an incomplete last one is left out."""
         return max(1, len(self._examples[0]) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[SegmentBatch]:
-        """The batches of an epoch, drawn anew."""
+        """The batches of an epoch, in a new order."""
         query, segment = self._examples
         order = draw.permutation(len(query))
         for number in range(self.batches_per_epoch()):

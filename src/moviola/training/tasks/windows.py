@@ -1,7 +1,7 @@
-"""Queries with windows of videos that hold an answer: what SPR's refiners learn from (sections 3.3, 4.7).
+"""Batches of queries with windows of videos that hold an answer, for SPR's refiners (sections 3.3, 4.7).
 
 A training window is a coarse proposal of the query that holds the pair's moment, widened like the proposals
-that the model will refine. What else a pair is compared with is a strategy, see :data:`STRATEGIES`.
+that the model will refine. A strategy chooses what else a pair is compared with, see :data:`STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "
 
 @dataclass(frozen=True)
 class WindowSampling:
-    """How windows and what they are compared with are drawn.
+    """Options of drawing windows and negatives.
 
     Attributes:
         context: seconds on both sides of a proposal.
@@ -44,9 +44,9 @@ class WindowSampling:
             and a model is trained on longer windows than it refines.
         segment_seconds: length of a segment, for moments that no proposal holds.
         strategy: a name in :data:`STRATEGIES`.
-        strong: how many of a query's first moments are strong positives (N_s).
-        weak: how many of its last ones, besides the strong ones, are weak positives (N_w).
-        hard_pool: how many of a batch's hardest negatives the ranking losses draw from.
+        strong: number of a query's first moments that are strong positives (N_s).
+        weak: number of its last ones, besides the strong ones, that are weak positives (N_w).
+        hard_pool: number of a batch's hardest negatives from which the ranking losses draw.
         hard_negatives_from_epoch: the first epoch that does so; earlier ones draw from the whole batch.
     """
 
@@ -103,8 +103,8 @@ class Examples:
 
     Attributes:
         features, pairs: see :class:`moviola.training.data.Split`.
-        proposals: of each query; what is said of "a proposal" below is its row here.
-        sampling: how to draw.
+        proposals: of each query; "a proposal" below is a row here.
+        sampling: options of drawing.
     """
 
     features: VideoFeatures
@@ -251,7 +251,7 @@ STRATEGIES: dict[str, Callable[[Examples, Generator], Drawn]] = {
     "hard-negative": hard_negative,
     "strong-weak": strong_weak,
 }
-"""What an epoch has, by name (SPR, section 4.7)."""
+"""Composition of an epoch, by name (SPR, section 4.7)."""
 
 
 # ---- the task --------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ STRATEGIES: dict[str, Callable[[Examples, Generator], Drawn]] = {
 
 @dataclass(frozen=True)
 class WindowBatch:
-    """A batch of pairs over windows, with what else each pair is compared with.
+    """A batch of pairs over windows, with the windows that each pair is compared with.
 
     Attributes:
         pairs: over the windows that hold the pairs' moments.
@@ -277,10 +277,10 @@ class WindowTask:
     """Training of a refiner.
 
     Attributes:
-        refiner: runs the model, and knows how it is fed; the same as will refine.
-        examples, queries: what to learn from.
-        judge: measures on val of the model as it is.
-        batch_size: pairs of a batch.
+        refiner: runs the model, also after training.
+        examples, queries: training data.
+        judge: evaluates the present model on val.
+        batch_size: pairs per batch.
     """
 
     refiner: WindowRefiner[SprClip] | WindowRefiner[ReLoCLNet]
@@ -291,7 +291,7 @@ class WindowTask:
 
     @property
     def model(self) -> nn.Module:
-        """What learns."""
+        """The model."""
         return self.refiner.model
 
     def _drawn(self, draw: Generator) -> Drawn:
@@ -302,17 +302,17 @@ class WindowTask:
         size = len(self._drawn(np.random.default_rng(0)).pairs)
         if not size:
             raise InvalidValue(
-                f"strategy {self.examples.sampling.strategy!r}: no query has what it draws; give more "
-                "moments or proposals a query, fewer strong ones, or take the strategy 'standard'"
+                f"strategy {self.examples.sampling.strategy!r}: no query has enough for it; give more "
+                "moments or proposals per query, fewer strong ones, or use the strategy 'standard'"
             )
         return size
 
     def batches_per_epoch(self) -> int:
-        """How many batches an epoch has; the last one may be smaller."""
+        """Number of batches per epoch; the last one may be smaller."""
         return -(-self._epoch // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[WindowBatch]:
-        """The batches of an epoch, windows drawn anew, those of alike length together."""
+        """The batches of an epoch, with new windows, those of similar length together."""
         examples, most = self.examples, self.refiner.max_clips
         drawn = self._drawn(draw)
         video = examples.moments(drawn.pairs)[0]
@@ -329,7 +329,7 @@ class WindowTask:
             yield WindowBatch(pairs, batch_free, batch_weak)
 
     def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
-        """The batch of some pairs in their windows; one that several of them share is in it once."""
+        """The batch of some pairs in their windows; a shared one is in it once."""
         pairs = self.examples.pairs
         _, start, end = self.examples.moments(rows)
         place = np.stack([video, windows.first, windows.stop])
@@ -364,7 +364,7 @@ class WindowTask:
         )
 
     def evaluate(self) -> Mapping[str, float]:
-        """What :attr:`judge` finds."""
+        """The result of :attr:`judge`."""
         return self.judge()
 
 
