@@ -1,4 +1,4 @@
-"""What a library must survive, until the time is up: flipped bits, and calls that fail.
+"""What a library must survive: damage, failing calls, odd files and arguments, many at once; for some time.
 
     python tests/torture/run.py --seconds 300 --seed 7
 
@@ -17,10 +17,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from crowd import ManyAtOnce
 from flips import Flips
+from inputs import Inputs
+from mutants import Mutants
 from writes import Writes
 
-PARTS: dict[str, type[Flips] | type[Writes]] = {"flips": Flips, "writes": Writes}
+PARTS: dict[str, type[Flips | Inputs | ManyAtOnce | Mutants | Writes]] = {
+    "flips": Flips, "writes": Writes, "media": Mutants, "input": Inputs, "many at once": ManyAtOnce,
+}  # fmt: skip
 
 
 def tortured(

@@ -9,8 +9,16 @@ import pytest
 
 from run import PARTS, tortured
 
-# So many of each part take about a minute.
-DRAWN = {"flips": 40, "writes": 30}
+# Each draw takes about a minute at most.
+DRAWN = {"flips": 40, "writes": 30, "media": 60, "input": 40, "many at once": 100}
+MET = {
+    "flips": {"refused", "mended"},
+    "writes": {"refused", "killed"},
+    "media": {"read", "refused", "refused by the index"},
+    "input": {"refused", "succeeded"},
+    "many at once": {"as before", "cycles of the writer"},
+}
+"""Outcomes of each part that must occur: what cannot fail is no trial."""
 
 
 @pytest.mark.slow
@@ -18,6 +26,5 @@ DRAWN = {"flips": 40, "writes": 30}
 def test_nothing_is_lost(part: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     counts, failures = tortured(part, tmp_path, 0, lambda tried: tried < DRAWN[part])
-    assert failures == [] and counts["tried"] == DRAWN[part]
-    # What cannot fail is no trial: each part has met what it is for.
-    assert counts["refused"] and counts[{"flips": "mended", "writes": "killed"}[part]]
+    assert failures == [] and counts["tried"] >= DRAWN[part]
+    assert {outcome for outcome in MET[part] if not counts[outcome]} == set()
