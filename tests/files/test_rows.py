@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="absent: no such file"):
         read_text(tmp_path / "absent")
+    os.mkfifo(tmp_path / "pipe")
+    for endless in (Path("/dev/zero"), tmp_path / "pipe"):
+        with pytest.raises(DataError, match=f"{endless}: a device, pipe or socket; name a text file"):
+            read_text(endless)
     with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
         read_text(tmp_path)
     file = tmp_path / "latin"

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,13 @@ def read_text(path: Path) -> str:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, or unreadable.
+        DataError: not UTF-8, unreadable, or a device, named pipe or socket, which may never end.
     """
     try:
+        mode = path.stat().st_mode
+        from_shell = stat.S_ISFIFO(mode) and path.is_relative_to("/dev")  # /dev/fd/63, of <(command)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or from_shell):
+            raise DataError(f"{path}: a device, pipe or socket; name a text file")
         raw = path.read_bytes()
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
