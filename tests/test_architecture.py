@@ -131,11 +131,17 @@ def name_of(path: Path) -> str:
 
 
 NAMES = {name_of(path) for path in MODULES}
+FILES = {name_of(path) for path in MODULES if path.stem not in ("__init__", "__main__")}
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    """Absolute names of all that a file imports, wherever in the file; submodules by their own name."""
+    """Absolute names of all that a file imports, wherever in the file; submodules by their own name.
+
+    A text that is the name of a module counts: tables of names are imported by ``import_module``.
+    """
     for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FILES:
+            yield node.value
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -234,6 +240,61 @@ def test_the_table_of_rooms_says_the_same() -> None:
 def test_no_cycles_between_modules() -> None:
     """Imports form no cycle, late ones counted: a late import hides a cycle, it does not undo it."""
     graph = {name_of(path): set(imports_of(path)) & NAMES - {name_of(path)} for path in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]), pytrace=False)
+
+
+WINGS: dict[str, set[str]] = {
+    "library/kept": {"library/disk"},
+    "library/derived": {"library/disk"},
+    "library/ingest": {"library/disk", "library/derived"},
+    "library/disk": set(),
+    "library": {"library/kept", "library/derived", "library/ingest", "library/disk"},
+}
+"""Folders of the library, and which of them each may import."""
+
+
+def folder_of(name: str) -> str:
+    """The folder of a module, below the package."""
+    package = name if (PACKAGE.parent / name.replace(".", "/")).is_dir() else name.rpartition(".")[0]
+    return package.removeprefix("moviola").strip(".").replace(".", "/")
+
+
+def folders() -> dict[str, set[str]]:
+    """Folders, and the folders that their modules import."""
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        folder = folder_of(name_of(path))
+        imported = {folder_of(name) for name in set(imports_of(path)) & NAMES}
+        found.setdefault(folder, set()).update(imported - {folder, ""})
+    return found
+
+
+def test_the_wings_of_the_library_import_one_way() -> None:
+    found = {folder: imported for folder, imported in folders().items() if folder.split("/")[0] == "library"}
+    assert found.keys() == WINGS.keys()
+    for folder, imported in found.items():
+        own = {one for one in imported if one.split("/")[0] == "library"}
+        assert own <= WINGS[folder], f"{folder} imports {own - WINGS[folder]}"
+
+
+ONE = {
+    "encoders/by_torch", "encoders/readers", "models/conquer", "models/prem", "models/spr",
+    "retrieval/refiners", "server/routes", "training/recipes", "training/tasks",
+}  # fmt: skip
+"""Folders that are one with the folder above: what their modules share lies there, and so does what picks
+one of them."""
+
+
+def test_no_cycles_between_folders() -> None:
+    def one(folder: str) -> str:
+        return folder.rpartition("/")[0] if folder in ONE else folder
+
+    graph: dict[str, set[str]] = {}
+    for folder, imported in folders().items():
+        graph.setdefault(one(folder), set()).update({one(name) for name in imported} - {one(folder)})
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

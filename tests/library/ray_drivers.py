@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from moviola.errors import MoviolaError, UnreadableMedia
 from moviola.library import IngestProgress
-from moviola.library.ingest.frame_features import video_encoder as encoding
+from moviola.library.ingest import video_encoder as encoding
 from moviola.library.ingest.scan import FoundFile
 from moviola.library.ingest.workers import Workers
 from moviola.search import Library

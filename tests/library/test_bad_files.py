@@ -18,7 +18,7 @@ from av.video.frame import VideoFrame
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import FeatureShards
-from moviola.library.ingest.frame_features import scan
+from moviola.library.ingest import scan
 from moviola.search import Library
 
 # Sorts after all names below, so that it is reached only if none of them stops the work.
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_listed_is_told_of_and_nothing_of_it_is_pruned(
 def test_an_error_of_the_disk_while_decoding_refuses_the_file(
     folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from moviola.library.ingest.frame_features import frame_features as ingest
+    from moviola.library.ingest import frame_features as ingest
 
     probe = ingest.probe
 

@@ -79,9 +79,9 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
 READING_CHILD = """
 import os, signal, sys
 from types import SimpleNamespace
-from moviola.library.ingest.frame_features import reading
-from moviola.library.ingest.frame_features import speech as spoken
-from moviola.library.ingest.frame_features import screen_text as written
+from moviola.library.ingest import reading
+from moviola.library.ingest import speech as spoken
+from moviola.library.ingest import screen_text as written
 from moviola.search import Library
 from moviola.types import Cue
 

@@ -21,9 +21,9 @@ from moviola.encoders.readers import TextLine, Utterance, Voiced
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
 from moviola.library import IngestProgress
 from moviola.library.disk.catalogue import CATALOGUE_FILE
-from moviola.library.ingest.frame_features import reading
-from moviola.library.ingest.frame_features import screen_text as written
-from moviola.library.ingest.frame_features import speech as spoken
+from moviola.library.ingest import reading
+from moviola.library.ingest import screen_text as written
+from moviola.library.ingest import speech as spoken
 from moviola.library.ingest.screen_text import Look, looks, read_text, written_cues
 from moviola.media import write_video
 from moviola.search import Library

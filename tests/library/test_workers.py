@@ -24,7 +24,8 @@ from PIL import Image, ImageDraw, ImageFont
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
 from moviola.library import IngestReport
-from moviola.library.ingest.frame_features import Refused, reading, workers
+from moviola.library.ingest import reading, workers
+from moviola.library.ingest.frame_features import Refused
 from moviola.library.ingest.reading import Readers, ReadingRun, VideoReader
 from moviola.library.ingest.scan import make_plan
 from moviola.library.ingest.video_encoder import VideoEncoder

@@ -88,10 +88,10 @@ def test_standing_against_its_definition(retrieval: Retrieval, queries: QueryFea
         middles = np.arange(len(cosines)) * SEGMENT + SEGMENT / 2
         inside = cosines[(middles >= begin) & (middles <= stop)]
         best.append(inside.max() if len(inside) else cosines[int((begin + stop) / 2 // SEGMENT)])
-    expected = retrieval.segment_chance(vector).standing(np.array(best))
-    found = retrieval.standing(vector, video, start, end)
+    expected = retrieval.cosines.segment_chance(vector).standing(np.array(best))
+    found = retrieval.cosines.standing(vector, video, start, end)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-    assert len(retrieval.standing(vector, video[:0], start[:0], end[:0])) == 0
+    assert len(retrieval.cosines.standing(vector, video[:0], start[:0], end[:0])) == 0
 
 
 @pytest.mark.parametrize("at_once", [4096, 2])
@@ -99,12 +99,12 @@ def test_cosines_with_segments_in_any_order(
     retrieval: Retrieval, queries: QueryFeatures, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whole segments, a short last one, one that is asked for twice."""
-    monkeypatch.setattr("moviola.retrieval.pipeline._COMPARED_AT_ONCE", at_once)
+    monkeypatch.setattr("moviola.retrieval.cosines._COMPARED_AT_ONCE", at_once)
     vectors = retrieval.vectors(queries)
     video, position = np.array([[3, 0, 1], [0, 3, 2]]), np.array([[9, 2, 0], [6, 9, 1]])
     expected = [
         [MeanPooling().segments(retrieval.features.read(place), SEGMENT)[at] @ vectors.T for place, at in row]
         for row in np.stack([video, position], axis=2).tolist()
     ]
-    found = retrieval.cosines(vectors, video, position)
+    found = retrieval.cosines.of_segments(vectors, video, position)
     np.testing.assert_allclose(found, np.moveaxis(expected, 2, 0), atol=1e-6)

@@ -17,9 +17,10 @@ from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.background import Background
 from moviola.retrieval.calibration import Chance, Scale
+from moviola.retrieval.cosines import Cosines
 from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
-from moviola.retrieval.segments import mean_pooled, segment_counts, segment_ids, segment_spans, unpack_ids
+from moviola.retrieval.segments import segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import fold
 from moviola.timing import stage
@@ -29,13 +30,9 @@ __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 SEGMENTS = 200
 """Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
 
-# Videos and pieces drawn as the background of a query's cosines, and windows that a trained refiner without a
-# calibration scores for every query to learn the scores of chance.
-_BACKGROUND_VIDEOS = 64
-_BACKGROUND_PIECES = 4096
-_BACKGROUND_WINDOWS = 64
-# Segments compared in one search of the index.
-_COMPARED_AT_ONCE = 4096
+# Windows, and the videos they are of, that a trained refiner without a calibration scores for every query to
+# learn what chance gives.
+_BACKGROUND_VIDEOS, _BACKGROUND_WINDOWS = 64, 64
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,11 @@ class Retrieval:
     segments: int = SEGMENTS
     background: Background | None = None
 
+    @cached_property
+    def cosines(self) -> Cosines:
+        """Cosines with the segments, and what they mean."""
+        return Cosines(self.features, self.index, self.stage1, self.segment_clips, self.background)
+
     @classmethod
     def of_proposals(cls, features: VideoFeatures, refiner: Refiner, segment_clips: int = 4) -> Retrieval:
         """The third stage alone, for given proposals; their moments cannot be ``scored``."""
@@ -155,34 +157,7 @@ class Retrieval:
         known = queries.segment_vectors
         if known is not None:
             return known
-        return self.stage1.queries(queries if self.stage1.trained else self.in_space(queries))
-
-    def in_space(self, queries: QueryFeatures) -> QueryFeatures:
-        """Queries in the encoder's space: texts are centred, if there is a background."""
-        if self.background is None or queries.segment_vectors is not None:
-            return queries
-        return queries.with_vectors(self.background.centred(queries.vectors))
-
-    def cosines(
-        self, vectors: NDArray[np.float32], video: Integers, position: Integers
-    ) -> NDArray[np.float32]:
-        """Cosines of vectors with some segments, from the index.
-
-        Args:
-            vectors: (m, d) float32, L2-normalised, in the space of the index's segments.
-            video, position: places of videos and positions in them, of one shape (...); all in the index.
-
-        Returns:
-            (m, ...) float32.
-        """
-        ids, place = np.unique(segment_ids(self.features.keys[video], position), return_inverse=True)
-        cosines = np.empty((len(vectors), len(ids)), np.float32)
-        for begin in range(0, len(ids), _COMPARED_AT_ONCE):
-            part = ids[begin : begin + _COMPARED_AT_ONCE]
-            scores, found = self.index.search(vectors, len(part), allowed=part)
-            in_order = np.argsort(found, axis=1)
-            cosines[:, begin : begin + len(part)] = np.take_along_axis(scores, in_order, axis=1)
-        return np.take(cosines, place.reshape(video.shape), axis=1)
+        return self.stage1.queries(queries if self.stage1.trained else self.cosines.in_space(queries))
 
     def _ids_of(self, within: Scope) -> Integers:
         own, position = _all_segments(self.features, self.segment_clips, within.videos)
@@ -262,7 +237,7 @@ class Retrieval:
             return Refined(proposals.start, proposals.end, proposals.score)
         if not refiner.in_encoder_space:
             return refiner.refine(query, 0, self.features, proposals)
-        centred = self.in_space(query)
+        centred = self.cosines.in_space(query)
         return refiner.refine(centred, 0, self.features, self._in_encoder_space(query, centred, proposals))
 
     def _in_encoder_space(
@@ -274,8 +249,8 @@ class Retrieval:
         """
         if not self.stage1.trained or not len(proposals.video):
             return proposals
-        among = self.segment_chance(self.vectors(query)[0])
-        alike = self.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
+        among = self.cosines.segment_chance(self.vectors(query)[0])
+        alike = self.cosines.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
         return replace(proposals, score=alike.astype(np.float32))
 
     # -- scores --------------------------------------------------------------------------------------------
@@ -286,78 +261,11 @@ class Retrieval:
         if refiner is not None and refiner.calibration is not None:
             return refiner.calibration.of_text(query.texts[0])
         if not self.stage1.trained if refiner is None else refiner.in_encoder_space:
-            return self.encoder_scale(query)
+            return self.cosines.encoder_scale(query)
         if refiner is None:
-            return self.segment_chance(self.vectors(query)[0])
+            return self.cosines.segment_chance(self.vectors(query)[0])
         random = refiner.refine(query, 0, self.features, self._random_windows)
         return Chance.of(refiner.evidence(random.score), len(self.index))
-
-    def encoder_scale(self, query: QueryFeatures) -> Scale:
-        """Calibration of cosines with one query's vector, in the space of the encoder."""
-        if self.background is None or query.segment_vectors is not None:
-            return self.encoder_chance(query.vectors[0])
-        return self.background.calibration(query.vectors[0])
-
-    def encoder_chance(self, vector: NDArray[np.float32]) -> Chance:
-        """Cosines of random pieces with a query's vector (d,) in the space of the encoder."""
-        return Chance.of(self._mean_segments @ vector, len(self.index))
-
-    def segment_chance(self, vector: NDArray[np.float32]) -> Chance:
-        """Cosines of random pieces with a query's vector (d,) in the space of the index's segments."""
-        if not self.stage1.trained:
-            return self.encoder_chance(vector)
-        # Embeddings of a trained stage 1 are slow to compute; the index gives the same cosines.
-        sample = self._sampled_ids
-        cosines, _ = self.index.search(vector[None], len(sample), allowed=sample)
-        return Chance.of(cosines[0], len(self.index))
-
-    def standing(
-        self,
-        vector: NDArray[np.float32],
-        video: Integers,
-        start: NDArray[np.float64],
-        end: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Standard scores of the best segment of each moment against chance.
-
-        Args:
-            vector: (d,) float32, a query in the space of the index's segments.
-            video: (n,) places of videos.
-            start, end: (n,) seconds. Segments count whose middle lies between; for a moment without one, the
-                segment at its own middle.
-
-        Returns:
-            (n,) float64.
-        """
-        seconds = self.segment_clips * self.features.clip_seconds
-        last = segment_counts(self.features, self.segment_clips)[video] - 1
-        first = np.ceil(start / seconds - 0.5)
-        stop = np.floor(end / seconds - 0.5) + 1
-        none = stop <= first
-        first = np.clip(np.where(none, (start + end) / 2 // seconds, first), 0, last).astype(np.int64)
-        stop = np.clip(np.where(none, first + 1, stop), first + 1, last + 1).astype(np.int64)
-        counts = stop - first
-        begin = np.cumsum(counts) - counts
-        position = np.arange(counts.sum()) - np.repeat(begin - first, counts)
-        if not len(position):
-            return np.empty(0)
-        cosines = self.cosines(vector[None], np.repeat(video, counts), position)[0]
-        return self.segment_chance(vector).standing(np.maximum.reduceat(cosines, begin))
-
-    @cached_property
-    def _sampled_ids(self) -> Integers:
-        ids = np.sort(self.index.ids())
-        return np.random.default_rng(0).permutation(ids)[:_BACKGROUND_PIECES]
-
-    @cached_property
-    def _mean_segments(self) -> NDArray[np.float32]:
-        """Mean-pooled segments of some videos, (m, d): the same ones for every query."""
-        generator = np.random.default_rng(0)
-        videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
-        sample = np.concatenate(
-            [mean_pooled(self.features.visual.read(int(video)), self.segment_clips) for video in videos]
-        )
-        return sample[generator.permutation(len(sample))[:_BACKGROUND_PIECES]]
 
     @cached_property
     def _random_windows(self) -> Proposals:

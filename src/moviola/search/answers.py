@@ -185,7 +185,7 @@ def _seen_factors(
     vector = retrieval.vectors(gatherer.features(excluded))[0]
     factors = np.ones(len(found))
     if len(shown):
-        standing = retrieval.standing(vector, places[shown], start, end)
+        standing = retrieval.cosines.standing(vector, places[shown], start, end)
         usual = np.clip(np.median(standing), 0, 1)
         factors[shown] = np.exp(-np.maximum(standing - usual, 0))
     return factors

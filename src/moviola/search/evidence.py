@@ -331,7 +331,7 @@ class EvidenceGatherer:
         scores = np.zeros(len(found))
         if retrieval is None:
             return scores
-        vector = retrieval.in_space(self.features(thing)).vectors[0]
+        vector = retrieval.cosines.in_space(self.features(thing)).vectors[0]
         best = np.full(len(found), -np.inf)
         for place, (clips, video) in enumerate(map(self._clips_of, found)):
             if video is not None:
@@ -377,7 +377,7 @@ class EvidenceGatherer:
         """Calibration of a part's cosines, in the space of the encoder."""
         features, retrieval = self.features(thing), self.stages(thing)
         assert retrieval is not None
-        return self._scales[thing] if thing in self._scales else retrieval.encoder_scale(features)
+        return self._scales[thing] if thing in self._scales else retrieval.cosines.encoder_scale(features)
 
     def _composed(self, thing: Simple) -> tuple[QueryFeatures, Scale]:
         """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
@@ -391,7 +391,7 @@ class EvidenceGatherer:
             vector, segment, scale = self._vectors_of(term)
             own = own + vector * np.float32(weight / total * scale.slope)
             intercept += weight / total * scale.intercept
-            among = among + segment * np.float32(weight / retrieval.segment_chance(segment).deviation)
+            among = among + segment * np.float32(weight / retrieval.cosines.segment_chance(segment).deviation)
         length = max(float(np.linalg.norm(own)), 1e-12)
         features = QueryFeatures.of([""], [str(thing)], list(normalised(np.atleast_2d(own))))
         return (

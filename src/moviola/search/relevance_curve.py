@@ -105,7 +105,7 @@ class _Curve:
         place = None if retrieval is None else retrieval.features.place_of(self._video.row)
         if retrieval is None or place is None:
             return None
-        vector = query_vector(retrieval.in_space(self._gatherer.features(query)), 0)
+        vector = query_vector(retrieval.cosines.in_space(self._gatherer.features(query)), 0)
         curve = smoothed(cosines(retrieval.features.visual.read(place), vector))
         return np.asarray(curve, np.float64)
 
@@ -126,9 +126,9 @@ class _Curve:
     def _factor(self, excluded: Simple) -> Floats:
         """Factor for the odds of each clip, (n,) in [0, 1]."""
         factor = (1 - self._said(excluded)) ** 2
-        retrieval, cosines = self._gatherer.stages(excluded), self._cosines(excluded)
-        if retrieval is not None and cosines is not None:
-            features = retrieval.in_space(self._gatherer.features(excluded))
-            above = retrieval.encoder_chance(features.vectors[0]).standing(cosines)
+        retrieval, found = self._gatherer.stages(excluded), self._cosines(excluded)
+        if retrieval is not None and found is not None:
+            features = retrieval.cosines.in_space(self._gatherer.features(excluded))
+            above = retrieval.cosines.encoder_chance(features.vectors[0]).standing(found)
             factor = factor * np.exp(-np.maximum(above - np.clip(np.median(above), 0, 1), 0))
         return factor

@@ -41,7 +41,7 @@ class Renamed:
 
 def open_encoder(name: str, choice: DeviceChoice) -> FrameTextEncoder:
     """An encoder, on the device that was chosen."""
-    encoder: Any = Renamed(load_encoder("demo", device=choice.device, batch_size=choice.batch_size), name)
+    encoder: Any = Renamed(load_encoder("demo", device=choice.device, precision=choice.precision), name)
     return encoder  # type: ignore[no-any-return]
 
 
