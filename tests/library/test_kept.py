@@ -36,9 +36,9 @@ def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
     assert kept.entries(kind) == [entry] and kept.put(kind, NAMES[kind], entry.value).version == 2
     kept.delete(kind, NAMES[kind])
     assert kept.entries() == []
-    with pytest.raises(NotFound, match="not kept"):
+    with pytest.raises(NotFound, match="no such entry"):
         kept.entry(kind, NAMES[kind])
-    with pytest.raises(NotFound, match="not kept"):
+    with pytest.raises(NotFound, match="no such entry"):
         kept.delete(kind, NAMES[kind])
 
 
@@ -139,7 +139,7 @@ def test_a_saved_search_is_asked_again(library: Library) -> None:
     expected = library.search("umbrella")
     assert [m.video_id for m in library.search_saved("umbrellas")] == [m.video_id for m in expected]
     library.kept.put("search", "odd", SavedSearch(text="umbrella", filter={"colour": "red"}))
-    with pytest.raises(InvalidValue, match="no filter 'colour'"):
+    with pytest.raises(InvalidValue, match="filter 'colour' does not exist"):
         library.search_saved("odd")
     with Library(library.folder, read_only=True) as other:
         assert len(other.kept.entries()) == 2

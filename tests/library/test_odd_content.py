@@ -250,7 +250,7 @@ def test_a_killed_maker_of_films_is_told_of(tmp_path: Path) -> None:
     from moviola.datasets.gridhouse.dataset import build
     from moviola.errors import WorkersError
 
-    with pytest.raises(WorkersError, match="ended from outside"):
+    with pytest.raises(WorkersError, match="was killed"):
         build(tmp_path / "world", videos=2, seed=0, workers=1, write_video=kill_yourself)
 
 

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 SHOWN = 5
-"""How many keys an error lists."""
+"""Number of keys that an error lists."""
 
 State = Mapping[str, Tensor]
 Model = TypeVar("Model", bound=nn.Module)
@@ -46,7 +46,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Architecture:
-    """Where a model lives; it is imported when it is used."""
+    """Module and class of a model, imported on first use."""
 
     module: str
     config: str
@@ -107,7 +107,7 @@ def save_pretrained(
     Args:
         model: an instance of a class in :data:`ARCHITECTURES`.
         folder: where to.
-        card: the model card in Markdown: what it is for, how it was trained, what it scores.
+        card: the model card in Markdown.
         extra: further facts to keep in ``config.json``; JSON values.
 
     Raises:
