@@ -2,8 +2,8 @@
 
     python scripts/screenshots.py docs/images
 
-A library of photographs is made and served, and a browser opens its page. Views are saved as JPEG, a walk from
-a search to a collection as an animated WebP.
+A library of photographs is made and served, and a browser opens its page. Views are saved as JPEG, a walk
+from a search to a collection as an animated WebP.
 """
 
 from __future__ import annotations

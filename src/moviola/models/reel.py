@@ -255,7 +255,7 @@ class Reel(nn.Module):
         return self.best_spans(torch.einsum("nrh,nlrh->nrl", query, context.clips), context.mask)
 
     def best_spans(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The result of :meth:`refine`, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
+        """As :meth:`refine`, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
         scores = self.span_scores(self._smoothed(similarity, mask), mask)
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest_span
