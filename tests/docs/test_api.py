@@ -1,4 +1,4 @@
-"""The API page has every public name and every request; messages in "Troubleshooting" are those of the code."""
+"""The API page has all public names and requests; messages quoted in Troubleshooting are the code's."""
 
 from __future__ import annotations
 
