@@ -181,5 +181,5 @@ def test_limits_of_moments_are_those_of_the_data_set() -> None:
     assert settings_of_data_set("tvr", "xml", 1.5) == {}
     assert settings_of_data_set("didemo", "prem", 1.5)["sampling"] == {"negatives": 2}
     assert settings_of_data_set("charades", "spr-clip", 1.0) == {}
-    with pytest.raises(InvalidValue, match="there are tvr, charades, didemo, activitynet"):
+    with pytest.raises(InvalidValue, match="choose tvr, charades, didemo, activitynet"):
         settings_of_data_set("msr-vtt", "xml", 1.0)

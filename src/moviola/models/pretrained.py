@@ -82,7 +82,7 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     unknown = sorted(set(config) - {known.name for known in fields(config_class)})
     if unknown:
         raise InvalidValue(
-            f"{architecture}: no setting is called {unknown[0]!r}; there are "
+            f"{architecture}: unknown setting {unknown[0]!r}; choose "
             f"{', '.join(known.name for known in fields(config_class))}"
         )
     try:

@@ -91,7 +91,7 @@ class RelevantPairsConfig:
     def __post_init__(self) -> None:
         if self.boundary_score not in BOUNDARY_SCORES:
             raise InvalidValue(
-                f"boundary_score {self.boundary_score!r}: unknown; there are {', '.join(BOUNDARY_SCORES)}"
+                f"boundary_score {self.boundary_score!r}: unknown; choose {', '.join(BOUNDARY_SCORES)}"
             )
 
 

@@ -43,7 +43,7 @@ class TwoStreams(nn.Module):
         super().__init__()
         if stream_weights not in STREAM_WEIGHTS:
             raise InvalidValue(
-                f"stream_weights {stream_weights!r}: unknown; there are {', '.join(STREAM_WEIGHTS)}"
+                f"stream_weights {stream_weights!r}: unknown; choose {', '.join(STREAM_WEIGHTS)}"
             )
         self.mask_silent, self.stream_weights, self.endpoints = mask_silent, stream_weights, endpoints
         self.stream_sizes = {"video": visual_size} | ({"sub": subtitle_size} if subtitle_size else {})

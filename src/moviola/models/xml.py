@@ -118,7 +118,7 @@ class XMLConfig:
             ("labels", self.labels, LABELS),
         ):
             if value not in known:
-                raise InvalidValue(f"{name} {value!r}: unknown; there are {', '.join(known)}")
+                raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
 
 
 @dataclass(frozen=True)
