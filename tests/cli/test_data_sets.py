@@ -163,7 +163,7 @@ def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Ca
     assert json.loads(found.out) == tvr_recall(submission, read_tvr_truth(truth))
     wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--task", "vqa")
     assert wrong.code == 1
-    assert "there are VCMR, SVMR, VR" in wrong.err
+    assert "choose VCMR, SVMR, VR" in wrong.err
 
 
 def test_limits_of_moments_are_those_of_the_data_set() -> None:
