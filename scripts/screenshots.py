@@ -1,13 +1,15 @@
-"""Pictures of every view of the page, for the documentation.
+"""Pictures of every view of the page, and a moving one, for the documentation.
 
     python scripts/screenshots.py docs/images
 
-A library of photographs is made and served, a browser opens its page, and what it shows is saved as JPEG.
+A library of photographs is made and served, and a browser opens its page. Views are saved as JPEG, a walk
+from a search to a collection as an animated WebP.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
@@ -28,19 +31,24 @@ PHONE = {"width": 390, "height": 780}
 QUALITY = 84
 # For pictures and videos to arrive.
 SETTLED = 1500
+FILM_WIDTH = 800
+FILM_QUALITY = 60
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the pictures go")
     parser.add_argument("--library", type=Path, help="serve this one instead of making one of photographs")
+    parser.add_argument("--only-film", action="store_true", help="the moving picture alone")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as made, sync_playwright() as playwright:
         library = options.library or make_library(Path(made))
         browser = playwright.chromium.launch(executable_path=require_browser(), args=["--no-sandbox"])
         with served(library, Path(made)) as url:
-            take_all(browser, url, options.folder)
+            if not options.only_film:
+                take_all(browser, url, options.folder)
+            take_film(browser, url, options.folder)
         browser.close()
 
 
@@ -129,6 +137,67 @@ def take_wide(browser: Browser, url: str, folder: Path, scheme: str, wanted: tup
     page.locator("body").press("?")
     view("keys")
     context.close()
+
+
+class Film:
+    """Frames of a page, each with the milliseconds for which it is shown."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._frames: list[Image.Image] = []
+        self._durations: list[int] = []
+
+    def shoot(self, duration: int) -> None:
+        """Add what the page shows now."""
+        frame = Image.open(io.BytesIO(self._page.screenshot())).convert("RGB")
+        height = FILM_WIDTH * frame.height // frame.width
+        self._frames.append(frame.resize((FILM_WIDTH, height), Image.Resampling.LANCZOS))
+        self._durations.append(duration)
+
+    def save(self, path: Path) -> None:
+        """Write an animated WebP that repeats."""
+        first, *others = self._frames
+        first.save(
+            path, save_all=True, append_images=others, duration=self._durations,
+            loop=0, quality=FILM_QUALITY, method=6,
+        )  # fmt: skip
+
+
+def take_film(browser: Browser, url: str, folder: Path) -> None:
+    """A search as it is typed, the player, and the collection, as ``page.webp``."""
+    context = browser.new_context(viewport=WIDE)  # type: ignore[arg-type]
+    page = context.new_page()
+    film = Film(page)
+    page.goto(url)
+    page.locator(".shelf .moment").first.wait_for()
+    page.wait_for_timeout(SETTLED)
+    film.shoot(1500)
+    box = page.get_by_label("What to look for")
+    for letter in "a rocket":
+        box.press_sequentially(letter)
+        film.shoot(120)
+    openers = page.locator("#results .opener")
+    page.locator("#results .score").first.wait_for()
+    page.wait_for_timeout(SETTLED)
+    film.shoot(2000)
+    for place in range(3):
+        openers.nth(place).focus()
+        page.keyboard.press("c")
+    page.wait_for_timeout(300)
+    film.shoot(1200)
+    openers.first.click()
+    page.locator("#player .curve").wait_for(state="attached")
+    page.wait_for_timeout(SETTLED)
+    for _ in range(8):
+        film.shoot(250)
+    film.shoot(1200)
+    page.keyboard.press("Escape")
+    page.locator("#to-collection").click()
+    page.get_by_label("Title of the collection").fill("Launch")
+    page.wait_for_timeout(SETTLED)
+    film.shoot(2500)
+    context.close()
+    film.save(folder / "page.webp")
 
 
 def save(page: Page, folder: Path, name: str) -> None:

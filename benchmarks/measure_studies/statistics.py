@@ -128,7 +128,7 @@ def self_agreement(
     most = queries // 2 if disjoint else queries
     for size in sizes:
         if not 1 <= size <= most:
-            raise InvalidValue(f"subset size {size}: must lie between 1 and {most}")
+            raise InvalidValue(f"subset size {size}: must be between 1 and {most}")
     if trials < 1:
         raise InvalidValue(f"trials {trials}: at least 1 is needed")
     random = np.random.default_rng(seed)
@@ -206,7 +206,7 @@ def noisy(
         InvalidValue: no such model, or the level is not positive.
     """
     if model not in NOISE:
-        raise InvalidValue(f"noise model {model!r}: unknown; there are {', '.join(NOISE)}")
+        raise InvalidValue(f"noise model {model!r}: unknown; choose {', '.join(NOISE)}")
     if not level > 0:
         raise InvalidValue(f"noise level {level}: must be positive")
     return NOISE[model](start, end, level, random)

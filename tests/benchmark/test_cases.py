@@ -59,7 +59,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_shown() -> None:
-    with pytest.raises(NotFound, match="query '7': is not judged; give one of 1, 2"):
+    with pytest.raises(NotFound, match="query '7': not judged; give one of 1, 2"):
         cases(RUN, QRELS, ["7"])
     with pytest.raises(InvalidValue, match="needs an overlap"):
         cases(RUN, QRELS, ["1"], measure="AxIoU@10")

@@ -163,7 +163,7 @@ def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Ca
     assert json.loads(found.out) == tvr_recall(submission, read_tvr_truth(truth))
     wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--task", "vqa")
     assert wrong.code == 1
-    assert "there are VCMR, SVMR, VR" in wrong.err
+    assert "choose VCMR, SVMR, VR" in wrong.err
 
 
 def test_limits_of_moments_are_those_of_the_data_set() -> None:
@@ -181,5 +181,5 @@ def test_limits_of_moments_are_those_of_the_data_set() -> None:
     assert settings_of_data_set("tvr", "xml", 1.5) == {}
     assert settings_of_data_set("didemo", "prem", 1.5)["sampling"] == {"negatives": 2}
     assert settings_of_data_set("charades", "spr-clip", 1.0) == {}
-    with pytest.raises(InvalidValue, match="there are tvr, charades, didemo, activitynet"):
+    with pytest.raises(InvalidValue, match="choose tvr, charades, didemo, activitynet"):
         settings_of_data_set("msr-vtt", "xml", 1.0)

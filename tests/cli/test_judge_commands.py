@@ -104,6 +104,6 @@ def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, t
     assert missing.code == 1 and "refined.json" in missing.err and "of that name" not in missing.err
     assert moviola("judge", "new", library, queries, "--out", task, "--system", "coarse").code == 0
     twice = moviola("judge", "new", library, queries, "--out", task)
-    assert twice.code == 1 and "is there already" in twice.err
+    assert twice.code == 1 and "exists already" in twice.err
     early = moviola("judge", "export", task, "--out", tmp_path / "judged.json")
     assert early.code == 1 and "raters agree on no moment yet" in early.err

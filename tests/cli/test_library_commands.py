@@ -326,7 +326,7 @@ def test_index_takes_another_type_and_measures_it(
     assert "nothing to do; 2 videos can be searched" in tuned.out
     refused = moviola("index", "-l", tmp_path / "lib", "--index", "nosuch")
     assert refused.code == 1
-    assert "'nosuch': unknown; there are auto, flat, ivf, ivfpq, reranked" in refused.err
+    assert "'nosuch': unknown; choose auto, flat, ivf, ivfpq, reranked" in refused.err
     nothing = moviola("index", "-l", tmp_path / "lib")
     assert nothing.code == 1
     assert "nothing to index" in nothing.err

@@ -120,7 +120,10 @@ def test_errors_show_names_as_they_are(moviola: Run, hostile_library: Path, name
 
 def test_an_id_that_is_no_unicode_is_an_error(moviola: Run, hostile_library: Path) -> None:
     answer = moviola("show", "\udcff", "-l", hostile_library)
-    assert (answer.code, answer.err) == (1, "error: '\\udcff': no Unicode text; give the file another name\n")
+    assert (answer.code, answer.err) == (
+        1,
+        "error: '\\udcff': not Unicode text; give the file another name\n",
+    )
 
 
 def test_file_names_that_are_no_unicode_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,9 +226,7 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     empty = h5(tmp_path / "empty.h5", stored(world / "visual.h5") | {"v01": np.zeros((0, DIM), np.float32)})
     fails_with(world.gather(out, visual=empty, subtitles=None), "v01: no rows")
     fails_with(world.gather(out, clip_seconds=1.5), "clips of 1.5 s", "'v00'")
-    fails_with(
-        world.gather(out, "--key", "number"), "key 'number': unknown; there are query_id, desc_id, text"
-    )
+    fails_with(world.gather(out, "--key", "number"), "key 'number': unknown; choose query_id, desc_id, text")
     wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})
     fails_with(world.gather(out, query_vectors=wide), "wide.h5: 0: shape (1, 17); one row of 16 is expected")
     other = tmp_path / "other.json"
@@ -452,9 +450,9 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words", "said"),
     [
-        ("clip", (), "model 'clip': unknown; there are spr-stage1"),
-        ("xml", ("--set", "loop.stepz=3"), "loop.stepz: unknown; there are"),
-        ("xml", ("--set", "model.width=3"), "no setting is called 'width'"),
+        ("clip", (), "model 'clip': unknown; choose spr-stage1"),
+        ("xml", ("--set", "loop.stepz=3"), "loop.stepz: unknown; choose"),
+        ("xml", ("--set", "model.width=3"), "unknown setting 'width'"),
         ("xml", ("--set", "steps=3"), "write TABLE.NAME=VALUE"),
         ("xml", ("--set", "loop.steps=many"), "loop.steps: "),
         ("xml", ("--set", "loop.select=AP"), "select 'AP'"),

@@ -254,7 +254,7 @@ def test_a_damaged_graph_is_named_and_made_anew(
     path.write_bytes(damage(whole))
     np.testing.assert_array_equal(Compiled(tmp_path, source())(*inputs(3, 4))[0], before[0])
     (record,) = caplog.records
-    assert f"{compiled.path.name}: no graph" in record.getMessage() and is_sealed(path)
+    assert f"{compiled.path.name}: not a readable graph" in record.getMessage() and is_sealed(path)
 
 
 @pytest.mark.parametrize(

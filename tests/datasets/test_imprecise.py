@@ -237,7 +237,7 @@ def test_what_looks_for_names_is_not_what_put_nouns_for_them() -> None:
     assert finder_by_spacy(LEXICON)(rewrites) == [("Dmitri Petrov",), ()]
     judged = Check(Letters(), finder_by_spacy(LEXICON)).judge(captions, rewrites)
     assert [one.names for one in judged] == [("Dmitri Petrov",), ()]
-    with pytest.raises(InvalidValue, match="there are spacy, lexicon"):
+    with pytest.raises(InvalidValue, match="choose spacy, lexicon"):
         load_name_finder("flair", LEXICON)
 
 

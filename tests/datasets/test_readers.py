@@ -145,7 +145,7 @@ def test_damage_is_named(tmp_path: Path, kind: str, name: str, content: Any, mes
 def test_unknown_names(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         read_annotations(tmp_path / "a.json", "didemo")
-    with pytest.raises(InvalidValue, match="there are tvr"):
+    with pytest.raises(InvalidValue, match="choose tvr"):
         read_annotations(tmp_path / "a.json", "nosuch")
 
 
@@ -239,5 +239,5 @@ def test_questions_keep_ids_groups_pictures_and_empty_answers(tmp_path: Path) ->
     assert soccer.annotations().moment_ids == ("7", "9-1", "9-2")
     timelens = read_questions(write(tmp_path, "b.json", {"v": TIMELENS}), "timelens")
     assert timelens.rows[0].query_id == "v.mp4>>>One.>>>[1, 2.5]"
-    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; there are extreme_when_bench"):
+    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; choose extreme_when_bench"):
         read_questions(tmp_path / "a.jsonl", "x")

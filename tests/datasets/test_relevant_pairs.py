@@ -90,7 +90,7 @@ def test_parts_of_each_phi() -> None:
         "A red car.",
     )
     assert parts_of(["Opens a box."], "np-vp", [[Phrase((), "opens a box")]]).texts == ("opens a box",)
-    with pytest.raises(InvalidValue, match="phi 'x': unknown; there are sent, vp, np-vp"):
+    with pytest.raises(InvalidValue, match="phi 'x': unknown; choose sent, vp, np-vp"):
         parts_of([both], "x", phrases[:1])
 
 

@@ -125,7 +125,7 @@ def test_a_failure_at_another_file_keeps_its_own_name(tmp_path: Path) -> None:
 
 
 def test_text_that_is_no_unicode_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match=r"a: cannot be written \('\\udcff' is no Unicode text\)"):
+    with pytest.raises(InvalidValue, match=r"a: cannot be written \('\\udcff' is not Unicode text\)"):
         write_text(tmp_path / "a", "name \udcff")
     assert list(tmp_path.iterdir()) == []
 

@@ -115,7 +115,7 @@ def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
 def test_pairs_to_train_on_must_be_there(judged: JudgingTask, tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="2 queries have a moment of level 2, and 2 are kept"):
         export_splits(judged, tmp_path, val=1, test=1)
-    with pytest.raises(InvalidValue, match="from 1 to 4"):
+    with pytest.raises(InvalidValue, match="1 to 4"):
         export_splits(judged, tmp_path, val=1, test=0, level=0)
 
 

@@ -160,7 +160,7 @@ def test_unknown_raters_and_pairs(new_task: NewTask, rater: str, pair: str, leve
 def test_levels_out_of_range(new_task: NewTask, level: int) -> None:
     task = new_task()
     task.sign_in("Anna")
-    with pytest.raises(InvalidValue, match="a level from 0 to 4"):
+    with pytest.raises(InvalidValue, match="give 0 to 4"):
         task.answer("Anna", "1:1", level)
     assert task.answers() == []
 
@@ -179,7 +179,7 @@ def test_files_that_are_no_task(tmp_path: Path) -> None:
 
 def test_a_task_is_not_written_over(new_task: NewTask, tmp_path: Path) -> None:
     task = new_task()
-    with pytest.raises(InvalidValue, match="is there already"):
+    with pytest.raises(InvalidValue, match="exists already"):
         JudgingTask.create(task.path, task.pairs, TaskSettings())
     with pytest.raises(InvalidValue, match="no moment to judge"):
         JudgingTask.create(tmp_path / "empty.sqlite", [], TaskSettings())

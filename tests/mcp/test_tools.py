@@ -242,7 +242,7 @@ def test_look_to_the_end_of_the_video(call: Call) -> None:
     ("arguments", "message"),
     [
         ({"video_id": "strete", "start": 0, "end": 1}, "did you mean street"),
-        ({"video_id": "broken", "start": 0, "end": 1}, "it was refused"),
+        ({"video_id": "broken", "start": 0, "end": 1}, "refused when indexed"),
         ({"video_id": "street", "start": 5, "end": 5}, "the end must come after the start"),
         ({"video_id": "street", "start": 12, "end": 13}, "ends at 12 s"),
         ({"video_id": "street", "start": -1, "end": 1}, "greater than or equal to 0"),

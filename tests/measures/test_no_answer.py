@@ -273,10 +273,10 @@ def test_the_share_refused_where_a_share_is_kept() -> None:
         (lambda: refused_share([1.0], [0.0], kept=0.0), "kept 0.0"),
         (lambda: rejection_f1([True], [False]), "no judged query is without an answer"),
         (lambda: rejection_f1([True], [True, False]), "one value each per query"),
-        (lambda: Measure.parse("AUROC@5"), "reads no ranks; write AUROC"),
+        (lambda: Measure.parse("AUROC@5"), "has no depth; write AUROC"),
         (lambda: Measure.parse("G-mIoU"), "depth must be at least 1, for instance G-mIoU@10"),
         (lambda: Measure.parse("mR@5,score<=0.5"), "has no score level"),
-        (lambda: Measure.parse("mR@5,IoU>0.5"), "knows no overlap; write mR@5"),
+        (lambda: Measure.parse("mR@5,IoU>0.5"), "has no overlap; write mR@5"),
         (lambda: Measure("Rej-F1", level=math.inf), "must be a finite number"),
     ],
 )

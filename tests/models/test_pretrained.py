@@ -157,7 +157,7 @@ def test_a_missing_folder_or_file(saved: Path, tmp_path: Path) -> None:
         ),
         (lambda c: c.pop("architecture"), "field 'architecture' is missing or no str"),
         (lambda c: c.update(config=[1]), "field 'config' is missing or no dict"),
-        (lambda c: c["config"].update(dimm=9), "no setting is called 'dimm'; there are hidden_size"),
+        (lambda c: c["config"].update(dimm=9), "unknown setting 'dimm'; choose hidden_size"),
         (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1: hidden_size: "),
         (lambda c: c["config"].update(loss="hinge"), "loss 'hinge' is not known"),
         (lambda c: c["config"].update(max_clips=7), r"frame_position_embeddings.weight is \(6, 8\) instead"),
@@ -467,7 +467,7 @@ def test_wrong_uses_of_conversion(model: SegmentRetriever, tmp_path: Path) -> No
         convert_checkpoint(path, "reloclnet", folder)
     with pytest.raises(DataError, match="holds no weights of conquer"):
         convert_checkpoint(path, "conquer", folder)
-    with pytest.raises(InvalidValue, match="no setting is called 'head'"):
+    with pytest.raises(InvalidValue, match="unknown setting 'head'"):
         convert_checkpoint(path, "spr-stage1", folder, head=2)
     torch.save([1, 2], path)
     with pytest.raises(DataError, match="it has nothing"):

@@ -185,7 +185,7 @@ def test_videos_that_are_missing_count_and_are_named(films: Path, tmp_path: Path
 
 def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
     annotations = written(tmp_path, "qv_m2")
-    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; there are extreme_when_bench"):
+    with pytest.raises(InvalidValue, match="benchmark 'x': unknown; choose extreme_when_bench"):
         run_public("x", annotations, films)
     for given in ({}, {"videos": films, "run": annotations}):
         with pytest.raises(InvalidValue, match="give either a folder of videos"):

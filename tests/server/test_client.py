@@ -53,5 +53,5 @@ def test_errors_are_those_of_the_library(library: Client) -> None:
     with pytest.raises(ServerError, match="--allow-ingest") as refused:
         library.index("nix")
     assert refused.value.code == "forbidden"
-    with pytest.raises(NotFound, match="none since"):
+    with pytest.raises(NotFound, match="unknown since"):
         next(library.events("nix"))

@@ -44,7 +44,7 @@ BODIES: dict[str, bytes] = {
     "half a character": b'{"query": "\\ud83d"}',
     "half a character in a name": b'{"query": "a", "\\ud83d": 1}',
     "half a character in a format": b'{"query": "a", "by": "\\udc00"}',
-    "no UTF-8": b'{"query": "\xff\xfe"}',
+    "not UTF-8": b'{"query": "\xff\xfe"}',
     "UTF-16": '{"query": 7}'.encode("utf-16"),
     "not a number": b'{"query": "a", "min_score": NaN}',
     "infinite": b'{"query": "a", "min_score": Infinity}',

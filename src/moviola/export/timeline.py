@@ -1,4 +1,4 @@
-"""Moments one after the other on a timeline: what the formats of editing programs write."""
+"""Timelines of moments in sequence, the common input of formats of editing programs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Paths = Mapping[str, str | Path]
 
 @dataclass(frozen=True, slots=True)
 class SourceVideo:
-    """A video as an editing program sees it.
+    """A video with its rate and its timecode.
 
     Attributes:
         video_id: its id.
-        info: what its file says.
-        timebase: its nominal rate, and how its timecode counts.
+        info: properties of its file.
+        timebase: its nominal rate, and the counting of its timecode.
     """
 
     video_id: str
@@ -38,10 +38,10 @@ class SourceVideo:
     def first_frame(self) -> int:
         """Number of its first picture by its start timecode; 0 without one.
 
-        A drop-frame sign at a rate that has no such counting is no sign.
+        A drop-frame sign at a rate without such counting is ignored.
 
         Raises:
-            MediaError: there is no such timecode at its rate.
+            MediaError: the timecode does not exist at its rate.
         """
         start = self.info.start_timecode
         if start is None:
@@ -62,7 +62,7 @@ class SourceVideo:
 
     @property
     def frame_count(self) -> int | None:
-        """Frames that its header promises, at least one; None when it is silent."""
+        """Frames by its header, at least one; None if it has none."""
         if not self.info.duration:
             return None
         return self.timebase.frames(Span(0.0, self.info.duration))[1]
@@ -74,8 +74,8 @@ class Event:
 
     Attributes:
         number: from 1.
-        selection: the moment and what is said of it.
-        video: where it comes from.
+        selection: the moment with its title and note.
+        video: its video.
         source: its frames ``(first, end)``, counted from the video's first picture at the video's rate.
         record: its frames on the timeline, counted from the timeline's beginning at the timeline's rate.
     """
@@ -94,7 +94,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Events without gaps, but for those that were asked for.
+    """Events in sequence, without gaps except the requested lead.
 
     Attributes:
         title: one line, not empty.
@@ -110,7 +110,7 @@ class Timeline:
 
     @property
     def frame_size(self) -> tuple[int, int]:
-        """Width and height of the largest video in it, the first of several, as even numbers."""
+        """Width and height of its largest video, the first of several, as even numbers."""
         infos = (event.video.info for event in self.events)
         largest = max(infos, key=lambda info: info.width * info.height)
         return max(2, largest.width // 2 * 2), max(2, largest.height // 2 * 2)
@@ -125,8 +125,8 @@ def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceV
     """The videos of selections, by id; each file is opened once.
 
     Raises:
-        NotFound: no path is known for a video.
-        MediaError: a file is gone, or is no video that can be read.
+        NotFound: a video without a path.
+        MediaError: a file is missing or unreadable.
     """
     sources: dict[str, SourceVideo] = {}
     for selection in chosen:
@@ -151,17 +151,17 @@ def lay_out(
     start: str | None = "01:00:00:00",
     lead: float = 0.0,
 ) -> Timeline:
-    """Put moments one after the other.
+    """Put moments in sequence.
 
     Args:
-        chosen: in order.
+        chosen: the moments, in order.
         videos: those of the moments.
         title: the timeline's name.
-        rate: frames a second; None takes that of most moments (:func:`sequence_rate`).
-        drop_frame: how timecode counts at 29.97 and 59.94; None counts as the first of the videos of that
-            rate that has a start timecode, without one non-drop.
-        start: timecode of the first frame; None where nobody asks for it.
-        lead: seconds left free before each moment, rounded to frames.
+        rate: frames per second; None: the rate of most moments (:func:`sequence_rate`).
+        drop_frame: counting at 29.97 and 59.94; None: that of the first of the videos of that rate with a
+            start timecode, without one non-drop.
+        start: timecode of the first frame; None: without timecode.
+        lead: free seconds before each moment, rounded to frames.
 
     Raises:
         InvalidValue: a moment begins after the end of its video, or a rate, a counting or a timecode that
@@ -178,7 +178,7 @@ def lay_out(
     for number, (selection, video) in enumerate(zip(chosen, used, strict=True), start=1):
         first, end = _source_frames(selection, video)
         at += gap
-        # Whole frames of the timeline, so that none lies past the end of what was chosen.
+        # Whole frames of the timeline, so that none is after the end of the selection.
         after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))
         events.append(Event(number, selection, video, (first, end), (at, after)))
         at = after

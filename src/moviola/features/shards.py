@@ -177,8 +177,7 @@ class FeatureShards:
         if there < rows_needed:
             raise LibraryError(
                 f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
-                "takes the damaged videos out so that they can be indexed again; otherwise write the folder "
-                "again"
+                "takes the damaged videos out so that they can be indexed again; else write the folder again"
             )
         mapped: NDArray[np.float16] = (
             np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))

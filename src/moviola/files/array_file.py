@@ -69,7 +69,7 @@ def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray
             return map_arrays(file, names)
     except SegmentIndexError as error:
         raise DataError(
-            f"{path}: of another form than this version writes; delete it, it is made anew"
+            f"{path}: of another form than this version writes; delete it, it is made again"
         ) from error
 
 

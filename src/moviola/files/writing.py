@@ -94,7 +94,7 @@ def _explained(path: str | os.PathLike[str], only: Path | None = None) -> Iterat
         ) from error
     except UnicodeEncodeError as error:
         held = error.object[error.start : error.end]
-        raise InvalidValue(f"{path}: cannot be written ({held!r} is no Unicode text)") from error
+        raise InvalidValue(f"{path}: cannot be written ({held!r} is not Unicode text)") from error
 
 
 @overload

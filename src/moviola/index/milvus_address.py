@@ -71,7 +71,7 @@ class MilvusAddress:
             )
         kind = options.get("index", "flat")
         if kind not in _KINDS:
-            raise _refused(text, f"index={kind} is unknown; there are {', '.join(_KINDS)}")
+            raise _refused(text, f"index={kind} is unknown; choose {', '.join(_KINDS)}")
         lists = _number(text, options, "lists", _LISTS, (1, 65536))
         timeout = _number(text, options, "timeout", _TIMEOUT, (1, 3600))
         token = options.get("token", "")

@@ -238,7 +238,7 @@ def make_task(
     """
     if path.exists():
         raise InvalidValue(
-            f"{path}: is there already; name another file, or go on with `moviola judge progress`"
+            f"{path}: exists already; name another file, or go on with `moviola judge progress`"
         )
     names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in run_files)])
     if twice := [name for name, count in names.items() if count > 1]:

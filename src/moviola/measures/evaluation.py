@@ -65,7 +65,7 @@ class Results:
         if measure in self.per_query:
             return self.per_query[measure]
         if measure in self.measures:
-            raise InvalidValue(f"measure {measure!r}: has one value for all queries, none per query")
+            raise InvalidValue(f"measure {measure!r}: one value of all queries together, none per query")
         raise InvalidValue(f"measure {measure!r}: not evaluated; there are {', '.join(self.measures)}")
 
 

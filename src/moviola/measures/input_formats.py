@@ -97,7 +97,7 @@ def _read(
     kind: type[_T], path: Path, format: str | None, formats: Mapping[str, Reader], zero_length: bool
 ) -> _T:
     if format is not None and format not in formats:
-        raise InvalidValue(f"format {format!r}: unknown here; there are {', '.join(formats)}")
+        raise InvalidValue(f"format {format!r}: unknown here; choose {', '.join(formats)}")
     text = read_text(path)
     if not text.strip():
         raise DataError(f"{path}: line 1: the file is empty; give one with at least one row")

@@ -65,9 +65,9 @@ class Joined:
         present[to_judged[to_judged >= 0]] = True
         relevant = np.bincount(qrels.query[qrels.relevance > 0], minlength=queries)
         row_query = to_judged[run.query]
-        asked = row_query >= 0
+        judged_rows = row_query >= 0
         sureness = np.full(queries, -np.inf)
-        np.maximum.at(sureness, row_query[asked], run.score[asked])
+        np.maximum.at(sureness, row_query[judged_rows], run.score[judged_rows])
 
         # The first rows of every judged query, in the order of the judgements.
         judged = np.flatnonzero(to_judged >= 0)
@@ -101,7 +101,7 @@ class Joined:
             relevance=qrels.relevance[truths],
             pairs=Pairs(prediction[order], truth[order], iou[order]),
             relevant_truths=relevant,
-            answered=np.bincount(row_query[asked], minlength=queries),
+            answered=np.bincount(row_query[judged_rows], minlength=queries),
             sureness=sureness,
             present=present | rules.count_missing,
             rules=rules,

@@ -80,7 +80,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise InvalidValue(f"measure {self.family!r}: unknown; there are {', '.join(FAMILIES)}")
+            raise InvalidValue(f"measure {self.family!r}: unknown; choose {', '.join(FAMILIES)}")
         family = FAMILIES[self.family]
         if family.depth and self.k < 1:
             raise InvalidValue(f"measure {self}: the depth must be at least 1, for instance {self.family}@10")
@@ -93,7 +93,7 @@ class Measure:
                 f"measure {self}: {self.family} has no overlap; write {Measure(self.family, self.k)}"
             )
         if self.overlap is not None and not 0 <= self.overlap <= 1:
-            raise InvalidValue(f"measure {self}: the overlap must lie between 0 and 1")
+            raise InvalidValue(f"measure {self}: the overlap must be between 0 and 1")
         if self.level is not None and not (family.level and np.isfinite(self.level)):
             raise InvalidValue(
                 f"measure {self}: {self.family} has no score level; leave the score out"

@@ -156,7 +156,7 @@ def refused_share(answerable: ArrayLike, absent: ArrayLike, *, kept: float = 0.9
         InvalidValue: as in :func:`auroc`, or ``kept`` is out of range.
     """
     if not 0 < kept <= 1:
-        raise InvalidValue(f"kept {kept}: must lie above 0 and at most be 1, for instance 0.95")
+        raise InvalidValue(f"kept {kept}: must be above 0 and at most 1, for instance 0.95")
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     # Reduced a little, so that .95 * 20 requires 19 and not, by rounding, 20.
     needed = max(1, int(np.ceil(kept * len(sure) - 1e-9)))

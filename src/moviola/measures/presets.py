@@ -49,5 +49,5 @@ def preset_of(preset: str | Preset | None) -> Preset:
     if isinstance(preset, Preset):
         return preset
     if preset not in PRESETS:
-        raise InvalidValue(f"preset {preset!r}: unknown; there are {', '.join(PRESETS)}")
+        raise InvalidValue(f"preset {preset!r}: unknown; choose {', '.join(PRESETS)}")
     return PRESETS[preset]

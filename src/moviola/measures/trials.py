@@ -27,4 +27,4 @@ def require_trials(trials: int) -> None:
 def require_confidence(confidence: float) -> None:
     """Raise :class:`InvalidValue` unless ``confidence`` is inside (0, 1)."""
     if not 0 < confidence < 1:
-        raise InvalidValue(f"confidence {confidence}: must lie between 0 and 1, for instance 0.95")
+        raise InvalidValue(f"confidence {confidence}: must be between 0 and 1, for instance 0.95")

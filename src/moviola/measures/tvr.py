@@ -207,7 +207,7 @@ def tvr_recall_of(
         NotFound, DataError: a file is missing or malformed.
     """
     if task not in TASKS:
-        raise InvalidValue(f"task {task!r}: unknown; there are {', '.join(TASKS)}")
+        raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
     rows = read_tvr_truth(truth)
     try:
         submission = read_tvr_submission(run)

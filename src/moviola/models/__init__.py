@@ -1,1 +1,1 @@
-"""Trainable models, one file a paper, with the parts that they share. Import the file that you need."""
+"""Trainable models, one module per paper, with shared parts. Import the module that you need."""

@@ -1,4 +1,4 @@
-"""What a training step is given and what ranking a corpus gives back."""
+"""Input of a training step, and result of ranking a corpus."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LARGEST = 2**26
 
 
 def rows_at_once(numbers: int) -> int:
-    """How many rows (queries, videos) a ranking works on at once when each needs so many numbers."""
+    """Rows (queries, videos) per batch of a ranking, by the numbers that each needs."""
     return max(1, _LARGEST // max(1, numbers))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What every batch has: B queries and U different videos (or windows of videos).
+    """Common part of all batches: B queries and U different videos (or windows of videos).
 
     Attributes:
         query: (B, Lq, dq) float32, features of the query's tokens, zero where padded.

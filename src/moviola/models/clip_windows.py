@@ -28,7 +28,7 @@ Clips = TypeVar("Clips", NDArray[np.int64], "Tensor")
 
 @dataclass(frozen=True, slots=True)
 class LabelConvention:
-    """How seconds become clips of start and end.
+    """Conversion of seconds into clips of start and end.
 
     The start is the clip in which the moment starts. With ``end_inside`` the end is the last clip that the
     moment touches; without, it is one clip further, unless the video has no further one.
@@ -127,7 +127,7 @@ def clip_windows(
         ends: (N,) seconds, at most the video's duration.
         clips: (N,) or one number, how many clips of the video are stored, >= 1.
         clip_seconds: length of a stored clip.
-        longest: how many clips the model takes; longer windows are pooled to that many (:func:`pool_clips`).
+        longest: maximum clips of the model; longer windows are pooled to that many (:func:`pool_clips`).
 
     A window behind the last stored clip becomes that clip.
 

@@ -1,4 +1,4 @@
-"""What a model's folder says of itself, known without torch.
+"""Description of a model in its folder, read without torch.
 
 ``config.json`` holds the format, the architecture, the settings, the version that wrote it, and what else the
 caller of :func:`moviola.models.pretrained.save_pretrained` wanted to keep.
@@ -41,14 +41,14 @@ CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 @dataclass(frozen=True)
 class Description:
-    """What ``config.json`` says.
+    """Content of ``config.json``.
 
     Attributes:
         format: in which the folder was written, see :data:`FORMAT`.
         architecture: a key of :data:`ARCHITECTURES`.
         config: the model's settings, field by field, under today's names whatever the format.
         version: the version of moviola that wrote the folder.
-        extra: what the caller of :func:`moviola.models.pretrained.save_pretrained` wanted to keep, for
+        extra: further facts from the caller of :func:`moviola.models.pretrained.save_pretrained`, for
             instance which features the model was trained on.
     """
 
@@ -60,7 +60,7 @@ class Description:
 
 
 def read_description(folder: str | Path) -> Description:
-    """What the ``config.json`` of a model's folder says; neither the model nor its weights are loaded.
+    """The ``config.json`` of a model's folder; neither the model nor its weights are loaded.
 
     Raises:
         NotFound: the folder or the file is missing.
@@ -88,7 +88,7 @@ def read_description(folder: str | Path) -> Description:
 
 
 def require_finite(folder: Path) -> None:
-    """Raises :class:`DataError` where the weights in a folder cannot be read, or one is no finite number."""
+    """Raise :class:`DataError` if the weights in a folder are unreadable or not finite."""
     path = existing(folder, WEIGHTS)
     try:
         weights = load_file(path)
@@ -96,7 +96,7 @@ def require_finite(folder: Path) -> None:
         raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
     for name, array in weights.items():
         if not np.isfinite(array).all():
-            raise DataError(f"{path}: weight {name} holds a number that is not finite; train the model anew")
+            raise DataError(f"{path}: weight {name} holds a number that is not finite; train the model again")
 
 
 def revision_of(folder: Path) -> str:

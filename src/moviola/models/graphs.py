@@ -40,7 +40,7 @@ def read_graph(folder: Path, name: str) -> Any:
     """The graph of a part from the folder of a model that has it.
 
     Args:
-        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+        folder: written by :func:`moviola.models.pretrained.save_pretrained`.
         name: of the part, see :func:`moviola.models.parts.parts_of`.
 
     Raises:

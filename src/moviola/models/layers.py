@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 MASKED = -1e10
-"""What a masked score or logit becomes."""
+"""Value of a masked score or logit."""
 
 _NEVER = -1e30  # still finite in bfloat16, and a row without any valid key stays free of NaN
 _REFERENCE_BIAS = -1e4
@@ -210,7 +210,7 @@ class ModularQuery(nn.Linear):
         return torch.einsum("bls,bld->bsd", weights, tokens)
 
     def stream_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """How much each stream counts for a query, (B, streams), sum 1; arguments as for the call.
+        """Weight of each stream for a query, (B, streams), sum 1; arguments as in the call.
 
         A stream counts by how strongly the tokens ask for it: the softmax, over the streams, of the logsumexp
         of the logits that pool the tokens.

@@ -57,7 +57,7 @@ PAIRWISE_LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "hinge": hinge,
     "lse": log_sum_exp_hinge,
 }
-"""What makes a loss of a positive and a negative score, by name."""
+"""Losses of a positive and a negative score, by name."""
 
 
 def draw_ranks(eligible: Tensor, *, pool: int | None, generator: torch.Generator | None) -> Tensor:
@@ -65,7 +65,7 @@ def draw_ranks(eligible: Tensor, *, pool: int | None, generator: torch.Generator
 
     Args:
         eligible: (B, N) bool, which columns may be drawn.
-        pool: how many of the hardest to draw from; None means all eligible ones. 1 always takes the hardest.
+        pool: number of the hardest to draw from; None: all eligible ones. 1 always takes the hardest.
         generator: source of randomness; None uses PyTorch's own.
 
     Returns:

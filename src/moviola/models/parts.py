@@ -80,7 +80,7 @@ class BestSpans(nn.Module):
 
 
 class WindowClips(nn.Module):
-    """What SPR's refiners keep of windows (N, L, d) with their mask (N, L), (N, L, ...)."""
+    """SPR's encodings of windows (N, L, d) with their mask (N, L), (N, L, ...)."""
 
     def __init__(self, model: SprClip | ReLoCLNet) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SHOWN = 5
-"""How many keys an error lists."""
+"""Number of keys that an error lists."""
 
 State = Mapping[str, Tensor]
 Model = TypeVar("Model", bound=nn.Module)
@@ -45,7 +45,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Architecture:
-    """Where a model lives; it is imported when it is used."""
+    """Module and class of a model, imported on first use."""
 
     module: str
     config: str
@@ -81,7 +81,7 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     unknown = sorted(set(config) - {known.name for known in fields(config_class)})
     if unknown:
         raise InvalidValue(
-            f"{architecture}: no setting is called {unknown[0]!r}; there are "
+            f"{architecture}: unknown setting {unknown[0]!r}; choose "
             f"{', '.join(known.name for known in fields(config_class))}"
         )
     try:
@@ -106,7 +106,7 @@ def save_pretrained(
     Args:
         model: an instance of a class in :data:`ARCHITECTURES`.
         folder: where to.
-        card: the model card in Markdown: what it is for, how it was trained, what it scores.
+        card: the model card in Markdown.
         extra: further facts to keep in ``config.json``; JSON values.
 
     Raises:

@@ -1,6 +1,6 @@
 """Reel: a refiner of our own that reads every video once, without knowing the query.
 
-SPR's refiners (sections 3.3.1 and 3.3.2) encode the window of every proposal anew for every query, and learn
+SPR's refiners (sections 3.3.1 and 3.3.2) encode the window of every proposal again for every query, and learn
 to find a moment and to rank moments from losses of different kinds. Here
 
 - **a video is encoded once**: dilated convolutions over its clips, without positions, so that a video may be
@@ -95,7 +95,7 @@ class AnswerBatch(Batch):
 
 @dataclass(frozen=True)
 class ReelContext:
-    """What is stored of N videos or windows: ``clips`` (N, L, 3, h), ``mask`` (N, L), float32."""
+    """Stored encodings of N videos or windows: ``clips`` (N, L, 3, h), ``mask`` (N, L), float32."""
 
     clips: Tensor
     mask: Tensor
@@ -255,7 +255,7 @@ class Reel(nn.Module):
         return self.best_spans(torch.einsum("nrh,nlrh->nrl", query, context.clips), context.mask)
 
     def best_spans(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What :meth:`refine` returns, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
+        """As :meth:`refine`, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
         scores = self.span_scores(self._smoothed(similarity, mask), mask)
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest_span

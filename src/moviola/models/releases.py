@@ -25,7 +25,7 @@ def _size(key: str, axis: int = 0) -> Callable[[State], object]:
 
 
 def _count(pattern: str) -> Callable[[State], object]:
-    """How many different numbers stand at the group of ``pattern`` in the keys."""
+    """Number of different numbers at the group of ``pattern`` in the keys."""
     return lambda state: len({match[1] for key in state if (match := re.match(pattern, key))})
 
 
@@ -37,7 +37,7 @@ class Release:
         architecture: the model that it becomes.
         marker_keys: keys that its state dict has, whatever the sizes.
         sizes: settings that follow from the shapes of tensors.
-        settings: what the published numbers assume and shapes don't tell.
+        settings: values of the published model that shapes do not show.
     """
 
     architecture: str
@@ -141,9 +141,9 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
 
     The file holds a state dict, or a dict that holds one (under ``model``, ``state_dict`` or the like), with
     or without the prefix that parallel training leaves. Sizes are read from the tensors' shapes. What shapes
-    don't tell has the published value: heads, decoding, and padding as the release has it, so that published
+    do not show has the published value: heads, decoding, and padding as the release has it, so that published
     numbers come out; give another value by name if the checkpoint was trained otherwise (CONQUER's general
-    and disjoint similarity cannot be told apart: ``similarity="disjoint"``).
+    and disjoint similarity look the same: ``similarity="disjoint"``).
 
     Nothing that the file says is executed: it is read as numbers and plain containers. The settings objects
     that some releases keep beside the weights are skipped over.
@@ -218,7 +218,7 @@ _UNREADABLE = (
 
 
 def _read_numbers(path: Path) -> object:
-    """What a PyTorch file holds, read without executing any of it."""
+    """Content of a PyTorch file, read without executing any of it."""
     if not path.is_file():
         raise NotFound(f"{path}: there is no such checkpoint; give the file that was downloaded")
     try:

@@ -11,7 +11,7 @@ Using Potentially Relevant Pair", section 4.2. Everything here is a pure functio
 Which captions resemble each other is decided outside of the models, by the data set's room.
 
 Where the text leaves something open: the number of pairs in Eq. 11, 12 and 17 is that of ordered pairs
-(i, j), i != j, with f set, and a term without any pair is 0; the negative of Eq. 11 is drawn anew for each
+(i, j), i != j, with f set, and a term without any pair is 0; the negative of Eq. 11 is drawn again for each
 pair; all weights but that of localisation are 1.
 """
 
@@ -49,7 +49,7 @@ def _softplus(logits: Tensor) -> Tensor:
 
 
 BOUNDARY_SCORES: dict[str, Callable[[Tensor], Tensor]] = {"literal": _literal, "softplus": _softplus}
-"""What the logit of a boundary adds to the score of a moment (Eq. 14).
+"""Contribution of a boundary's logit to the score of a moment (Eq. 14).
 
 ``literal`` is log(max(logit, 1e-6)), as printed. A logit below the floor then adds -13.8 and has no gradient,
 and Eq. 11 and 12 multiply a negative score with C, so that a pair of *low* confidence is the better one.
@@ -60,7 +60,7 @@ the printed form, up to a vanishing rest, for large logits.
 
 @dataclass(frozen=True)
 class RelevantPairsConfig:
-    """Which terms of the paper are added to those of XML, and how they weigh.
+    """Terms of the paper added to those of XML, with their weights.
 
     Attributes:
         pairs: +PR, the terms with relevant pairs, for all that is on; they and pairs of one video are then
@@ -91,7 +91,7 @@ class RelevantPairsConfig:
     def __post_init__(self) -> None:
         if self.boundary_score not in BOUNDARY_SCORES:
             raise InvalidValue(
-                f"boundary_score {self.boundary_score!r}: unknown; there are {', '.join(BOUNDARY_SCORES)}"
+                f"boundary_score {self.boundary_score!r}: unknown; choose {', '.join(BOUNDARY_SCORES)}"
             )
 
 

@@ -72,7 +72,7 @@ class ReLoCLNetConfig:
         hard_negative_weight: of the hinge against a window without any answer (SPR's HN; 0.5 in its release).
         weak_weight: of the hinge of a strong against a weak positive (SPR).
         margin: of all hinges.
-        ranking_loss: what compares two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
+        ranking_loss: loss of two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
         weigh_by_similarity: multiply FCL, VCL and span loss of a pair by its similarity.
         sum_positives: VCL's numerator sums all of a query's positives, rather than take the pair's own score.
         count_pair_twice: VCL's denominator counts the pair's own score twice, as TVR-Ranking's release does.
@@ -81,7 +81,7 @@ class ReLoCLNetConfig:
         clip_seconds: length of a clip.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips.
         alpha: a moment scores exp(alpha s) times the probabilities of its start and end.
-        top_videos, top_moments: how many videos are searched for moments, and how many moments are given.
+        top_videos, top_moments: numbers of searched videos and of returned moments.
         reference_padding: let padding leak as in the releases.
         mask_silent: leave clips without a subtitle out of the stream of subtitles; the releases do not.
         stream_weights: how the streams are summed, a name in :data:`~moviola.models.streams.STREAM_WEIGHTS`;

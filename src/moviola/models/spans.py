@@ -1,4 +1,5 @@
-"""The best spans of two curves: what runs behind a model. Torch, vectorised over windows, queries and videos.
+"""The best spans of two curves, decoded from a model's logits. Torch, vectorised over windows, queries and
+videos.
 
 A span is a clip of start and a clip of end (:mod:`moviola.models.clip_windows`). Decoding looks only at the
 band of spans that are allowed, ``shortest <= end - start < longest`` in clips: a video of L clips has
@@ -27,11 +28,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """How the values of two curves become the score of a span.
+    """Score of a span from the values of two curves.
 
     Attributes:
         function: of two broadcastable tensors.
-        padding: what the curves hold where there is no clip.
+        padding: value of the curves without a clip.
         floor: spans that score no more than this touch the padding and are none.
     """
 
@@ -172,7 +173,7 @@ def corpus_spans(
         end: (Q, T, L) float32.
         shortest: smallest ``end - start`` in clips that is allowed.
         longest: the first ``end - start`` that is no longer allowed.
-        k: how many spans per query.
+        k: number of spans per query.
         combine: see :func:`span_band`.
 
     Returns:

@@ -12,7 +12,7 @@ from moviola.models.layers import LearnedPositions, ModularQuery, cross_attentio
 __all__ = ["STREAM_WEIGHTS", "TwoStreams"]
 
 STREAM_WEIGHTS = ("mean", "query")
-"""How streams are summed: all alike, or as the query asks for them (:meth:`ModularQuery.stream_weights`)."""
+"""Weighting of streams in their sum: equal, or by the query (:meth:`ModularQuery.stream_weights`)."""
 
 
 class TwoStreams(nn.Module):
@@ -43,14 +43,14 @@ class TwoStreams(nn.Module):
         super().__init__()
         if stream_weights not in STREAM_WEIGHTS:
             raise InvalidValue(
-                f"stream_weights {stream_weights!r}: unknown; there are {', '.join(STREAM_WEIGHTS)}"
+                f"stream_weights {stream_weights!r}: unknown; choose {', '.join(STREAM_WEIGHTS)}"
             )
         self.mask_silent, self.stream_weights, self.endpoints = mask_silent, stream_weights, endpoints
         self.stream_sizes = {"video": visual_size} | ({"sub": subtitle_size} if subtitle_size else {})
         self.reference_padding = reference_padding
 
     def part(self, stream: str, name: str, *inputs: Tensor) -> Tensor:
-        """What a part of a stream makes of its inputs."""
+        """Result of a part of a stream."""
         return cast("Tensor", self.get_submodule(f"{stream}_{name}")(*inputs))
 
     def attended_streams(
@@ -114,7 +114,7 @@ class TwoStreams(nn.Module):
         ]
 
     def weights_of(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """How much each stream counts for a query, (Q, S), sum 1, of its tokens (Q, Lq, D) and their mask."""
+        """Weight of each stream for a query, (Q, S), sum 1, from its tokens (Q, Lq, D) and their mask."""
         if self.stream_weights == "query":
             return self.modular_vector_mapping.stream_weights(tokens, mask)
         streams = len(self.stream_sizes)

@@ -70,7 +70,7 @@ class XMLConfig:
         positive_mask: leave the videos that are related to a query out of its negatives.
         relevant_pairs: the terms of Maeoki et al. that are added; None for none.
         alpha: a video's score s counts as exp(alpha s) in that of its moments.
-        top_videos, top_moments: how many videos are searched for moments, and how many moments are kept.
+        top_videos, top_moments: numbers of searched videos and of kept moments.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, as labelled.
         clip_seconds: length of a clip.
         labels: a name in :data:`~moviola.models.clip_windows.LABELS`, what training's labels and decoding
@@ -118,7 +118,7 @@ class XMLConfig:
             ("labels", self.labels, LABELS),
         ):
             if value not in known:
-                raise InvalidValue(f"{name} {value!r}: unknown; there are {', '.join(known)}")
+                raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
 
 
 @dataclass(frozen=True)

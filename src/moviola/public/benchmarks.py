@@ -103,5 +103,5 @@ def benchmark_of(name: str) -> PublicBenchmark:
         InvalidValue: an unknown name.
     """
     if name not in BENCHMARKS:
-        raise InvalidValue(f"benchmark {name!r}: unknown; there are {', '.join(BENCHMARKS)}")
+        raise InvalidValue(f"benchmark {name!r}: unknown; choose {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]

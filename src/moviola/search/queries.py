@@ -96,7 +96,7 @@ class Text(_Term):
         try:
             self.text.encode()
         except UnicodeEncodeError as error:
-            raise InvalidValue(f"query {self.text!r:.200}: no Unicode text; write it in UTF-8") from error
+            raise InvalidValue(f"query {self.text!r:.200}: not Unicode text; write it in UTF-8") from error
 
     def __str__(self) -> str:
         return self.text

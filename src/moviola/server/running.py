@@ -18,7 +18,7 @@ from moviola.server.options import Options
 
 __all__ = ["serve"]
 
-# Seconds that streams may continue after the server was asked to end.
+# Seconds that streams may continue after the server begins to end.
 _PATIENCE = 3
 # Seconds to wait for the head of a request.
 HEAD_SECONDS = 20.0

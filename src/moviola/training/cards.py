@@ -24,7 +24,7 @@ _SPR = (
     "Zhang et al., *Video Corpus Moment Retrieval with Contrastive Learning* (ReLoCLNet), SIGIR 2021",
 )
 _RANKS = "Ranks the moments of a whole corpus for a query, without another model before it."
-_REFINES = "Finds the exact span within each proposal of a trained stage 1, and ranks the proposals anew."
+_REFINES = "Finds the exact span within each proposal of a trained stage 1, and re-ranks the proposals."
 
 
 @dataclass(frozen=True)

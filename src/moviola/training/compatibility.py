@@ -27,7 +27,7 @@ def require_same_encoder(folder: Path, about: Description, facts: SourceFacts) -
     if theirs != ours:
         raise EncoderMismatch(
             f"{folder}: trained on features of {theirs[0]} (revision {theirs[1]}), but these are of "
-            f"{ours[0]} (revision {ours[1]}); give features of the same encoder, or train anew"
+            f"{ours[0]} (revision {ours[1]}); give features of the same encoder, or train a new model"
         )
     if about.extra.get("unit", facts.unit) != facts.unit:
         kinds = {True: "rows of length 1", False: "raw rows"}

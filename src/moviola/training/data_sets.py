@@ -68,7 +68,7 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
         InvalidValue: no such data set.
     """
     if name not in DATA_SETS:
-        raise InvalidValue(f"data set {name!r}: unknown; there are {', '.join(DATA_SETS)}")
+        raise InvalidValue(f"data set {name!r}: unknown; choose {', '.join(DATA_SETS)}")
     chosen = DATA_SETS[name]
     tables = {table: dict(values) for table, values in chosen.settings.get(recipe, {}).items()}
     if recipe in chosen.spans:

@@ -436,7 +436,7 @@ def answer(
     if not 0 <= suppress_above <= 1:
         raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
     if task not in TASKS:
-        raise InvalidValue(f"task {task!r}: unknown; there are {', '.join(TASKS)}")
+        raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
     if task == "vr" and as_search:
         raise InvalidValue("task 'vr': `moviola search` shows moments, no videos; leave --as-search out")
     ready = AnsweringModel.open(

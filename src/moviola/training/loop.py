@@ -91,7 +91,7 @@ class LoopConfig:
                 f"epochs={self.epochs}, steps={self.steps}, batch_size={self.batch_size}: give at least 1"
             )
         if self.precision not in PRECISIONS:
-            raise InvalidValue(f"precision {self.precision!r}: unknown; there are {', '.join(PRECISIONS)}")
+            raise InvalidValue(f"precision {self.precision!r}: unknown; choose {', '.join(PRECISIONS)}")
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ def make_optimizer(
         InvalidValue: an unknown optimiser or schedule, or a number out of its range.
     """
     if config.name not in OPTIMIZERS:
-        raise InvalidValue(f"optimizer {config.name!r}: unknown; there are {', '.join(OPTIMIZERS)}")
+        raise InvalidValue(f"optimizer {config.name!r}: unknown; choose {', '.join(OPTIMIZERS)}")
     _check(config.lr, config.betas, config.eps, config.weight_decay, config.clip_norm)
     _check_schedule(config.schedule, config.warmup, total_steps)
     groups = parameter_groups(model, config.weight_decay, lr=config.lr, slow=config.slow)
@@ -310,7 +310,7 @@ def make_optimizer(
 
 def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: float, clip_norm: float) -> None:
     if not 0 < lr < math.inf:
-        raise InvalidValue(f"lr={lr}: a learning rate is above 0")
+        raise InvalidValue(f"lr={lr}: must be above 0")
     if not all(0 <= beta < 1 for beta in betas):
         raise InvalidValue(f"betas={betas}: both must be in [0, 1)")
     if not 0 < eps < math.inf:
@@ -323,7 +323,7 @@ def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: floa
 
 def _check_schedule(schedule: str, warmup: float, total_steps: int) -> None:
     if schedule not in SCHEDULES:
-        raise InvalidValue(f"schedule {schedule!r}: unknown; there are {', '.join(SCHEDULES)}")
+        raise InvalidValue(f"schedule {schedule!r}: unknown; choose {', '.join(SCHEDULES)}")
     if not 0 <= warmup < 1:
         raise InvalidValue(f"warmup={warmup}: the part of training that warms up is in [0, 1)")
     if total_steps < 1:

@@ -64,7 +64,7 @@ def read_settings(
     known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
     for table in given:
         if table not in known:
-            raise InvalidValue(f"settings {table!r}: unknown; there are {', '.join(sorted(known))}")
+            raise InvalidValue(f"settings {table!r}: unknown; choose {', '.join(sorted(known))}")
     loops = {
         name: _filled(_filled(loop, given.get("loop", {}), "loop"), given.get(name, {}), name)
         for name, loop in settings.loops.items()
@@ -109,7 +109,7 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
     names = {f.name for f in fields(value)}
     for name in changes:
         if name not in names:
-            raise InvalidValue(f"{where}.{name}: unknown; there are {', '.join(sorted(names))}")
+            raise InvalidValue(f"{where}.{name}: unknown; choose {', '.join(sorted(names))}")
     mixed = {f.name: getattr(value, f.name) for f in fields(value)}
     for name, change in changes.items():
         nested = mixed[name]

@@ -20,7 +20,7 @@ You get a JSON list of sentences that describe moments of films and series. In e
 nouns or personal pronouns (a man, a woman, a person, two people, the doctor) in the place of every name
 of a person or character.
 1. Keep the meaning; add nothing and leave nothing else out.
-2. Where a name tells the gender, use a noun of that gender.
+2. If a name shows the gender, use a noun of that gender.
 3. Make articles and verbs agree, and count people who are named together.
 Answer with nothing but a JSON list of the rewritten sentences, as many and in the same order.
 For instance ["Eric and Dr. Gregory were talking.", "Rachel waves."] becomes

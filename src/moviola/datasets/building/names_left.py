@@ -61,5 +61,5 @@ def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
         MissingDependency: its package is not installed.
     """
     if name not in NAME_FINDERS:
-        raise InvalidValue(f"names {name!r}: unknown; there are {', '.join(NAME_FINDERS)}")
+        raise InvalidValue(f"names {name!r}: unknown; choose {', '.join(NAME_FINDERS)}")
     return NAME_FINDERS[name](lexicon)

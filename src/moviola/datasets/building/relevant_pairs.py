@@ -76,7 +76,7 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
         InvalidValue: an unknown Phi.
     """
     if phi not in PHI:
-        raise InvalidValue(f"phi {phi!r}: unknown; there are {', '.join(PHI)}")
+        raise InvalidValue(f"phi {phi!r}: unknown; choose {', '.join(PHI)}")
     groups = [
         list(dict.fromkeys(PHI[phi](caption, own))) for caption, own in zip(captions, phrases, strict=True)
     ]

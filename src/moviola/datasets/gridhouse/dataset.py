@@ -119,7 +119,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Query:
     """A query: its text, its type as in TVR (v, t or vt) and what it names."""
 
     text: str
@@ -390,12 +390,12 @@ def _rows(film: _Film, episode: Episode) -> Iterator[_Row]:
         )  # fmt: skip
 
 
-def _ask(row: _Row, number: int, draw: Generator) -> _Asked:
+def _ask(row: _Row, number: int, draw: Generator) -> _Query:
     """A query about a moment: precise and imprecise in turn."""
     if row.slots is None:
         assert row.tale is not None
         text, tale = tale_query(row.tale, draw)
-        return _Asked(text, "t", None, tale)
+        return _Query(text, "t", None, tale)
     if number % 2:
         text, slots = imprecise(row.slots, draw)
     else:
@@ -403,13 +403,13 @@ def _ask(row: _Row, number: int, draw: Generator) -> _Asked:
     if row.heard and draw.random() < _ASK_BOTH:
         what = sorted(row.heard)[0]
         tale = Tale(None, "", what, None, None)
-        return _Asked(f"{text} while a voice tells of a {what}", "vt", slots, tale)
-    return _Asked(text, "v", slots, None)
+        return _Query(f"{text} while a voice tells of a {what}", "vt", slots, tale)
+    return _Query(text, "v", slots, None)
 
 
 def _judged(
     rows: Sequence[_Row], split: str, wanted: int, taken: set[str], draw: Generator
-) -> Iterator[tuple[_Asked, NDArray[np.int64]]]:
+) -> Iterator[tuple[_Query, NDArray[np.int64]]]:
     """Queries of a split with the relevance of every moment of the corpus."""
     own = [row for row in rows if row.split == split]
     fewest, most = max(2, round(_FEWEST * len(rows))), max(10, round(_MOST * len(rows)))
@@ -434,14 +434,14 @@ def _passed_over(row: _Row, draw: Generator) -> bool:
     return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
-def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Asked]:
+def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Query]:
     own = [row for row in rows if row.split == "train" and not _passed_over(row, draw)]
     queries = (_ask(row, number, draw) for number, row in enumerate(own))
     unique = {query.text: query for query in queries if query.text not in taken}
     return list(unique.values())
 
 
-_Similar = Callable[[_Asked], NDArray[np.float64]]
+_Similar = Callable[[_Query], NDArray[np.float64]]
 """Similarity of a query to every moment's caption, (n,) in [0, 1]."""
 
 
@@ -455,7 +455,7 @@ def _similarity(rows: Sequence[_Row], encoder: TextEncoder | None) -> _Similar:
 
 
 def _entry(
-    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similar, grades: NDArray[np.int64]
+    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, grades: NDArray[np.int64]
 ) -> dict[str, Any]:
     similarities = similar(query)
     order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
@@ -465,7 +465,7 @@ def _entry(
 
 
 def _pseudo(
-    query_id: int, query: _Asked, rows: Sequence[_Row], similar: _Similar, top: int
+    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, top: int
 ) -> dict[str, Any]:
     """The ``top`` most similar moments of the training films, unjudged."""
     similarities = similar(query)

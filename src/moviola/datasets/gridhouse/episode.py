@@ -3,7 +3,7 @@
 An episode is a list of beats: a beat is one thing that takes a moment (a step, a turn, a grip, a pause), with
 the world as it was at its start. Events are the beats that a sentence could be about; each gives a moment:
 from the end of the event before (at most 10 s back) to the end of the event plus a hold. Holds vary, so that
-what decides does not always sit at the same place in a moment.
+the decisive event is not always at the same place in a moment.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def simulate(
     """
     if seconds is not None and seconds < 10:
         raise InvalidValue(f"an episode of {seconds} s: give at least 10 s")
-    return _Story(seed, number, filler).tell(video_id or f"gh-{seed}", seconds)
+    return _Story(seed, number, filler).episode(video_id or f"gh-{seed}", seconds)
 
 
 class _Story:
@@ -174,7 +174,7 @@ class _Story:
         self.moments: list[GridMoment] = []
         self.last_end = 0.0
 
-    def tell(self, video_id: str, seconds: float | None) -> Episode:
+    def episode(self, video_id: str, seconds: float | None) -> Episode:
         length = float(self.draw.uniform(42, 104)) if seconds is None else seconds
         self.pause(0.3, 2.0)
         while self.time < length:

@@ -70,5 +70,5 @@ def read_annotations(path: Path, kind: str, durations: Path | None = None) -> An
         DataError: damaged; the message names file, row and field.
     """
     if kind not in READERS:
-        raise InvalidValue(f"data set {kind!r}: unknown; there are {', '.join(READERS)}")
+        raise InvalidValue(f"data set {kind!r}: unknown; choose {', '.join(READERS)}")
     return READERS[kind](path, durations)

@@ -136,7 +136,7 @@ def read_questions(path: Path, kind: str) -> Questions:
         DataError: damaged, without a question, or a duplicate id; the message names file, row and field.
     """
     if kind not in QUESTIONS:
-        raise InvalidValue(f"benchmark {kind!r}: unknown; there are {', '.join(QUESTIONS)}")
+        raise InvalidValue(f"benchmark {kind!r}: unknown; choose {', '.join(QUESTIONS)}")
     title, rows = QUESTIONS[kind]
     questions = Questions(title, tuple(rows(path)))
     if not len(questions):

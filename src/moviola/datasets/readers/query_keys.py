@@ -48,7 +48,7 @@ def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
         DataError: one key stands for two texts, or there is no query.
     """
     if key not in QUERY_KEYS:
-        raise InvalidValue(f"key {key!r}: unknown; there are {', '.join(QUERY_KEYS)}")
+        raise InvalidValue(f"key {key!r}: unknown; choose {', '.join(QUERY_KEYS)}")
     texts: dict[str, str] = {}
     keys: dict[str, str] = {}
     for path in annotations:

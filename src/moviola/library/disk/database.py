@@ -153,7 +153,7 @@ def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterato
     try:
         yield
     except UnicodeEncodeError as error:
-        raise InvalidValue(f"{error.object!r}: no Unicode text; give the file another name") from error
+        raise InvalidValue(f"{error.object!r}: not Unicode text; give the file another name") from error
     except sqlite3.ProgrammingError:
         raise  # a defect of ours, not of the file
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text

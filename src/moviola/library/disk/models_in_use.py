@@ -1,4 +1,4 @@
-"""Trained models in a library: which fit, where they lie, and the ones in use.
+"""Trained models in a library: checks, copies, and the ones in use.
 
 The folder of a model is copied into the library, so that the library stays safe to copy: to
 ``models/stage1/NAME`` or ``models/refiner/NAME``, under a name that says which weights they are.
@@ -46,13 +46,13 @@ __all__ = [
 ]  # fmt: skip
 
 NONE = "none"
-"""What is said for a role in place of a folder, to go on without a trained model."""
+"""Value of a role without a trained model."""
 
 ROLES: dict[str, frozenset[str]] = {
     "stage1": frozenset({"spr-stage1"}),
     "refiner": frozenset(REFINERS),
 }
-"""What a model can be in use as, and the architectures that can, besides refiners of plug-ins."""
+"""Roles of models, with the architectures that fill them, besides those of plug-ins."""
 
 _MODELS = Path(__file__).parents[2] / "models"
 DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _MODELS / "demo_reel"}
@@ -64,7 +64,7 @@ _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 
 
 def source_of(role: str, source: str | PathLike[str]) -> Path | None:
-    """Where a model is to be taken from: None for :data:`NONE`, the package for the text ``"demo"``.
+    """Source of a model: None for :data:`NONE`, the package for the text ``"demo"``.
 
     A folder of that name is given as ``./demo`` or as a path.
     """
@@ -77,20 +77,20 @@ def source_of(role: str, source: str | PathLike[str]) -> Path | None:
 
 
 def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
-    """Look at a model, and compare what it was trained on with what the library holds.
+    """Check a model against the library: training data, sizes, graphs.
 
     Args:
         role: a key of :data:`ROLES`.
         source: a folder that ``moviola train`` or ``moviola models convert`` wrote.
         settings: of the library.
-        force: take a model that does not say what it was trained on. What it does say must agree all the
-            same, and so must its sizes.
+        force: accept a model that does not record its training data. Recorded facts and sizes must agree
+            in any case.
 
     Raises:
         NotFound: no such folder, or a file is missing in it.
         MissingDependency: the folder has no graphs of its weights, and torch, which makes them, is missing.
         DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
-        InvalidValue: a model of another kind, or one that does not say what it was trained on.
+        InvalidValue: a model of another kind, or one that does not record its training data.
         EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
         BrokenPlugin: the plug-in that runs it fails.
     """
@@ -124,9 +124,9 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
 
 
 def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
-    """What must agree: its name, the model's value (None: not known), the library's, and the remedy."""
-    anew = "train one on this library's features (`moviola features from-library`)"
-    reindex = f"{anew}, or index the videos into a library that fits"
+    """Values that must agree: name, the model's value (None: unknown), the library's, and the remedy."""
+    retrain = "train one on this library's features (`moviola features from-library`)"
+    reindex = f"{retrain}, or index the videos into a library that fits"
     config, extra = about.config, about.extra
     rows = [
         ("encoder", extra.get("encoder"), settings.encoder, reindex),
@@ -135,28 +135,28 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
             "clip seconds",
             extra.get("clip_seconds", config.get("clip_seconds")),
             1 / settings.frame_rate,
-            f"{anew}, or index the videos with another --frame-rate",
+            f"{retrain}, or index the videos with another --frame-rate",
         ),
         (
             "frame features of size",
             config.get("visual_size", config.get("hidden_size")),
             settings.encoder_dim,
-            anew,
+            retrain,
         ),
-        ("query features of size", config.get("query_size"), settings.encoder_dim, anew),
+        ("query features of size", config.get("query_size"), settings.encoder_dim, retrain),
     ]
     if config.get("subtitle_size"):
-        rows.append(("subtitle features of size", config["subtitle_size"], settings.sentence_dim, anew))
+        rows.append(("subtitle features of size", config["subtitle_size"], settings.sentence_dim, retrain))
     if role == "stage1":
         rows.append((
             "segment clips",
             _trained_with(about, "segment_clips", extra.get("segment_clips")),
             settings.frames_per_segment,
-            f"{anew}, or index the videos with another --segment-seconds",
+            f"{retrain}, or index the videos with another --segment-seconds",
         ))  # fmt: skip
         most = int(config.get("max_clips", settings.frames_per_segment))
         if most < settings.frames_per_segment:
-            rows.append(("segments of at most so many clips", most, settings.frames_per_segment, anew))
+            rows.append(("segments with at most this many clips", most, settings.frames_per_segment, retrain))
     return rows
 
 
@@ -177,15 +177,15 @@ def _same(theirs: Any, ours: Any) -> bool:
 
 
 def model_folder(library: Path, role: str, settings: Settings) -> Path:
-    """Where the model in use lies."""
+    """Folder of the model in use."""
     return library / "models" / role / str(getattr(settings, role))
 
 
 def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
-    """Copy a model's folder into a library; gives the settings that put it in use.
+    """Copy a model's folder into a library; returns the settings that use it.
 
     Raises:
-        LibraryError: the copy is not what was to be copied.
+        LibraryError: the copy differs from the source.
     """
     revision = revision_of(source)
     short = revision[:8]
@@ -210,7 +210,7 @@ def _graph_files(source: Path, revision: str) -> list[str]:
 
 
 def discard_others(library: Path, settings: Settings) -> None:
-    """Delete the copies of models that are no longer in use, and what is left of interrupted copying."""
+    """Delete copies of models that are no longer in use, and remains of interrupted copying."""
     for role in ROLES:
         for folder in (library / "models" / role).glob("*"):
             if folder.name != getattr(settings, role):
@@ -321,7 +321,7 @@ class ModelsInUse:
         return folder, str(getattr(self._settings, f"{role}_revision"))
 
     def make_graphs(self) -> None:
-        """Have the graphs of the models in use on disk, so that no search needs torch, and no others."""
+        """Make the graphs of the models in use, so that no search needs torch; delete others."""
         self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
         for model in (self.stage1, getattr(self.refiner, "model", None)):
             if isinstance(model, CompiledModel):

@@ -73,7 +73,7 @@ class Settings(BaseModel):
         backends = backends_of(self.index)
         if self.index != AUTO and name_of(self.index) not in backends:
             raise ValueError(
-                f"index {self.index!r}: unknown; there are {', '.join((AUTO, *backends))}, and "
+                f"index {self.index!r}: unknown; choose {', '.join((AUTO, *backends))}, and "
                 "milvus://HOST:PORT/COLLECTION"
             )
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):

@@ -390,7 +390,7 @@ def _same_bytes(one: Path, other: Path) -> bool:
 
 
 def _has_subtitles(folder: Path) -> bool:
-    """Whether a folder has subtitle files; True where only reading it would tell why not."""
+    """Whether a folder has subtitle files; True where it must be read to know."""
     try:
         with os.scandir(folder) as entries:
             return any(Path(entry.name).suffix.lower() in SUBTITLE_SUFFIXES for entry in entries)

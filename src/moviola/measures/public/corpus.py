@@ -22,7 +22,7 @@ def fig(answers: Sequence[CorpusAnswered]) -> dict[str, float]:
     counts a span, cut at the duration, when its video is right and the verdict is "matched"; ``any verdict``
     counts it whatever the verdict. ``verdict``: of questions with a verdict, the share where it says
     "matched" just when the right video is first; not there when no question has one. The protocol gives it
-    for two turns, where the second may ask anew; with one turn they are the same.
+    for two turns, where the second may search again; with one turn they are the same.
     """
     ranks = np.array([_rank(one) for one in answers])
     found = {f"VR R@{k}": percent(ranks <= k) for k in DEPTHS}

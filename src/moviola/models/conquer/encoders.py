@@ -129,7 +129,7 @@ class NetVLAD(nn.Module):
 
 
 class FusionWeights(nn.Module):
-    """How much pictures and subtitles count for a query: (N, Lq, D) to (N, 2), sum 1."""
+    """Weights of pictures and subtitles for a query: (N, Lq, D) to (N, 2), sum 1."""
 
     def __init__(self, config: ConquerConfig) -> None:
         super().__init__()

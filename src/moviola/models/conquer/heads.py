@@ -1,4 +1,4 @@
-"""What CONQUER does with each pair of a query and a video: query-aware features and the heads on them."""
+"""CONQUER's query-aware features of a query and a video, and the heads on them."""
 
 from __future__ import annotations
 

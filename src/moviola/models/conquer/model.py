@@ -74,7 +74,7 @@ class Queries:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the model thinks of Q queries in V candidate videos each.
+    """Logits of Q queries in V candidate videos each.
 
     Attributes:
         start: (Q, V, L) float32 logits of a moment's first clip, -1e10 at padding.
@@ -91,7 +91,7 @@ class Conquer(nn.Module):
     """CONQUER.
 
     Attributes:
-        config: what it was built from.
+        config: its configuration.
 
     Raises:
         InvalidValue: the configuration names no similarity, or its heads don't divide its hidden size.
@@ -276,7 +276,7 @@ class Conquer(nn.Module):
         """The best moments of Q queries in their V candidates, by the configured similarity and span limits.
 
         Args:
-            scores: what :meth:`match` gave.
+            scores: result of :meth:`match`.
             first_stage: (Q, V) float32, -inf for a video that is no candidate.
 
         Returns:

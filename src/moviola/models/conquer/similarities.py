@@ -16,7 +16,7 @@ __all__ = ["SIMILARITIES", "Similarity"]
 
 @dataclass(frozen=True)
 class Similarity:
-    """How the score of a moment follows from the model's logits: what start, end and video add up to.
+    """Score of a moment from the model's logits of start, end and video.
 
     Attributes:
         video_head: whether the model has, and trains, a head that scores videos.

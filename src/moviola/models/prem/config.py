@@ -44,7 +44,7 @@ class PremConfig:
         adversarial_iou: a span above this IoU with the moment is a positive.
         adversarial_predictions: best predictions of a negative video that are negatives.
         clip_seconds: length of a clip.
-        top_videos: how many videos are searched for the moments of a query.
+        top_videos: number of videos searched for the moments of a query.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
             the last clip of the moment.
         nms: predictions of one video above this IoU with a better one are dropped.

@@ -1,4 +1,4 @@
-"""What PREM's retriever and localizer each have of their own: encoders of tokens and clips, poolings."""
+"""Encoders of tokens and clips, and poolings, of PREM's retriever and localizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["POOLINGS", "QueryEncoder", "VideoEncoder", "modality_pooling", "stre
 
 
 def stream_mask(config: PremConfig, mask: Tensor, subtitles: Tensor | None) -> Tensor:
-    """Which clips take part in which stream: (V, L) with 1 for a clip to (V, S, L) bool."""
+    """Masks of clips per stream: (V, L) with 1 for a clip to (V, S, L) bool."""
     valid = (mask > 0)[:, None].repeat(1, len(config.stream_sizes), 1)
     if config.mask_silent and len(config.stream_sizes) > 1 and subtitles is not None:
         valid[:, 1] &= (subtitles != 0).any(-1)
@@ -117,4 +117,4 @@ POOLINGS: dict[str, Callable[[PremConfig], nn.Module]] = {
     "mean": _MeanPooling,
     "max": _MaxPooling,
 }
-"""What makes one vector per stream of a query's tokens, by the name in the settings."""
+"""Poolings of a query's tokens into one vector per stream, by the name in the settings."""

@@ -25,7 +25,7 @@ __all__ = ["Boundaries", "PremLocalizer"]
 
 @dataclass(frozen=True)
 class Boundaries:
-    """What the localizer says of N pairs of a query and a video.
+    """Logits of the localizer for N pairs of a query and a video.
 
     Attributes:
         start, end: (N, L), scores of the clips, -inf where padded.

@@ -19,7 +19,7 @@ __all__ = ["Prem", "PremContext", "PremQueries"]
 
 @dataclass(frozen=True)
 class PremContext:
-    """What PREM knows of V videos before any query: compute once, keep, :meth:`select` from.
+    """PREM's encodings of V videos, independent of the query: compute once, keep, :meth:`select` from.
 
     Attributes:
         units: (V, S, L, D), the retriever's clips at length 1.

@@ -132,7 +132,7 @@ def _start(layer: nn.Linear, deviation: float) -> None:
 
 
 class Towers(nn.Module):
-    """The visual tower up to the frames' features, and the query tower: what both models of SPR share."""
+    """The visual tower up to the frames' features, and the query tower, shared by both models of SPR."""
 
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ def recipe(name: str) -> Recipe:
         InvalidValue: no recipe of that name.
     """
     if name not in RECIPES:
-        raise InvalidValue(f"model {name!r}: unknown; there are {', '.join(RECIPES)}")
+        raise InvalidValue(f"model {name!r}: unknown; choose {', '.join(RECIPES)}")
     module, attribute = RECIPES[name].split(":")
     return cast("Recipe", getattr(import_module(module), attribute))
 

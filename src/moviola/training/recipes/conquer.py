@@ -78,7 +78,7 @@ class ConquerRecipe(RankerRecipe):
         """The best 100 videos of each query.
 
         Under the general similarity they are in the order of the first stage, which the model does not
-        change; else the model ranks the candidates anew, as :meth:`Conquer.video_terms` says.
+        change; else the model re-ranks the candidates, see :meth:`Conquer.video_terms`.
         """
         self.require_unscored(how)
         network = cast("Conquer", model)

@@ -28,7 +28,7 @@ class ReLoCLNetRecipe(RankerRecipe):
 
     @property
     def settings(self) -> TrainingSettings:
-        """Those of TVR-Ranking, appendix C."""
+        """The settings of TVR-Ranking, appendix C."""
         loop = LoopConfig(epochs=200, batch_size=512)
         return TrainingSettings({"labels": "spr"}, {"train": loop}, PairSampling())
 

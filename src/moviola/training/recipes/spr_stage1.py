@@ -31,7 +31,7 @@ class Stage1Recipe(Recipe):
 
     @property
     def settings(self) -> TrainingSettings:
-        """The paper's."""
+        """The settings of the paper."""
         optimizer = OptimizerConfig(
             name="adamw",
             lr=5e-4,

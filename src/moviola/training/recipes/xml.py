@@ -47,7 +47,7 @@ class XmlRecipe(RankerRecipe):
 
     @property
     def settings(self) -> TrainingSettings:
-        """Those of TVR-Ranking, appendix C."""
+        """The settings of TVR-Ranking, appendix C."""
         loop = LoopConfig(epochs=200, batch_size=128)
         return TrainingSettings({"labels": "spr"}, {"train": loop}, XmlSampling())
 

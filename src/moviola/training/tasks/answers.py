@@ -42,10 +42,10 @@ class AnswerTask:
 
     def batches_per_epoch(self) -> int:
         """Number of batches per epoch; each query comes once."""
-        return -(-len(self._asked) // self.batch_size)
+        return -(-len(self._query_rows) // self.batch_size)
 
     @cached_property
-    def _asked(self) -> Integers:
+    def _query_rows(self) -> Integers:
         return np.unique(self.pairs.query)
 
     @cached_property
@@ -57,7 +57,7 @@ class AnswerTask:
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[AnswerBatch]:
         """The batches of an epoch, in a new order."""
-        order = draw.permutation(self._asked)
+        order = draw.permutation(self._query_rows)
         for begin in range(0, len(order), self.batch_size):
             yield self.batch(order[begin : begin + self.batch_size], draw)
 

@@ -61,7 +61,7 @@ class WindowSampling:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise InvalidValue(f"strategy {self.strategy!r}: unknown; there are {', '.join(STRATEGIES)}")
+            raise InvalidValue(f"strategy {self.strategy!r}: unknown; choose {', '.join(STRATEGIES)}")
         if min(self.strong, self.weak, self.hard_pool) < 1:
             raise InvalidValue(
                 f"strong={self.strong}, weak={self.weak}, hard_pool={self.hard_pool}: give at least 1"
