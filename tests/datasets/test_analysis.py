@@ -70,14 +70,13 @@ def test_figure_4_has_the_pairs_of_its_queries(judged_file: Path, tmp_path: Path
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'moviola[studies]'")
     run = CliRunner().invoke(app, ["study", "relevance", str(judged_file), "--out", str(tmp_path), "--json"])
     assert run.exit_code == 0, run.output
-    found = json.loads(run.stdout)
     expected = [
         {"query": str(q), "similarity": COSINES[q][m], "rank": m + 1, "relevance": LEVELS[q][m]}
         for q in range(2)
         for m in range(3)
     ]
-    assert found["rows"] == expected
-    assert [Path(file).suffix for file in found["files"]] == [".csv", ".png", ".svg"]
+    assert [json.loads(line) for line in run.stdout.splitlines()] == expected
+    assert sorted(path.suffix for path in tmp_path.glob("relevance*")) == [".csv", ".png", ".svg"]
     one = relevance_study(read_judged(judged_file), queries=1)
     assert len({row[0] for row in one.rows}) == 1 and len(one.rows) == 3
 
@@ -90,7 +89,7 @@ def test_figure_5_has_every_pair_once(tmp_path: Path) -> None:
     raw.write_text("pair_id,worker,relevance\n" + "\n".join(rows) + "\n")
     run = CliRunner().invoke(app, ["study", "ratings", str(raw), "--out", str(tmp_path), "--json"])
     assert run.exit_code == 0, run.output
-    found = json.loads(run.stdout)["rows"]
+    found = [json.loads(line) for line in run.stdout.splitlines()]
     spread = {(r["lowest"], r["highest"]): r["share"] for r in found if r["part"] == "ratings" and r["pairs"]}
     assert spread == {(0, 1): 0.25, (0, 4): 0.5, (2, 2): 0.25}
     final = {r["lowest"]: r["pairs"] for r in found if r["part"] == "final"}

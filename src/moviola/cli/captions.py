@@ -1,26 +1,27 @@
-"""``moviola dataset replacements``, ``similarity``, ``relevant-pairs``: how captions relate to each other."""
+"""``moviola dataset replacements``, ``similarity``, ``relevant-pairs``: relations between captions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, console, emit_json
+from moviola.cli.app import JsonOption, console, emit_json, show, show_records, show_table
+from moviola.cli.options import SentenceEncoderOption
 
 __all__ = ["relevant_pairs_", "replacements_", "similarity_"]
 
 
 def replacements_(
-    before: Annotated[Path, typer.Argument(help="Annotations with the original captions.")],
-    after: Annotated[Path, typer.Argument(help="The same moments with imprecise captions.")],
-    kind: Annotated[str, typer.Option(help="Data set of both files, as `moviola dataset stats` takes it.")],
-    top: Annotated[int, typer.Option(min=1, help="How many words.")] = 12,
-    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
+    before: Annotated[Path, Argument(help="Annotations with the original captions.")],
+    after: Annotated[Path, Argument(help="The same moments with imprecise captions.")],
+    kind: Annotated[str, Option(help="Data set of both files, as `moviola dataset stats` takes it.")],
+    top: Annotated[int, Option(min=1, help="Number of words.")] = 12,
+    durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """The words that took the place of names, most frequent first (Table 3); moments are joined by their id.
+    """List the words that replaced names, most frequent first (Table 3); moments are joined by id.
 
     Example: `moviola dataset replacements tvr_val_release.jsonl imprecise.jsonl --kind tvr`
 
@@ -34,24 +35,21 @@ def replacements_(
 
     states = (read_annotations(path, kind, durations) for path in (before, after))
     found = replacements(caption_changes(*states))[:top]
-    if json:
-        emit_json([asdict(one) for one in found])
-        return
-    for one in found:
-        console.print(f"{one.word:>16}  {one.count:>8,}  {one.gender}")
+    rows = ((one.word, f"{one.count:,}", one.gender) for one in found)
+    show_records(json, [asdict(one) for one in found], ("word", "count", "gender"), rows)
 
 
 def relevant_pairs_(
-    path: Annotated[Path, typer.Argument(help="An annotation file.")],
-    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
-    out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
-    phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
-    theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
-    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
-    encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
+    path: Annotated[Path, Argument(help="An annotation file.")],
+    kind: Annotated[str, Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    out: Annotated[Path, Option("--out", "-o", help="File for the pairs (.npz).")],
+    phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
+    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
-    """Potentially relevant pairs of captions, stored for training (+PR, +SL).
+    """Find potentially relevant pairs of captions, for training (+PR, +SL).
 
     Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
 
@@ -63,23 +61,22 @@ def relevant_pairs_(
     from moviola.encoders import load_sentence_encoder
 
     captions = read_annotations(path, kind, durations).captions
-    embed = load_sentence_encoder(encoder)
+    embed = load_sentence_encoder(sentence_encoder)
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
-    if json:
-        emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})
-    else:
-        console.print(
-            f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
-        )
+    show(
+        json,
+        {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)},
+        f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+    )
 
 
 def similarity_(
-    path: Annotated[Path, typer.Argument(help="A judged pair file (val or test).")],
-    bins: Annotated[int, typer.Option(min=1, help="Bins of similarity.")] = 10,
+    path: Annotated[Path, Argument(help="A judged pair file (val or test).")],
+    bins: Annotated[int, Option(min=1, help="Number of bins of similarity.")] = 10,
     json: JsonOption = False,
 ) -> None:
-    """How relevance follows query-caption similarity (Figure 4), and relevant moments a query (Table 4).
+    """Show relevance by query-caption similarity (Figure 4), and relevant moments per query (Table 4).
 
     Example: `moviola dataset similarity val.json`
 
@@ -98,9 +95,14 @@ def similarity_(
         return
     console.print(
         f"{len(judged.queries):,} queries, {len(judged.relevance):,} pairs, "
-        f"{judged.relevant_per_query:.1f} relevant moments a query, Spearman {table.rank_correlation:.3f}"
+        f"{judged.relevant_per_query:.1f} relevant moments per query, Spearman {table.rank_correlation:.3f}"
     )
-    console.print("similarity        pairs of level 0 / 1 / 2 / 3 / 4   mean")
-    for place, mean in enumerate(table.means):
-        counts = " / ".join(f"{count:,}" for count in table.counts[:, place])
-        console.print(f"{table.edges[place]:.2f} to {table.edges[place + 1]:.2f}   {counts}   {mean:.2f}")
+    rows = (
+        (
+            f"{table.edges[place]:.2f} to {table.edges[place + 1]:.2f}",
+            *(f"{count:,}" for count in table.counts[:, place]),
+            f"{mean:.2f}",
+        )
+        for place, mean in enumerate(table.means)
+    )
+    show_table(("similarity", *(f"level {level}" for level in range(len(table.counts))), "mean"), rows)

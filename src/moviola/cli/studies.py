@@ -1,34 +1,26 @@
-"""``moviola study``: which measure, and which judgement, can be trusted?
-
-One command for each study of the AxIoU paper, and two for TVR-Ranking's of its annotations.
-"""
+"""``moviola study``: the studies of measures (AxIoU paper) and of judgements (TVR-Ranking)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from rich.table import Table
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, note, show_table
-from moviola.cli.runs import MeasureOption, runs_and_qrels
+from moviola.cli.app import JsonOption, command_group, note, show_records
+from moviola.cli.options import MeasureOption, runs_and_qrels
 
 if TYPE_CHECKING:
     from moviola.measures import Qrels, Run
     from moviola.measures.study_reports import Study
 
-study = typer.Typer(
-    no_args_is_help=True,
-    help="Study measures (AxIoU) and judgements (TVR-Ranking): figures as PNG and SVG, numbers as CSV.",
+study = command_group(
+    "study", "Studies of measures (AxIoU) and judgements (TVR-Ranking): figures (PNG, SVG) and numbers (CSV)."
 )
-app.add_typer(study, name="study")
 
-RunsArgument = Annotated[
-    list[Path], typer.Argument(metavar="RUN RUN … QRELS", help="Runs, then the judgements.")
-]
-OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder for the figure and the numbers.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of the draws.")]
+RunsArgument = Annotated[list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, then the judgements.")]
+OutOption = Annotated[Path, Option("--out", "-o", help="Folder for the figure and the numbers.")]
+SeedOption = Annotated[int, Option(help="Random seed.")]
 
 
 def _input(paths: list[Path]) -> tuple[dict[str, Run], Qrels]:
@@ -39,27 +31,20 @@ def _input(paths: list[Path]) -> tuple[dict[str, Run], Qrels]:
     return read_runs(runs), read_qrels(qrels)
 
 
-def _show(made: Study, out: Path, as_json: bool) -> None:
-    """Write the numbers and the figure, print the numbers, and say where they are."""
+def _show(made: Study, out: Path, json: bool) -> None:
+    """Write numbers and figure, and print the numbers."""
     files = [str(path) for path in made.write(out)]
-    if as_json:
-        rows = [dict(zip(made.header, row, strict=True)) for row in made.rows]
-        emit_json({"rows": rows, "files": files})
-        return
-    table = Table(*made.header, title=made.name)
-    show_table(
-        table,
-        ([f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in made.rows),
-    )
+    rows = ([f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in made.rows)
+    show_records(json, [dict(zip(made.header, row, strict=True)) for row in made.rows], made.header, rows)
     note(f"written: {', '.join(files)}")
 
 
-@study.command("agreement")
+@study.command()
 def agreement(
     paths: RunsArgument,
     measure: MeasureOption = None,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Do two measures rank the systems alike? Kendall's τ-b between all pairs of measures.
 
@@ -69,21 +54,21 @@ def agreement(
     """
     from moviola.measures import study_reports
 
-    _show(study_reports.agreement(*_input(paths), measure or study_reports.STUDY_MEASURES), out, as_json)
+    _show(study_reports.agreement(*_input(paths), measure or study_reports.STUDY_MEASURES), out, json)
 
 
-@study.command("self-agreement")
+@study.command()
 def self_agreement(
     paths: RunsArgument,
     measure: MeasureOption = None,
     size: Annotated[
-        list[int] | None, typer.Option(help="Queries per subset; repeat. Default: ten sizes.")
+        list[int] | None, Option(help="Queries per subset; repeatable; by default ten sizes.")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Pairs of subsets per size.")] = 5000,
-    disjoint: Annotated[bool, typer.Option("--disjoint", help="The two subsets share no query.")] = False,
+    trials: Annotated[int, Option(min=1, help="Number of pairs of subsets per size.")] = 5000,
+    disjoint: Annotated[bool, Option("--disjoint", help="Draw subsets that share no query.")] = False,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Does a measure rank the systems alike on two random subsets of the queries?
 
@@ -97,20 +82,20 @@ def self_agreement(
         *_input(paths), measure or study_reports.STUDY_MEASURES,
         sizes=size, trials=trials, disjoint=disjoint, seed=seed,
     )  # fmt: skip
-    _show(made, out, as_json)
+    _show(made, out, json)
 
 
-@study.command("noise")
+@study.command()
 def noise(
     paths: RunsArgument,
     measure: MeasureOption = None,
     model: Annotated[
-        str, typer.Option(help="literal (as the paper prints it) or paper_fit (as it computed).")
+        str, Option(help="literal (as printed in the paper) or paper_fit (as computed there).")
     ] = "paper_fit",
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 100,
+    datasets: Annotated[int, Option(min=1, help="Number of noisy data sets per level.")] = 100,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """How far do noisy labels move a measure? Root mean squared error by noise level, mean over systems.
 
@@ -123,16 +108,16 @@ def noise(
     made = study_reports.label_noise(
         *_input(paths), measure or study_reports.STUDY_MEASURES, model=model, datasets=datasets, seed=seed
     )
-    _show(made, out, as_json)
+    _show(made, out, json)
 
 
-@study.command("labels")
+@study.command()
 def labels(
-    qrels: Annotated[Path, typer.Argument(help="Judgements: the labels to disturb.")],
-    datasets: Annotated[int, typer.Option(min=1, help="Noisy data sets per level.")] = 20,
+    qrels: Annotated[Path, Argument(help="Judgements, whose labels get noise.")],
+    datasets: Annotated[int, Option(min=1, help="Number of noisy data sets per level.")] = 20,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """How far are noisy labels from the true ones? Mean IoU by noise level, for both models of noise.
 
@@ -142,17 +127,17 @@ def labels(
     """
     from moviola.measures import read_qrels, study_reports
 
-    _show(study_reports.label_iou(read_qrels(qrels), datasets=datasets, seed=seed), out, as_json)
+    _show(study_reports.label_iou(read_qrels(qrels), datasets=datasets, seed=seed), out, json)
 
 
-@study.command("tied")
+@study.command()
 def tied(
     paths: RunsArgument,
     measure: MeasureOption = None,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """On how many queries do all systems score exactly the same, so that the query tells nothing?
+    """On how many queries do all systems score exactly the same, so that the query does not separate them?
 
     Example: `moviola study tied a.json b.json c.json test.json`
 
@@ -160,16 +145,16 @@ def tied(
     """
     from moviola.measures import study_reports
 
-    _show(study_reports.tied(*_input(paths), measure or study_reports.STUDY_MEASURES), out, as_json)
+    _show(study_reports.tied(*_input(paths), measure or study_reports.STUDY_MEASURES), out, json)
 
 
-@study.command("selection")
+@study.command()
 def selection(
-    validation: Annotated[Path, typer.Argument(help="Folder with qrels.json and one run per model, *.json.")],
-    test: Annotated[Path, typer.Argument(help="The same for the test split; runs of the same names.")],
+    validation: Annotated[Path, Argument(help="Folder with qrels.json and one run per model, *.json.")],
+    test: Annotated[Path, Argument(help="The same for the test split, with runs of the same names.")],
     measure: MeasureOption = None,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """How good is the model that a measure picks on validation data? Z-scores on test data.
 
@@ -180,19 +165,19 @@ def selection(
     from moviola.measures import study_reports
 
     made = study_reports.model_selection(validation, test, measure or study_reports.STUDY_MEASURES)
-    _show(made, out, as_json)
+    _show(made, out, json)
 
 
-@study.command("bias")
+@study.command()
 def bias(
-    iou: Annotated[float, typer.Option(min=0, max=1, help="True IoU of the one moment.")] = 0.5,
+    iou: Annotated[float, Option(min=0, max=1, help="True IoU of the one moment.")] = 0.5,
     noise: Annotated[
-        list[float] | None, typer.Option(help="Standard deviation γ of the IoU seen; repeat.")
+        list[float] | None, Option(help="Standard deviation γ of the measured IoU; repeatable.")
     ] = None,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Bias, variance and error of AxIoU@1 and R@1,θ for one moment whose IoU is seen with noise.
+    """Bias, variance and error of AxIoU@1 and R@1,θ for one moment whose IoU is measured with noise.
 
     Example: `moviola study bias --iou 0.5 --noise 0.05 --noise 0.1`
 
@@ -201,24 +186,24 @@ def bias(
     from moviola.measures import study_reports
 
     made = study_reports.bias(iou, noise) if noise else study_reports.bias(iou)
-    _show(made, out, as_json)
+    _show(made, out, json)
 
 
-@study.command("cases")
+@study.command()
 def cases(
-    run: Annotated[Path, typer.Argument(help="A run.")],
-    qrels: Annotated[Path, typer.Argument(help="The judgements.")],
+    run: Annotated[Path, Argument(help="A run.")],
+    qrels: Annotated[Path, Argument(help="The judgements.")],
     query: Annotated[
         list[str] | None,
-        typer.Option("--query", "-q", help="Id of a query; repeat. Default: the first three."),
+        Option("--query", "-q", help="Id of a query; repeatable; by default the first three."),
     ] = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="Its depth and its overlap match both.")
+        str, Option("--measure", "-m", help="Measure with the depth and overlap to match at.")
     ] = "nDCG@10,IoU>=0.3",
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """What was found for a query beside what is true, as the papers show their examples.
+    """Show answers beside the truth, query by query, as the examples of the papers.
 
     Example: `moviola study cases run.json test.json --query 12 --out figures`
 
@@ -227,16 +212,16 @@ def cases(
     from moviola.measures import read_qrels, read_run
     from moviola.measures.cases import case_study
 
-    _show(case_study(read_run(run), read_qrels(qrels), query or (), measure=measure), out, as_json)
+    _show(case_study(read_run(run), read_qrels(qrels), query or (), measure=measure), out, json)
 
 
-@study.command("relevance")
+@study.command()
 def relevance(
-    judged: Annotated[Path, typer.Argument(help="A judged pair file (val or test).")],
-    queries: Annotated[int, typer.Option(min=1, help="Queries to show, drawn at random.")] = 10,
+    judged: Annotated[Path, Argument(help="A judged pair file (val or test).")],
+    queries: Annotated[int, Option(min=1, help="Number of queries to show, drawn at random.")] = 10,
     seed: SeedOption = 0,
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Does relevance follow query-caption similarity? By value and by rank (TVR-Ranking, Figure 4).
 
@@ -247,16 +232,16 @@ def relevance(
     from moviola.datasets.building.analysis import read_judged
     from moviola.datasets.building.studies import relevance_study
 
-    _show(relevance_study(read_judged(judged), queries=queries, seed=seed), out, as_json)
+    _show(relevance_study(read_judged(judged), queries=queries, seed=seed), out, json)
 
 
-@study.command("ratings")
+@study.command()
 def ratings(
-    raw: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance.")],
+    raw: Annotated[Path, Argument(help="CSV with pair_id, worker, relevance.")],
     out: OutOption = Path("study"),
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """How far apart are the ratings of a pair, and what levels result? (TVR-Ranking, Figure 5).
+    """How far apart are the ratings of a pair, and which levels result? (TVR-Ranking, Figure 5)
 
     Example: `moviola study ratings raw_annotation.csv --out figures`
 
@@ -265,4 +250,4 @@ def ratings(
     from moviola.datasets.building.annotation_files import read_ratings
     from moviola.datasets.building.studies import rating_study
 
-    _show(rating_study(read_ratings(raw)), out, as_json)
+    _show(rating_study(read_ratings(raw)), out, json)

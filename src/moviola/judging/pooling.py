@@ -31,7 +31,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "coarse": {"by": "visual", "refine": False},
     "said": {"by": "said"},
     "text": {"by": "text"},
-    "joined": {"by": "both"},
+    "joined": {"by": "all"},
 }
 """Ways to search a library, each a system: its name, and what it is in `moviola.Library.search`."""
 

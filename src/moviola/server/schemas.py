@@ -65,7 +65,7 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
-By = Literal["both", "visual", "subtitles", "speech", "said", "text"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
@@ -252,7 +252,7 @@ class SearchRequest(_Request):
     )
     filter: Filters = Field(default_factory=Filters)
     min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    by: By = Field(default="both", description="Which evidence to use.")
+    by: By = Field(default="all", description="Which evidence to use.")
     refine: bool = Field(default=True, description="False gives coarse proposals.")
     weak: bool = Field(default=True, description="False leaves out weak moments.")
 

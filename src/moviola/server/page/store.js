@@ -86,7 +86,7 @@ export const GAP = 60;
 
 /** @type {Readonly<Search>} */
 export const NOTHING = Object.freeze({
-  text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "both", refine: true, minScore: 0,
+  text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "all", refine: true, minScore: 0,
 });
 
 /** What is asked.
