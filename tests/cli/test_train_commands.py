@@ -283,7 +283,7 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     judged, run = tmp_path / "judged.json", tmp_path / "run.jsonl"
     answered = world.answer(tmp_path / "model", run, *on, "--judgements", judged, "--json")
     assert answered.code == 0, answered.err
-    assert "of its moments are of other videos" in answered.err
+    assert "of its moments are in none of the" in answered.err
     found = json.loads(answered.out)["measures"]
     chosen = [f"nDCG@{k},IoU>={overlap}" for k in (10, 40) for overlap in (0.3, 0.7)]
     words = [word for measure in chosen for word in ("-m", measure)]
@@ -371,7 +371,7 @@ def test_videos_of_val_that_are_learned_from_are_told(world: World, tmp_path: Pa
         "--set", "model.hidden_size=16",
     )  # fmt: skip
     assert trained.code == 0, trained.err
-    assert "8 of its 12 videos are learned from as well; --val-videos keeps them apart" in trained.err
+    assert "8 of its 12 videos are used for training too; --val-videos keeps them apart" in trained.err
     data = config_of(tmp_path / "model")["extra"]["data"]
     assert (data["train"]["videos"], data["val"]["videos"], data["val"]["videos_learned_from"]) == (8, 12, 8)
 

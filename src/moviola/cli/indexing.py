@@ -15,7 +15,14 @@ import typer
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar
-from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, EncoderOption, LibraryOption, encoder_for
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    DeviceOption,
+    EncoderOption,
+    LibraryOption,
+    encoder_for,
+    for_new,
+)
 
 if TYPE_CHECKING:
     from moviola.library import IngestProgress, IngestReport
@@ -136,7 +143,7 @@ def index_(
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),
-        sentence_encoder=sentence_encoder,
+        sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
         segment_seconds=segment_seconds,
         frame_rate=frame_rate,
         device=device,

@@ -14,9 +14,10 @@ from moviola.cli.app import note
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "DEFAULT_LIBRARY", "By", "DeviceOption", "EncoderOption", "GapOption", "LibraryOption", "MeasureOption",
-    "SentenceEncoderOption", "ThenOption", "TopOption", "WeakOption", "WhyOption", "WithoutOption",
-    "encoder_for", "filter_options", "on_command_line", "runs_and_qrels", "search_options", "with_options",
+    "DEFAULT_LIBRARY", "By", "DeviceOption", "EncoderOption", "GapOption", "LibraryOption",
+    "MeasureOption", "SentenceEncoderOption", "ThenOption", "TopOption", "WeakOption", "WhyOption",
+    "WithoutOption", "encoder_for", "filter_options", "for_new", "on_command_line", "runs_and_qrels",
+    "search_options", "with_options",
 ]  # fmt: skip
 
 # ---- the library, and what a new one is built with ---------------------------------------------------------
@@ -46,18 +47,21 @@ def on_command_line(context: Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def encoder_for(context: Context, library: Path, encoder: str | None) -> str | None:
-    """The encoder to open a library with: of a new one the named or the best one, which is printed.
+def for_new(context: Context, library: Path, name: str, value: str | None) -> str | None:
+    """A setting of a new library. One that exists keeps its own; the command line's is compared with that."""
+    from moviola.library.settings import SETTINGS_FILE
 
-    A library that exists keeps its own; only the command line can name another one, which is refused.
-    """
+    new = not (library / SETTINGS_FILE).is_file()
+    return value if new or on_command_line(context, name) else None
+
+
+def encoder_for(context: Context, library: Path, encoder: str | None) -> str | None:
+    """The encoder to open a library with, see :func:`for_new`; the best one for a new library is printed."""
     from moviola.encoders import best_encoder
     from moviola.library.settings import SETTINGS_FILE
 
-    if (library / SETTINGS_FILE).is_file():
-        return encoder if on_command_line(context, "encoder") else None
-    if encoder is not None:
-        return encoder
+    if encoder is not None or (library / SETTINGS_FILE).is_file():
+        return for_new(context, library, "encoder", encoder)
     best = best_encoder()
     note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
     return best.name

@@ -308,7 +308,7 @@ class MilvusIndex(TrainedIndex):
                     raise IndexServerError(
                         f"{self.ADDRESS}: {len(own_ids)} of {depth} vectors are found in {self._collection}; "
                         "the others were lost there, or are being changed: try again, or put them there anew "
-                        "with `moviola verify --repair`"
+                        "with `moviola repair`"
                     )
                 else:
                     again.append(row)
@@ -381,13 +381,13 @@ class MilvusIndex(TrainedIndex):
             self._connected = None
             if getattr(error, "code", None) == _NOT_FOUND:
                 problem = f"no collection {self._collection} on the server"
-                remedy = "`moviola verify --repair` puts it there again from the features"
+                remedy = "`moviola repair` puts it there again from the features"
             else:
                 problem = str(getattr(error, "message", error)).strip().rstrip(".")
                 remedy = (
                     f"start the server, see that it answers there and that {TOKEN_VARIABLE} is right "
                     "if it asks for a token, and run the same again; nothing that was indexed is lost, and "
-                    "`moviola index --index auto` searches without it"
+                    "`moviola library use --index auto` searches without it"
                 )
             raise IndexServerError(f"{self.ADDRESS}: {problem}; {remedy}") from error
 

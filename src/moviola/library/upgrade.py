@@ -11,7 +11,7 @@ Libraries of all formats are read as they are. The first writer puts the setting
 were into ``backups/format-N``, and deletes what format 1 kept in the cache. Features and models stay.
 The number changes last, so that a process that is killed before leaves a library of the earlier format, and
 the next writer begins again. To go back, copy both files over the present ones and delete ``index`` and
-``cache``: that is as the library was then, until the first `moviola verify --compact` after it, which moves
+``cache``: that is as the library was then, until the first `moviola compact` after it, which moves
 features.
 """
 

@@ -56,7 +56,7 @@ class RankerRecipe(Recipe):
         if how.scored:
             raise InvalidValue(
                 f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
-                "ask for the model's own (without --as-search)"
+                "ask for the model's own (as_search=False)"
             )
 
 
