@@ -480,7 +480,7 @@ def test_damaged_files(world: World, tmp_path: Path) -> None:
     path.write_text("[loop\nsteps = 3")
     fails_with(world.train("xml", out, "--config", path), "settings.toml: line 1: not valid TOML")
     path.write_text("steps = 3")
-    fails_with(world.train("xml", out, "--config", path), "settings.toml: steps = 3 stands in no table")
+    fails_with(world.train("xml", out, "--config", path), "settings.toml: steps = 3 is in no table")
     pairs = tmp_path / "pairs.json"
     pairs.write_text((world / "val.json").read_text().replace("the robot waits", "the robot sings"))
     told = world.train("xml", out, "--val", pairs)

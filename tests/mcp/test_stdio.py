@@ -76,7 +76,7 @@ def test_nothing_but_the_protocol_on_standard_output(folder: Path, tmp_path: Pat
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
     ]
     server = subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, str(script), "-l", str(folder)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with server:

@@ -46,7 +46,7 @@ def _unmarked(asked: AskedQuery, uploads: Uploads) -> SearchQuery:
     query = _terms(asked.terms, uploads)
     for step in asked.then:
         query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in asked.not_]
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in asked.without]
     return query.without(*excluded) if excluded else query
 
 
@@ -84,7 +84,7 @@ def _texts(asked: str | AskedQuery) -> Iterator[str]:
     if isinstance(asked, str):
         yield asked
         return
-    for part in (asked, *asked.then, *asked.not_):
+    for part in (asked, *asked.then, *asked.without):
         if isinstance(part, str):
             yield part
         else:

@@ -196,7 +196,7 @@ class AskedQuery(_Request):
     terms: list[Term] = Field(default_factory=list, max_length=16)
 
     then: list[Step] = Field(default_factory=list, max_length=8)
-    not_: list[Excluded] = Field(default_factory=list, max_length=16, alias="not")
+    without: list[Excluded] = Field(default_factory=list, max_length=16)
     right: list[MarkedPart] = Field(
         default_factory=list, max_length=500, description="Moments that are right answers."
     )
@@ -217,7 +217,7 @@ Query = Annotated[
             {
                 "terms": [{"text": "a dog runs"}, {"video_id": "holiday/beach", "time": 12.5, "weight": 0.5}],
                 "then": [{"terms": [{"text": "it jumps into the water"}], "gap": 30}],
-                "not": ["snow"],
+                "without": ["snow"],
             },
         ]
     ),

@@ -125,8 +125,8 @@ export function queryOf(search) {
   const then = search.then
     .filter((step) => step.text.trim())
     .map((step) => ({ terms: [{ text: step.text.trim() }], gap: step.gap }));
-  const not = search.not.map((text) => text.trim()).filter(Boolean);
-  return { terms: [...words, ...likes], ...(then.length && { then }), ...(not.length && { not }) };
+  const without = search.not.map((text) => text.trim()).filter(Boolean);
+  return { terms: [...words, ...likes], ...(then.length && { then }), ...(without.length && { without }) };
 }
 
 /**
