@@ -49,7 +49,7 @@ def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp
 def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0
-    rank, video, times, score, file, words = answer.out.splitlines()[0].split("\t")
+    rank, video, times, score, file, words, _ = answer.out.splitlines()[0].split("\t")
     assert (rank, video, file) == ("1", "harbour", "harbour.mp4")
     assert words == "The umbrella is gone." and "–" in times and 0 < float(score) <= 1
 

@@ -80,6 +80,8 @@ JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per l
 # Control characters but tab and line feed, marks that turn the direction of writing, and the halves of
 # characters as which Python reads file names that are not Unicode.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Longest cells, in letters, that a table keeps in one line.
+_NO_WRAP = 24
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 
 
@@ -139,14 +141,17 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
             sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
-    for column, values in zip(
-        columns, zip(*cells, strict=True) if cells else [()] * len(columns), strict=True
-    ):
-        number = bool(values) and all(_NUMBER.fullmatch(value[0]) for value in values)
-        table.add_column(column, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    shown = [any(any(row[at]) for row in cells) for at in range(len(columns))]  # a column with any content
+    for at, column in enumerate(columns):
+        if shown[at]:
+            parts = [part for row in cells for part in row[at]]
+            number = all(map(_NUMBER.fullmatch, parts))
+            short = max(map(len, parts)) <= _NO_WRAP
+            table.add_column(column, justify="right" if number else "left", no_wrap=short, overflow="fold")
     for row in cells:
-        table.add_row(*("\n".join(cell) for cell in row))
-    console.print(table, soft_wrap=False)
+        table.add_row(*("\n".join(cell) for at, cell in enumerate(row) if shown[at]))
+    if cells:
+        console.print(table, soft_wrap=False)
 
 
 def _one_line(text: str) -> str:

@@ -68,9 +68,7 @@ def stats(
     path: Annotated[Path, Argument(help="An annotation file.")],
     kind: KindOption,
     durations: DurationsOption = None,
-    verbs: Annotated[
-        bool, Option("--verbs", help="Count verbs too, by spaCy's tagger (moviola[language]).")
-    ] = False,
+    verbs: Annotated[bool, Option("--verbs", help="Count verbs, too, with moviola[language].")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the columns of TVR-Ranking's Tables 1 and 4, and the flaws of an annotation file.
@@ -160,7 +158,7 @@ def convert(
     out: Annotated[Path, Option("--out", "-o", help="File to write (TVR's jsonl).")],
     kind: KindOption,
     pairs: Annotated[
-        bool, Option("--pairs", help="Write a pair file, each caption a query with its own moment only.")
+        bool, Option("--pairs", help="Write each caption as a query with its own moment.")
     ] = False,
     durations: DurationsOption = None,
     json: JsonOption = False,
@@ -187,13 +185,9 @@ def convert(
 @dataset.command()
 def imprecise(
     path: Annotated[Path, Argument(help="Annotations with precise captions.")],
-    out: Annotated[
-        Path, Option("--out", "-o", help="File for the moments with imprecise captions (TVR's jsonl).")
-    ],
+    out: Annotated[Path, Option("--out", "-o", help="File for the imprecise captions (TVR's jsonl).")],
     kind: KindOption,
-    types: Annotated[
-        str, Option(help="Types of moments (TVR: v, t, vt), separated by commas; by default all.")
-    ] = "",
+    types: Annotated[str, Option(help="Types of moments, such as v,vt for TVR; by default all.")] = "",
     endpoint: Annotated[str, Option(help="OpenAI-compatible chat endpoint; by default rules rewrite.")] = "",
     model: Annotated[str, Option(help="Name of the chat model.")] = "",
     batch: Annotated[int, Option(min=1, help="Number of captions per request.")] = 20,
@@ -319,13 +313,9 @@ def tasks(
     agreed: Annotated[
         Path | None, Option(help="Agreed levels of first batches; then second batches are written where due.")
     ] = None,
-    last: Annotated[
-        int, Option(min=1, help="Number of candidates at the end of a batch that decide about the next.")
-    ] = 5,
+    last: Annotated[int, Option(min=1, help="Candidates that decide about the next batch.")] = 5,
     threshold: Annotated[float, Option(help="Mean level of these from which the next batch is due.")] = 2.0,
-    video: Annotated[
-        str, Option(help="Address of the video of a moment.")
-    ] = "{video_name}.mp4#t={start:.2f},{end:.2f}",
+    video: Annotated[str, Option(help="Address of a video.")] = "{video_name}.mp4#t={start:.2f},{end:.2f}",
     json: JsonOption = False,
 ) -> None:
     """Write tasks for Label Studio, first or second batches; its labelling interface is OUT.xml.
@@ -357,7 +347,7 @@ def tasks(
 def ratings(
     export: Annotated[Path, Argument(help="Label Studio's JSON export.")],
     out: Annotated[
-        Path, Option("--out", "-o", help="File for the ratings (CSV with pair_id, worker, relevance).")
+        Path, Option("--out", "-o", help="File for the ratings (CSV: pair_id, worker, relevance).")
     ],
     json: JsonOption = False,
 ) -> None:

@@ -29,7 +29,7 @@ def export_(
         ),
     ] = None,
     ranks: Annotated[
-        str | None, Option(metavar="1,3-5", help="Ranks to write, in this order; by default all.")
+        str | None, Option(metavar="1,3-5", help="Ranks in their order; by default all.")
     ] = None,
     moments: Annotated[
         Path | None,
@@ -40,7 +40,7 @@ def export_(
     ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     title: Annotated[
-        str | None, Option(help="Title of the timeline or the sheet; by default the name of the file.")
+        str | None, Option(help="Title of the timeline or sheet; by default the file's name.")
     ] = None,
     rate: Annotated[
         str | None,
@@ -63,9 +63,7 @@ def export_(
         Literal["exact", "key-frames"] | None,
         Option(help="Clips cut to the frame (default), or copied from the key frame before."),
     ] = None,
-    titles: Annotated[
-        bool | None, Option("--titles", help="Title card before each moment of the film.")
-    ] = None,
+    titles: Annotated[bool | None, Option("--titles", help="Title card before each moment.")] = None,
     size: Annotated[
         str | None,
         Option(metavar="WIDTHxHEIGHT", help="Size of the film; by default that of the largest video."),
@@ -201,7 +199,7 @@ def open_(
 def cut(
     rank: RankArgument,
     out: Annotated[
-        Path | None, Option("--out", "-o", help="MP4 file; by default named by rank, video and time.")
+        Path | None, Option("--out", "-o", help="MP4 file; by default named by its moment.")
     ] = None,
     track: Annotated[
         str | None,

@@ -87,9 +87,7 @@ def check(
 
 @features.command("from-library")
 def from_library(
-    annotations: Annotated[
-        list[Path], Option(help="TVR-Ranking pair file, whose queries are encoded; repeatable.")
-    ],
+    annotations: Annotated[list[Path], Option(help="Pair file whose queries are encoded; repeatable.")],
     out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
@@ -124,18 +122,16 @@ def from_library(
 @features.command("from-files")
 def from_files(
     visual: Annotated[
-        list[Path], Option(help="Features of clips by video; repeatable: several are normalised and joined.")
+        list[Path], Option(help="Features of clips by video; several are normalised and joined.")
     ],
     queries: Annotated[Path, Option(help="Features of tokens by query (see --key).")],
     annotations: Annotated[
         list[Path], Option(help="Pair file with the queries, or TVR JSON lines for desc_id; repeatable.")
     ],
     durations: Annotated[
-        Path, Option(help="video_corpus.json, tvr_video2dur_idx.json, or JSON {video: seconds}.")
+        Path, Option(help="video_corpus.json, tvr_video2dur_idx.json, or {video: seconds}.")
     ],
-    encoder: Annotated[
-        str, Option(help="Name of the features; a model accepts only those it was trained on.")
-    ],
+    encoder: Annotated[str, Option(help="Name of the features; models accept those they learned from.")],
     out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
     subtitles: Annotated[Path | None, Option(help="Features of subtitles, a row per clip.")] = None,
     query_vectors: Annotated[
@@ -143,23 +139,17 @@ def from_files(
         Option(help="One vector per query, appended to its tokens; else their last row is its vector."),
     ] = None,
     key: Annotated[str, Option(help="Key of a query: query_id, desc_id or text.")] = "query_id",
-    videos: Annotated[
-        str | None, Option(help="Videos: JSON file, or FILE:SPLIT; by default all with a duration.")
-    ] = None,
+    videos: Annotated[str | None, Option(help="Videos: JSON file, or FILE:SPLIT; by default all.")] = None,
     clip_seconds: Annotated[
         float, Option(min=1e-3, help="Seconds per feature row (1.5 for TVR's I3D).")
     ] = 1.5,
     segment_clips: Annotated[
-        int | None, Option(min=1, help="Rows per segment of stage 1; by default about 4 s.")
+        int | None, Option(min=1, help="Rows per segment; by default about 4 s.")
     ] = None,
     revision: Annotated[str, Option(help="Version of the features.")] = "1",
     raw: Annotated[bool, Option("--raw", help="Keep rows as they are, not normalised.")] = False,
-    tokens: Annotated[
-        int | None, Option(min=2, help="Number of rows to keep per query; 30 in the releases.")
-    ] = None,
-    slack: Annotated[
-        int, Option(min=0, help="Rows by which streams may differ; the video is cut to the shorter.")
-    ] = 0,
+    tokens: Annotated[int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")] = None,
+    slack: Annotated[int, Option(min=0, help="Rows by which streams may differ; the shorter counts.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Gather features to train on from published files: HDF5, or any that `moviola features convert` reads.

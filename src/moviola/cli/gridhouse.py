@@ -15,12 +15,8 @@ from moviola.cli.app import JsonOption, app, progress_bar, show
 def gridhouse(
     folder: Annotated[Path, Argument(help="Folder for the data set.")],
     videos: Annotated[int, Option(min=1, help="Number of ordinary films, 45 to 120 s each.")] = 24,
-    seed: Annotated[
-        int, Option(min=0, help="Random seed; the same seed and settings give the same annotation.")
-    ] = 0,
-    workers: Annotated[
-        int | None, Option(min=1, help="Number of processes; by default one per core.")
-    ] = None,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same annotation.")] = 0,
+    workers: Annotated[int | None, Option(min=1, help="Processes; by default one per core.")] = None,
     subtitles: Annotated[bool, Option("--subtitles", help="Write subtitle files of a narrator.")] = False,
     long: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
     hour: Annotated[bool, Option("--hour", help="Add a film of an hour.")] = False,

@@ -45,10 +45,10 @@ def index_(
         ),
     ] = None,
     segment_seconds: Annotated[
-        float | None, Option(help="Length of the segments of a new library; 4 by default.")
+        float | None, Option(help="Length of the segments of a new library; 4 s by default.")
     ] = None,
     frame_rate: Annotated[
-        float | None, Option(help="Frames encoded per second in a new library; 1 by default.")
+        float | None, Option(help="Frames per second of a new library; 1 by default.")
     ] = None,
     prune: Annotated[
         bool,
@@ -58,9 +58,7 @@ def index_(
             "now; never those of a drive that is away.",
         ),
     ] = False,
-    yes: Annotated[
-        bool, Option("--yes", "-y", help="Prune without a question, more than a tenth too.")
-    ] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Prune without a question.")] = False,
     exclude: Annotated[
         list[str] | None,
         Option(
@@ -111,9 +109,7 @@ def index_(
             show_default=False,
         ),
     ] = None,
-    every_frame: Annotated[
-        bool, Option("--every-frame", help="Encode frames that repeat an earlier one, too.")
-    ] = False,
+    every_frame: Annotated[bool, Option("--every-frame", help="Encode repeated frames, too.")] = False,
     stills: Annotated[
         bool,
         Option(
@@ -175,14 +171,10 @@ def watch(
     folders: Annotated[list[Path], Argument(help="Folders to watch.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    hours: Annotated[
-        str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00; by default always.")
-    ] = None,
+    hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
     cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
-    force_polling: Annotated[
-        bool, Option("--force-polling", help="Scan every folder, whatever its file system.")
-    ] = False,
+    force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
     settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
     json: JsonOption = False,
 ) -> None:

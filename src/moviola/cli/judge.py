@@ -33,9 +33,7 @@ def new(
     queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
     out: Annotated[Path, Option("--out", "-o", help="New task file.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    run: Annotated[
-        list[Path] | None, Option(help="Run of another system for these queries; repeatable.")
-    ] = None,
+    run: Annotated[list[Path] | None, Option(help="Run of another system; repeatable.")] = None,
     system: Annotated[
         list[str] | None,
         Option(

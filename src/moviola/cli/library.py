@@ -296,9 +296,7 @@ def use(
             "milvus://HOST:PORT/COLLECTION."
         ),
     ] = None,
-    force: Annotated[
-        bool, Option("--force", help="Accept a model that does not say what it was trained on.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Accept a model of unknown training data.")] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:

@@ -36,12 +36,8 @@ class ManyRanks(TyperCommand):
 
 @app.command(cls=ManyRanks)
 def mark(
-    right: Annotated[
-        list[int] | None, Option(min=1, metavar="RANK...", help="Right moments of the last answer.")
-    ] = None,
-    wrong: Annotated[
-        list[int] | None, Option(min=1, metavar="RANK...", help="Wrong moments of the last answer.")
-    ] = None,
+    right: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Right moments.")] = None,
+    wrong: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Wrong moments.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     weak: WeakOption = False,
     why: WhyOption = False,

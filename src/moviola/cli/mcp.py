@@ -16,9 +16,7 @@ from moviola.errors import MissingDependency
 @app.command()
 def mcp(
     library: LibraryOption = DEFAULT_LIBRARY,
-    clips: Annotated[
-        Path | None, Option(help="Folder into which agents may cut clips; by default none.")
-    ] = None,
+    clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
     http: Annotated[
         int | None,
         Option(
@@ -28,9 +26,7 @@ def mcp(
             help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
         ),
     ] = None,
-    json: Annotated[
-        bool, Option("--json", help="Only print the entry for the configuration of an agent's program.")
-    ] = False,
+    json: Annotated[bool, Option("--json", help="Print the entry for an agent's configuration.")] = False,
 ) -> None:
     """Serve a library to agents: search moments, look at them, list videos, cut clips.
 

@@ -120,7 +120,7 @@ def _note_queries(queries: tuple[str, ...], what: str) -> None:
 @app.command()
 def compare(
     runs: Annotated[
-        list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, the baseline first; judgements last.")
+        list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, baseline first; judgements.")
     ],
     measure: MeasureOption = None,
     preset: PresetOption = None,

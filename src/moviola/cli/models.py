@@ -50,13 +50,9 @@ def pull(
 @models.command()
 def convert(
     checkpoint: Annotated[Path, Argument(help="A published PyTorch checkpoint.")],
-    release: Annotated[
-        str, Option(help="Release of the checkpoint, such as spr-stage1; a wrong name lists all.")
-    ],
+    release: Annotated[str, Option(help="Release, such as spr-stage1; a wrong name lists all.")],
     out: Annotated[Path, Option("--out", "-o", help="New folder for the model.")],
-    settings: Annotated[
-        list[str] | None, Option("--set", help="Setting of the model, NAME=VALUE; repeatable.")
-    ] = None,
+    settings: Annotated[list[str] | None, Option("--set", help="Setting, NAME=VALUE; repeatable.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Convert a published checkpoint into a model folder. No code in the file is executed.

@@ -89,20 +89,12 @@ def _filter(help: str, metavar: str | None = None) -> Any:
 
 def filter_options(
     folder: Annotated[str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.")] = None,
-    modified: Annotated[
-        str | None, _filter("Files last changed then: 2024-05-01..2024-05-31.", "FROM..TO")
-    ] = None,
-    video_length: Annotated[
-        str | None, _filter("Length of the videos: 60.. or 1:00..10:00.", "LOW..HIGH")
-    ] = None,
-    taken: Annotated[
-        str | None, _filter("Videos taken then: 2021..2023-05, or 2023-05-31.", "FROM..TO")
-    ] = None,
+    modified: Annotated[str | None, _filter("Last change: 2024-05-01..2024-05-31.", "FROM..TO")] = None,
+    video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
+    taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
     near: Annotated[str | None, _filter("Videos taken there: 52.52,13.40,5km.", "LAT,LON,DISTANCE")] = None,
     camera: Annotated[str | None, _filter("Part of the camera's make and model: 'iphone 15'.")] = None,
-    moment_length: Annotated[
-        str | None, _filter("Length of the moments in seconds: 5..30.", "LOW..HIGH")
-    ] = None,
+    moment_length: Annotated[str | None, _filter("Length of the moment: 5..30.", "LOW..HIGH")] = None,
     where: Annotated[
         str | None, _filter("Part of each video: 0..10%, or -1:00.. for its last minute.", "LOW..HIGH")
     ] = None,
@@ -117,7 +109,7 @@ def filter_options(
 
 def with_options(
     name: str, options: Callable[..., Any]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A command with the options of a function, whose result is the command's argument ``name``."""
     shared = inspect.signature(options, eval_str=True).parameters
 
@@ -127,7 +119,7 @@ def with_options(
             made = options(**{key: given.pop(key) for key in shared})
             return command(**given, **{name: made})
 
-        parameters = []
+        parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             parameters += shared.values() if parameter.name == name else [parameter]
         keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
@@ -143,9 +135,7 @@ def search_options(
     filters: dict[str, str],
     top_k: TopOption = 10,
     per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
-    min_score: Annotated[
-        float, Option(min=0, max=1, help="Least score; 0.5 is as likely right as wrong.")
-    ] = 0.0,
+    min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
     by: Annotated[
         By,
         Option(
@@ -153,9 +143,7 @@ def search_options(
             "text (in pictures)."
         ),
     ] = "all",
-    refine: Annotated[
-        bool, Option("--refine/--no-refine", help="Refine moments; without, coarse proposals.")
-    ] = True,
+    refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
 ) -> dict[str, Any]:
     """Fields of :class:`moviola.search.SearchOptions` and of its filter by name, those that were given."""
     given = {"top_k": top_k, "per_video": per_video, "min_score": min_score, "by": by, "refine": refine}

@@ -24,14 +24,10 @@ def public(
         ),
     ],
     annotations: Annotated[Path, Option("--annotations", "-a", help="Questions of the benchmark.")],
-    videos: Annotated[
-        Path | None, Option("--videos", help="Folder of its videos, each file named as its video.")
-    ] = None,
+    videos: Annotated[Path | None, Option("--videos", help="Folder of its videos, named as there.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    run: Annotated[
-        Path | None, Option("--run", help="Measure this run; nothing is indexed or searched.")
-    ] = None,
+    run: Annotated[Path | None, Option("--run", help="Measure this run; nothing is searched.")] = None,
     out: Annotated[
         Path | None, Option("--out", "-o", help="Run file for the answers: .json, .jsonl, .csv or .trec.")
     ] = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, show_table
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, show_table
 from moviola.cli.export import write_out
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
@@ -42,11 +42,9 @@ def search(
         Option(metavar="VIDEO@TIME", help="More like this moment of the library; repeatable."),
     ] = None,
     picture: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="More like this picture; repeatable.")
+        list[Path] | None, Option(metavar="FILE", help="More like a picture; repeatable.")
     ] = None,
-    weight: Annotated[
-        float, Option(min=0, help="Weight of the text beside --like and --picture, which weigh 1.")
-    ] = 1.0,
+    weight: Annotated[float, Option(min=0, help="Weight of the text; --like and --picture weigh 1.")] = 1.0,
     then: ThenOption = None,
     gap: GapOption = 60.0,
     without: WithoutOption = None,
@@ -61,9 +59,7 @@ def search(
     ] = None,
     weak: WeakOption = False,
     why: WhyOption = False,
-    timings: Annotated[
-        bool, Option("--timings", help="Print the time of each stage on standard error.")
-    ] = False,
+    timings: Annotated[bool, Option("--timings", help="Print the time of each stage.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Search for a text, a moment or a picture; the best moments come first.
@@ -72,7 +68,7 @@ def search(
     after @ is a concept that `moviola teach` named. The answer is kept for `moviola open`, `cut`, `mark` and
     `export`.
 
-    Example: `moviola search "somebody opens a red door" --top-k 5 --export doors.png`
+    Example: `moviola search "a red door opens" --top-k 5 --export doors.png`
 
     A moment and a text: `moviola search "at night" --like beach@1:05`
 
@@ -184,18 +180,18 @@ def print_answer(
             for moment in moments
         ])  # fmt: skip
         return moments, paths
+    files = _short_names(paths)
     columns: dict[str, Any] = {
         "rank": lambda m: str(m.rank),
         "video": lambda m: m.video_id,
         "start – end": _times,
         "score": lambda m: f"{m.score:.3f}{'' if m.strong else ' weak'}",
         "file": lambda m: files[m.video_id] + (" (away)" if m.video_id in away else ""),
+        "words": _words,
+        "and": lambda m: f"+{len(m.folded)}" if m.folded else "",
     }
-    files = _short_names(paths)
-    if any(moment.snippet for moment in moments):
-        columns["words"] = _words
-    if any(moment.folded for moment in moments):
-        columns["and"] = lambda m: f"+{len(m.folded)}" if m.folded else ""
+    if console.is_terminal and not away and all(Path(file).stem == id for id, file in files.items()):
+        del columns["file"]  # it repeats the id
     if why:
         columns["why"] = lambda m: ", ".join(map(str, m.why))
     if moments:

@@ -15,17 +15,17 @@ from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 def serve(
     library: LibraryOption = DEFAULT_LIBRARY,
     host: Annotated[
-        str, Option(help="Address to listen on; all but this machine's own need a token.")
+        str, Option(help="Address to listen on; other than local ones need a token.")
     ] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
     token: Annotated[
-        str, Option(envvar="MOVIOLA_TOKEN", help="Secret that clients must send.", show_default=False)
+        str, Option(envvar="MOVIOLA_TOKEN", help="Secret for clients.", show_default=False)
     ] = "",
     allow_ingest: Annotated[
-        list[Path] | None, Option(help="Folder from which the page may index videos; repeatable.")
+        list[Path] | None, Option(help="Folder that the page may index; repeatable.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, Option(help="Host name of the server besides localhost; repeatable.")
+        list[str] | None, Option(help="Further host name of the server; repeatable.")
     ] = None,
     watch: Annotated[
         list[Path] | None,

@@ -61,9 +61,7 @@ def agreement(
 def self_agreement(
     paths: RunsArgument,
     measure: MeasureOption = None,
-    size: Annotated[
-        list[int] | None, Option(help="Queries per subset; repeatable; by default ten sizes.")
-    ] = None,
+    size: Annotated[list[int] | None, Option(help="Queries per subset; repeatable.")] = None,
     trials: Annotated[int, Option(min=1, help="Number of pairs of subsets per size.")] = 5000,
     disjoint: Annotated[bool, Option("--disjoint", help="Draw subsets that share no query.")] = False,
     seed: SeedOption = 0,
@@ -90,7 +88,7 @@ def noise(
     paths: RunsArgument,
     measure: MeasureOption = None,
     model: Annotated[
-        str, Option(help="literal (as printed in the paper) or paper_fit (as computed there).")
+        str, Option(help="literal (as printed) or paper_fit (as computed there).")
     ] = "paper_fit",
     datasets: Annotated[int, Option(min=1, help="Number of noisy data sets per level.")] = 100,
     seed: SeedOption = 0,
@@ -171,9 +169,7 @@ def selection(
 @study.command()
 def bias(
     iou: Annotated[float, Option(min=0, max=1, help="True IoU of the one moment.")] = 0.5,
-    noise: Annotated[
-        list[float] | None, Option(help="Standard deviation γ of the measured IoU; repeatable.")
-    ] = None,
+    noise: Annotated[list[float] | None, Option(help="Standard deviation γ of the IoU; repeatable.")] = None,
     out: OutOption = Path("study"),
     json: JsonOption = False,
 ) -> None:

@@ -38,12 +38,8 @@ def train(
     out: Annotated[Path, Option("--out", "-o", help="New folder for the model, its card and its log.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     features: FeaturesOption = None,
-    top: Annotated[
-        int | None, Option(min=1, help="Moments per query to learn from, the first in the file.")
-    ] = None,
-    train_videos: Annotated[
-        str | None, Option(help=f"Videos to learn from: {_LIST} those that --train names.")
-    ] = None,
+    top: Annotated[int | None, Option(min=1, help="Moments per query, the first in the file.")] = None,
+    train_videos: Annotated[str | None, Option(help=f"Videos of train: {_LIST} its own.")] = None,
     val_videos: Annotated[str | None, Option(help=f"Videos of val: {_LIST} all.")] = None,
     stage1: Stage1Option = None,
     candidates: CandidatesOption = None,
@@ -51,7 +47,7 @@ def train(
         Path | None, Option(help="The same for the queries of val; by default --candidates has them.")
     ] = None,
     data_set: Annotated[
-        str, Option(help="Data set that settings are for: tvr, charades, didemo or activitynet.")
+        str, Option(help="Data set of settings: tvr, charades, didemo, activitynet.")
     ] = "tvr",
     config: Annotated[
         Path | None, Option(help="Settings in TOML: tables model, loop, sampling, or the name of a phase.")
