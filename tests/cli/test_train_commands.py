@@ -191,7 +191,7 @@ def test_queries_may_be_keyed_otherwise(world: World, tmp_path: Path, key: str) 
 def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
     visual = stored(world / "visual.h5")
     longer = {name: np.concatenate([rows, rows[-1:]]) * 5 for name, rows in visual.items()}
-    words = ("--visual", h5(tmp_path / "more.h5", longer), "--raw", "--tokens", 3, "--slack", 1)
+    words = ("--visual", h5(tmp_path / "more.h5", longer), "--raw", "--max-tokens", 3, "--slack", 1)
     made = world.gather(
         tmp_path / "out", *words, "--videos", f"{world / 'splits.json'}:val", "--revision", "b"
     )

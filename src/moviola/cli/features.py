@@ -148,7 +148,9 @@ def from_files(
     ] = None,
     revision: Annotated[str, Option(help="Version of the features.")] = "1",
     raw: Annotated[bool, Option("--raw", help="Keep rows as they are, not normalised.")] = False,
-    tokens: Annotated[int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")] = None,
+    max_tokens: Annotated[
+        int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")
+    ] = None,
     slack: Annotated[int, Option(min=0, help="Rows by which streams may differ; the shorter counts.")] = 0,
     json: JsonOption = False,
 ) -> None:
@@ -163,7 +165,7 @@ def from_files(
 
     Example: `moviola features from-files --visual i3d.h5 --subtitles roberta_sub.h5 --queries roberta.h5
     --annotations train_top20.json --annotations val.json --annotations test.json --durations
-    video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
+    video_corpus.json --encoder i3d+roberta --max-tokens 30 --out features`
 
     From Python: `moviola.features.gathering.gather_features`.
     """
@@ -186,7 +188,7 @@ def from_files(
         files, out, queries=texts, key=key, durations={name: seconds[name] for name in chosen},
         clip_seconds=clip_seconds,
         segment_clips=segment_clips or max(1, round(SEGMENT_SECONDS / clip_seconds)),
-        encoder=(encoder, revision), raw=raw, max_tokens=tokens, slack=slack,
+        encoder=(encoder, revision), raw=raw, max_tokens=max_tokens, slack=slack,
     )  # fmt: skip
     about = made.folder.facts
     found = {

@@ -18,7 +18,7 @@ def gridhouse(
     seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same annotation.")] = 0,
     workers: Annotated[int | None, Option(min=1, help="Processes; by default one per core.")] = None,
     subtitles: Annotated[bool, Option("--subtitles", help="Write subtitle files of a narrator.")] = False,
-    long: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
+    long_videos: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
     hour: Annotated[bool, Option("--hour", help="Add a film of an hour.")] = False,
     filler: Annotated[int, Option(min=0, help="Number of further films in which nothing happens.")] = 0,
     similarity: Annotated[
@@ -47,7 +47,7 @@ def gridhouse(
         task = bar.add_task("making films", total=None)
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
-            subtitles=subtitles, long_videos=long, hour=hour, filler=filler, similarity=similarity,
+            subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, similarity=similarity,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())

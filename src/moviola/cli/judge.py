@@ -42,9 +42,9 @@ def new(
         ),
     ] = None,
     depth: Annotated[int, Option(min=1, help="Moments per system and query.")] = 20,
-    near: Annotated[
+    merge_above: Annotated[
         float,
-        Option("--merge-above", min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one."),
+        Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one."),
     ] = 0.5,
     raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
     seed: Annotated[int, Option(help="Random seed of the order of moments.")] = 0,
@@ -67,7 +67,7 @@ def new(
     with Library(library, read_only=True) as lib, bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
-            out, lib, asked, run_files=run or (), systems=system, depth=depth, near=near,
+            out, lib, asked, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
             settings=TaskSettings(raters=raters, seed=seed),
             progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(asked)}"),
         )  # fmt: skip
