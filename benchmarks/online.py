@@ -128,7 +128,7 @@ def cold(folder: Path, times: int, processor: bool) -> Timings:
             )  # fmt: skip
             total, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
             spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            timings: dict[str, float] = json.loads(out.stdout)["timings"]
+            timings: dict[str, float] = json.loads(out.stderr.splitlines()[-1])
             rows.append({**timings, **milliseconds({"total": total, "processor": spent})})
     return rows[1:]
 

@@ -69,14 +69,11 @@ def made_library(folder: Path) -> Path:
 @contextmanager
 def server(library: Path) -> Iterator[str]:
     """`moviola serve` in a process of its own."""
-    command = [sys.executable, "-m", "moviola", "serve", str(library), "--port", "0", "--json"]
+    command = [sys.executable, "-m", "moviola", "serve", "--library", str(library), "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        text = b""
-        while not text.rstrip().endswith(b"}"):
-            text += process.stdout.readline()
         try:
-            yield json.loads(text)["url"]
+            yield json.loads(process.stdout.readline())["url"]
         finally:
             process.terminate()
 

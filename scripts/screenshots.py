@@ -60,6 +60,7 @@ def served(library: Path, incoming: Path) -> Iterator[str]:
         "-m",
         "moviola",
         "serve",
+        "--library",
         library,
         "--port",
         "0",
@@ -69,11 +70,7 @@ def served(library: Path, incoming: Path) -> Iterator[str]:
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        said = ""
-        for line in server.stdout:
-            said += line
-            if line.startswith("}"):
-                break
+        said = server.stdout.readline()
         try:
             yield json.loads(said)["url"]
         finally:

@@ -3,7 +3,7 @@
     python scripts/train_demo_models.py --work demo-models
     python scripts/train_demo_models.py --videos 40 --steps 20 20 --work try --out try/models
 
-They are what `moviola library use LIBRARY --stage1 demo --refiner demo` puts in use. They belong to one state
+They are what `moviola library use --stage1 demo --refiner demo` puts in use. They belong to one state
 of the encoder `demo`: after `scripts/train_demo_clip.py` this script has to run again.
 
 What they learn from: the films of one world that are numbered for training (60 %); those for val (10 %)
@@ -48,7 +48,7 @@ CARD = """
 ## The demo's
 
 Made by `scripts/train_demo_models.py` from {videos:,} gridhouse films of seed {seed} (60 % to learn from),
-with the first {top} moments of each training query. moviola carries it: `moviola library use LIBRARY --stage1
+with the first {top} moments of each training query. moviola carries it: `moviola library use --stage1
 demo --refiner demo`. It knows robots in coloured rooms, as the encoder `demo` sees them, and nothing else.
 Apache-2.0, as moviola is.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["MOVIOLA_CONFIG"] = ""  # no config.toml of this machine's user
 # Compiled graphs of this run's own, so that none was made by other code than this.
 GRAPHS = tempfile.mkdtemp(prefix="moviola-compiled-")
 os.environ["MOVIOLA_COMPILED"] = GRAPHS

@@ -36,7 +36,7 @@ from moviola.types import Query
 HERE = Path(__file__).parent
 VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
 FOOTAGE = HERE.parent / "footage" / "queries.csv"
-WAYS: tuple[By, ...] = ("both", "visual")
+WAYS: tuple[By, ...] = ("all", "visual")
 
 
 def main() -> None:

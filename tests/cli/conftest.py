@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +25,11 @@ class Outcome:
     code: int
     out: str
     err: str
+
+    @property
+    def rows(self) -> list[Any]:
+        """The objects of ``--json``, one per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
 
 
 @pytest.fixture

@@ -87,8 +87,8 @@ class Release:
 
     def answer(self, *words: object) -> Run:
         told = self.moviola(
-            "answer", self.folder / "model", "--features", self.folder / "features",
-            "--queries", self.folder / "pairs.json", "--out", self.folder / "run.jsonl", *words,
+            "answer", self.folder / "pairs.json", "--model", self.folder / "model",
+            "--features", self.folder / "features", "--out", self.folder / "run.jsonl", *words,
         )  # fmt: skip
         assert told.code == 0, told.err
         return read_run(self.folder / "run.jsonl")

@@ -140,7 +140,7 @@ def test_from_annotations_to_recall(
 
     for task in ("vcmr", "svmr", "vr"):
         out = tmp_path / f"{task}.jsonl"
-        answered = run("answer", tmp_path / "xml", "--features", features, "--queries", pairs,
+        answered = run("answer", pairs, "--model", tmp_path / "xml", "--features", features,
                        "--task", task, "--out", out)  # fmt: skip
         assert answered["queries"] == len(found)
         figures = run("evaluate", out, truth, "--tvr", "--task", task)[task.upper()]

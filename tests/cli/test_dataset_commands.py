@@ -73,7 +73,7 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     judged = tmp_path / "val.json"
     assert run("judgements", pairs, "--agreed", agreed, "--out", judged)["pairs"] == 40
     train = tmp_path / "train.json"
-    counts = run("pseudo", made, "--kind", "tvr", "-n", 5, "--held-out", queries, "--out", train)
+    counts = run("pseudo", made, "--kind", "tvr", "--top", 5, "--held-out", queries, "--out", train)
     assert counts == {"queries": 28, "pairs": 140, "out": str(train)}
     assert run("stats", judged, "--kind", "tvr_ranking")["moments"] > 0
     assert run("convert", judged, "--kind", "tvr_ranking", "--out", tmp_path / "c.jsonl")["moments"] > 0

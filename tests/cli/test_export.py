@@ -121,7 +121,7 @@ def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> N
     names = ["found.csv", "found.edl", "found.png"]
     words = [word for name in names for word in ("--export", str(tmp_path / name))]
     assert (
-        moviola("search", "anything", "--weak", "-l", library, "--clips", tmp_path / "clips", *words).code
+        moviola("search", "anything", "--weak", "-l", library, "--export", tmp_path / "clips", *words).code
         == 0
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clips", *names]

@@ -1,4 +1,4 @@
-"""Every command has help, an example, ``--json``, and names what does the same from Python."""
+"""Every command has help in plain words, an example, ``-h``, ``--json``, and names its Python counterpart."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from moviola.cli import app
+
+UNPLAIN = re.compile(
+    r"\b(so many|told|tells?|whoever|somebody|on wish|by itself|shall|set otherwise)\b", re.IGNORECASE
+)
+"""Words that hide what an option does."""
 
 
 def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -29,6 +35,14 @@ def test_every_command_has_help_and_an_example(name: str) -> None:
     command = COMMANDS[name]
     assert command.help and "Example" in command.help, f"{name}: no example in its help"
     assert any("--json" in p.opts for p in command.params), f"{name}: no --json"
+    texts = [command.help, *(getattr(option, "help", None) or "" for option in command.params)]
+    assert not [text for text in texts if UNPLAIN.search(re.sub("`.+?`", "", text))]
+
+
+@pytest.mark.parametrize("words", [[], ["kept"], ["search"], ["library", "use"]])
+def test_help_has_a_short_name(words: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*words, "-h"])
+    assert shown.exit_code == 0 and "Usage" in shown.output
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -46,8 +46,10 @@ def test_from_queries_to_an_evaluation(
     moviola: Moviola, library: Path, queries: Path, tmp_path: Path
 ) -> None:
     task, run = tmp_path / "task.sqlite", tmp_path / "other.json"
-    assert moviola("search", "--queries", queries, "--run", run, "-l", library, "--top", 5).code == 0
-    made = moviola("judge", "new", library, queries, "--out", task, "--run", run, "--depth", 4, "--json")
+    assert moviola("answer", queries, "--out", run, "-l", library, "--top-k", 5).code == 0
+    made = moviola(
+        "judge", "new", "-l", library, queries, "--out", task, "--run", run, "--depth", 4, "--json"
+    )
     assert made.code == 0, made.err
     told = json.loads(made.out)
     assert told["queries"] == 3 and told["moments"] > 3
@@ -75,12 +77,12 @@ def test_from_queries_to_an_evaluation(
 
 def test_ratings_there_and_back(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
     task, rated = tmp_path / "task.sqlite", tmp_path / "ratings.csv"
-    made = moviola("judge", "new", library, queries, "--out", task, "--system", "coarse", "--raters", 1)
+    made = moviola("judge", "new", "-l", library, queries, "--out", task, "--system", "coarse", "--raters", 1)
     assert "coarse: " in made.out
     judge(task, "Anna", lambda video: 2)
     assert "ratings" in moviola("judge", "export", task, "--as", "ratings", "--out", rated).out
     again = tmp_path / "again.sqlite"
-    moviola("judge", "new", library, queries, "--out", again, "--system", "coarse", "--raters", 1)
+    moviola("judge", "new", "-l", library, queries, "--out", again, "--system", "coarse", "--raters", 1)
     assert moviola("judge", "import", again, rated).code == 0
     assert JudgingTask(again).outcome().agreed == JudgingTask(task).outcome().agreed
     rated.write_text(rated.read_text().replace("Anna", "Ben"))
@@ -90,20 +92,20 @@ def test_ratings_there_and_back(moviola: Moviola, library: Path, queries: Path, 
 
 def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:
     task = tmp_path / "task.sqlite"
-    wrong = moviola("judge", "new", library, queries, "--out", task, "--system", "magic")
+    wrong = moviola("judge", "new", "-l", library, queries, "--out", task, "--system", "magic")
     assert wrong.code == 1 and "systems magic: choose from refined, coarse" in wrong.err
-    wrong = moviola("judge", "new", library, queries, "--out", task, "--raters", 3)
+    wrong = moviola("judge", "new", "-l", library, queries, "--out", task, "--raters", 3)
     assert wrong.code == 1 and "raters=3" in wrong.err
     runs = [tmp_path / folder / "mine.json" for folder in ("one", "other")]
     for names in (runs, [tmp_path / "coarse.json"]):
         options = [word for name in names for word in ("--run", name)]
-        wrong = moviola("judge", "new", library, queries, "--out", task, *options)
+        wrong = moviola("judge", "new", "-l", library, queries, "--out", task, *options)
         assert wrong.code == 1 and f"{names[0].stem}: two systems of that name" in wrong.err
     asked = ("--system", "coarse", "--system", "coarse", "--run", runs[0].with_name("refined.json"))
-    missing = moviola("judge", "new", library, queries, "--out", task, *asked)
+    missing = moviola("judge", "new", "-l", library, queries, "--out", task, *asked)
     assert missing.code == 1 and "refined.json" in missing.err and "of that name" not in missing.err
-    assert moviola("judge", "new", library, queries, "--out", task, "--system", "coarse").code == 0
-    twice = moviola("judge", "new", library, queries, "--out", task)
+    assert moviola("judge", "new", "-l", library, queries, "--out", task, "--system", "coarse").code == 0
+    twice = moviola("judge", "new", "-l", library, queries, "--out", task)
     assert twice.code == 1 and "exists already" in twice.err
     early = moviola("judge", "export", task, "--out", tmp_path / "judged.json")
     assert early.code == 1 and "raters agree on no moment yet" in early.err

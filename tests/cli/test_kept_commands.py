@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,16 @@ Run = Callable[..., Any]
 
 def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_path: Path) -> None:
     on = ("-l", library)
-    saved = moviola(
-        "kept", "search", "umbrellas", "the umbrella is gone", "--filter", "video_length=1..", *on
-    )
+    saved = moviola("kept", "search", "umbrellas", "the umbrella is gone", "--video-length", "1..", *on)
     assert saved.code == 0 and "version 1" in saved.out
     assert "harbour" in moviola("kept", "run", "umbrellas", *on).out
-    assert json.loads(moviola("kept", "run", "umbrellas", *on, "--json").out)[0]["video_id"] == "harbour"
-    wrong = moviola("kept", "search", "x", "y", "--filter", "colour=red", *on)
-    assert wrong.code == 1 and "FIELD=TEXT" in wrong.err
+    assert moviola("kept", "run", "umbrellas", *on, "--json").rows[0]["video_id"] == "harbour"
+    wrong = moviola("kept", "search", "x", "y", "--near", "home", *on)
+    assert wrong.code == 1 and "degrees north" in wrong.err
     tagged = moviola("kept", "tag", "harbour@0:02-0:05", "umbrella", *on)
     assert "mark harbour@2-5: version 1; umbrella" in tagged.out
     assert "rated 4" in moviola("kept", "rate", "harbour", "4", *on).out
-    assert "not kept" in moviola("kept", "rate", "harbour", "0", *on).out
+    assert "was deleted" in moviola("kept", "rate", "harbour", "0", *on).out
     assert moviola("kept", "rate", "nowhere", "4", *on).code == 1
     for count in (1, 2):
         collected = moviola("kept", "collect", "best", "harbour@2-5", *on)
@@ -34,5 +31,5 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     out = tmp_path / "kept.jsonl"
     assert "3 entries" in moviola("kept", "export", out, *on).out
     assert moviola("kept", "delete", "collection", "best", *on).code == 0
-    assert len(json.loads(moviola("kept", "import", out, *on, "--json").out)) == 1
-    assert len(json.loads(moviola("kept", "list", *on, "--json").out)) == 3
+    assert len(moviola("kept", "import", out, *on, "--json").rows) == 1
+    assert len(moviola("kept", "list", *on, "--json").rows) == 3

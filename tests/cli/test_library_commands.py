@@ -22,7 +22,7 @@ Run = Callable[..., Any]
 
 
 def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, tmp_path: Path) -> None:
-    words = ("index", films, "--library", tmp_path / "lib", "--encoder", "demo", "--sentences", "none")
+    words = ("index", films, "--library", tmp_path / "lib", "--encoder", "demo", "--sentence-encoder", "none")
     first = moviola(*words)
     assert first.code == 3
     assert "2 added; 2 videos can be searched" in first.out
@@ -35,7 +35,7 @@ def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, 
 
 def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp_path: Path) -> None:
     """Without --encoder a new library gets the best on this machine; one that is there keeps its own."""
-    words = ("index", films / "harbour.mp4", "-l", tmp_path / "lib", "--sentences", "none")
+    words = ("index", films / "harbour.mp4", "-l", tmp_path / "lib", "--sentence-encoder", "none")
     first = moviola(*words)
     assert first.code == 0
     assert [line for line in first.err.splitlines() if line.startswith("Encoder: conse-lite1.")]
@@ -49,12 +49,9 @@ def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp
 def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0
-    lines = answer.out.splitlines()
-    assert lines[0].split() == ["rank", "video", "start", "–", "end", "score", "file", "said"]
-    assert lines[1].split()[:2] == ["1", "harbour"]
-    assert "harbour.mp4" in lines[1]
-    assert "The umbrella is gone." in lines[1]
-    assert all(len(line) <= 80 for line in lines)
+    rank, video, times, score, file, words, _ = answer.out.splitlines()[0].split("\t")
+    assert (rank, video, file) == ("1", "harbour", "harbour.mp4")
+    assert words == "The umbrella is gone." and "–" in times and 0 < float(score) <= 1
 
 
 def test_files_of_one_name_are_told_apart(moviola: Run, films: Path, tmp_path: Path) -> None:
@@ -64,33 +61,41 @@ def test_files_of_one_name_are_told_apart(moviola: Run, films: Path, tmp_path: P
         shutil.copy(films / "harbour.srt", tmp_path / folder / "x.srt")
     lib = tmp_path / "lib"
     moviola(
-        "index", tmp_path / "one", tmp_path / "two", "-l", lib, "--encoder", "none", "--sentences", "none"
+        "index",
+        tmp_path / "one",
+        tmp_path / "two",
+        "-l",
+        lib,
+        "--encoder",
+        "none",
+        "--sentence-encoder",
+        "none",
     )
     listed = moviola("search", "umbrella", "-l", lib).out
     assert "one/x.mp4" in listed and "two/x.mp4" in listed
-    paths = {moment["path"] for moment in json.loads(moviola("search", "umbrella", "-l", lib, "--json").out)}
+    paths = {moment["path"] for moment in moviola("search", "umbrella", "-l", lib, "--json").rows}
     assert paths == {str((tmp_path / folder / "x.mp4").resolve()) for folder in ("one", "two")}
 
 
 def test_search_as_json_with_limits(moviola: Run, films: Path, library: Path) -> None:
-    answer = moviola("search", "anything", "-l", library, "--top", 3, "--video", "street", "--json")
-    moments = json.loads(answer.out)
+    answer = moviola("search", "anything", "-l", library, "--top-k", 3, "--video", "street", "--json")
+    moments = answer.rows
     assert 1 <= len(moments) <= 3
     assert {m["video_id"] for m in moments} == {"street"}
     assert {m["path"] for m in moments} == {str((films / "street.mp4").resolve())}
     assert [m["rank"] for m in moments] == list(range(1, len(moments) + 1))
-    one_each = json.loads(moviola("search", "anything", "-l", library, "--per-video", 1, "--json").out)
+    one_each = moviola("search", "anything", "-l", library, "--per-video", 1, "--json").rows
     assert len({m["video_id"] for m in one_each}) == len(one_each)
-    assert json.loads(moviola("search", "anything", "-l", library, "--min-score", 1.0, "--json").out) == []
+    assert moviola("search", "anything", "-l", library, "--min-score", 1.0, "--json").rows == []
 
 
 def test_clips_and_sheet(moviola: Run, library: Path, tmp_path: Path) -> None:
     answer = moviola(
-        "search", "umbrella", "-l", library, "--top", 2,
-        "--clips", tmp_path / "clips", "--sheet", tmp_path / "sheet.png", "--json",
+        "search", "umbrella", "-l", library, "--top-k", 2,
+        "--export", tmp_path / "clips", "--export", tmp_path / "sheet.png", "--json",
     )  # fmt: skip
     assert answer.code == 0, answer.err
-    moments = json.loads(answer.out)
+    moments = answer.rows
     clips = sorted((tmp_path / "clips").iterdir())
     assert len(clips) == len(moments)
     for clip, moment in zip(clips, moments, strict=True):
@@ -109,9 +114,7 @@ def test_clips_and_sheet(moviola: Run, library: Path, tmp_path: Path) -> None:
 )
 def test_a_file_of_queries_becomes_a_run(moviola: Run, library: Path, tmp_path: Path, content: str) -> None:
     (tmp_path / "queries").write_text(content)
-    answer = moviola(
-        "search", "--queries", tmp_path / "queries", "--run", tmp_path / "run.json", "-l", library
-    )
+    answer = moviola("answer", tmp_path / "queries", "--out", tmp_path / "run.json", "-l", library)
     assert answer.code == 0, answer.err
     run = json.loads((tmp_path / "run.json").read_text())
     assert list(run) == ["1", "2"]
@@ -134,8 +137,7 @@ def test_bad_query_files_are_named(
     moviola: Run, library: Path, tmp_path: Path, content: str, message: str
 ) -> None:
     (tmp_path / "queries.json").write_text(content)
-    words = ("--queries", tmp_path / "queries.json", "--run", tmp_path / "run.json", "-l", library)
-    answer = moviola("search", *words)
+    answer = moviola("answer", tmp_path / "queries.json", "--out", tmp_path / "run.json", "-l", library)
     assert answer.code == 1
     assert "queries.json" in answer.err and message in answer.err
     assert not (tmp_path / "run.json").exists()
@@ -143,7 +145,7 @@ def test_bad_query_files_are_named(
 
 def test_query_files_that_are_no_text_are_named(moviola: Run, library: Path, tmp_path: Path) -> None:
     (tmp_path / "queries").write_bytes("die Tür\n".encode("latin-1"))
-    answer = moviola("search", "--queries", tmp_path / "queries", "--run", tmp_path / "r.json", "-l", library)
+    answer = moviola("answer", tmp_path / "queries", "--out", tmp_path / "r.json", "-l", library)
     assert (answer.code, answer.err.count("\n")) == (1, 1)
     assert "queries: line 1: not UTF-8 text; save the file as UTF-8" in answer.err
 
@@ -154,10 +156,10 @@ def test_a_run_is_written_as_its_suffix_says(
 ) -> None:
     (tmp_path / "queries").write_text("anything\nthe umbrella\n")
     out = tmp_path / "new folder" / f"run{suffix}"
-    answer = moviola("search", "--queries", tmp_path / "queries", "--run", out, "-l", library, "--json")
+    answer = moviola("answer", tmp_path / "queries", "--out", out, "-l", library, "--json")
     run = read_run(out)
     assert run.query_ids == ("1", "2")
-    assert json.loads(answer.out) == {"queries": 2, "moments": len(run), "run": str(out)}
+    assert json.loads(answer.out) == {"out": str(out), "queries": 2, "moments": len(run), "measures": {}}
     assert [path.name for path in out.parent.iterdir()] == [out.name]
 
 
@@ -182,7 +184,7 @@ def test_a_run_that_cannot_be_written_is_refused_before_searching(
     (tmp_path / "a folder.json").mkdir()
     (tmp_path / "queries").write_text("anything\n")
     out = tmp_path / place
-    answer = moviola("search", "--queries", tmp_path / "queries", "--run", out, "-l", library)
+    answer = moviola("answer", tmp_path / "queries", "--out", out, "-l", library)
     assert (answer.code, answer.err.count("\n")) == (1, 1)
     assert str(out) in answer.err and message in answer.err
 
@@ -228,7 +230,7 @@ def test_a_damaged_library_is_one_line(moviola: Run, library: Path, tmp_path: Pa
 
 
 def test_list_and_show(moviola: Run, library: Path) -> None:
-    listed = json.loads(moviola("list", "-l", library, "--json").out)
+    listed = moviola("list", "-l", library, "--json").rows
     assert [(v["video_id"], v["state"]) for v in listed] == [
         ("broken", "refused"), ("harbour", "ready"), ("street", "ready"),
     ]  # fmt: skip
@@ -256,8 +258,11 @@ def test_a_healthy_machine_is_told_in_a_table(moviola: Run, library: Path) -> No
 def test_wrong_usage_is_code_2(moviola: Run, library: Path) -> None:
     for words in (
         ("search",),
-        ("search", "x", "--top", 0),
-        ("search", "x", "--run", "r"),
+        ("search", "x", "--top-k", 0),
+        ("index",),
+        ("library", "use"),
+        ("answer", "q", "--out", "r", "--stage1", "s"),
+        ("answer", "q", "--out", "r", "--model", "m", "--top-k", "3"),
         ("search", "--nosuch"),
     ):
         assert moviola(*words, "-l", library).code == 2
@@ -266,31 +271,34 @@ def test_wrong_usage_is_code_2(moviola: Run, library: Path) -> None:
 def test_remove_verify_and_repair(moviola: Run, films: Path, tmp_path: Path) -> None:
     lib = tmp_path / "lib"
     moviola("index", films / "harbour.mp4", films / "street.mp4", "-l", lib, "--encoder", "demo")
-    assert moviola("verify", "-l", lib).out.strip() == f"{lib}: sound"
+    sound = moviola("verify", "-l", lib)
+    assert (sound.code, sound.out, sound.err.strip()) == (0, "", f"{lib}: sound")
     assert moviola("remove", "street", "-l", lib).code == 0
-    assert "given back" in moviola("verify", "--compact", "-l", lib).out
+    assert "freed" in moviola("compact", "-l", lib).out
     (shard,) = (lib / "features").glob("frames-*.f16")
     shard.write_bytes(b"\0" * shard.stat().st_size)
     broken = moviola("verify", "-l", lib, "--json")
     assert broken.code == 3
-    assert json.loads(broken.out)["problems"][0]["video_id"] == "harbour"
-    assert moviola("verify", "--repair", "-l", lib).code == 0
-    assert moviola("list", "-l", lib, "--json").out.strip() == "[]"
+    assert broken.rows[0]["video_id"] == "harbour"
+    repaired = moviola("repair", "-l", lib)
+    assert repaired.code == 0 and "harbour\t" in repaired.out
+    assert moviola("verify", "-l", lib).code == 0
+    assert moviola("list", "-l", lib, "--json").out == ""
 
 
 def test_doctor_looks_at_machine_and_library(moviola: Run, library: Path) -> None:
     answer = moviola("doctor", "-l", library, "--json")
-    findings = {f["what"]: f for f in json.loads(answer.out)}
+    findings = {f["what"]: f for f in answer.rows}
     assert findings["encoder"]["ok"]
     assert "2 videos" in findings["library"]["detail"]
     assert "1 refused" in findings["videos"]["detail"]
 
 
 def test_info_says_what_a_library_was_built_with(moviola: Run, library: Path) -> None:
-    about = json.loads(moviola("library", "info", library, "--json").out)
+    about = json.loads(moviola("library", "info", "-l", library, "--json").out)
     assert (about["encoder"], about["videos"], about["cues"]["subtitle"]) == ("demo", 2, 1)
     assert about["likeness"] == "by the features that texts are compared with"
-    assert "likeness  by the features that texts" in moviola("library", "info", library).out
+    assert "likeness  by the features that texts" in moviola("library", "info", "-l", library).out
 
 
 def _missing(name: str, **_: object) -> None:
@@ -300,35 +308,48 @@ def _missing(name: str, **_: object) -> None:
 def test_info_says_by_which_features_pictures_are_compared(
     moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("index", films / "street.mp4", "--encoder", "conse-lite1", "--sentences", "none", "--no-ocr")
+    words = (
+        "index",
+        films / "street.mp4",
+        "--encoder",
+        "conse-lite1",
+        "--sentence-encoder",
+        "none",
+        "--no-ocr",
+    )
     moviola(*words, "-l", tmp_path / "new")
-    assert "by features of pictures, 320 numbers" in moviola("library", "info", tmp_path / "new").out
+    assert "by features of pictures, 320 numbers" in moviola("library", "info", "-l", tmp_path / "new").out
     with monkeypatch.context() as before:
         before.setattr("moviola.encoders.picture_dim", lambda _: 0)
         moviola(*words, "-l", tmp_path / "old")
-    assert "index the videos into a new one" in moviola("library", "info", tmp_path / "old").out
+    assert "index the videos into a new one" in moviola("library", "info", "-l", tmp_path / "old").out
     # Where the encoder is not on the machine, what is stored can still be told.
     monkeypatch.setattr("moviola.encoders.load_encoder", _missing)
-    assert "likeness  by the features that texts" in moviola("library", "info", tmp_path / "old").out
+    assert "likeness  by the features that texts" in moviola("library", "info", "-l", tmp_path / "old").out
 
 
 def test_index_takes_another_type_and_measures_it(
     moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moviola.index.TrainedIndex.LEAST", 16)
-    words = ("-l", tmp_path / "lib", "--encoder", "demo", "--sentences", "none", "--segment-seconds", "1")
-    made = moviola("index", films / "harbour.mp4", films / "street.mp4", *words, "--index", "reranked")
-    assert made.code == 0
+    words = (
+        "-l",
+        tmp_path / "lib",
+        "--encoder",
+        "demo",
+        "--sentence-encoder",
+        "none",
+        "--segment-seconds",
+        "1",
+    )
+    assert moviola("index", films / "harbour.mp4", films / "street.mp4", *words).code == 0
+    on = ("-l", tmp_path / "lib")
+    assert moviola("library", "use", "--index", "reranked", *on).code == 0
     assert 'index = "reranked"' in (tmp_path / "lib" / "moviola.toml").read_text()
-    tuned = moviola("index", "-l", tmp_path / "lib", "--tune")
-    assert tuned.code == 0
-    assert "found by text" in tuned.out
-    assert "nothing to do; 2 videos can be searched" in tuned.out
-    refused = moviola("index", "-l", tmp_path / "lib", "--index", "nosuch")
+    tuned = moviola("library", "tune", "--json", *on)
+    assert tuned.code == 0 and "text" in tuned.rows[0]["recall"]
+    refused = moviola("library", "use", "--index", "nosuch", *on)
     assert refused.code == 1
     assert "'nosuch': unknown; choose auto, flat, ivf, ivfpq, reranked" in refused.err
-    nothing = moviola("index", "-l", tmp_path / "lib")
-    assert nothing.code == 1
-    assert "nothing to index" in nothing.err
-    assert moviola("index", "-l", tmp_path / "nowhere", "--tune").code == 1
+    assert moviola("library", "tune", "-l", tmp_path / "nowhere").code == 1
     assert not (tmp_path / "nowhere").exists()

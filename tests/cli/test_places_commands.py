@@ -22,7 +22,7 @@ def own(moviola: Run, films: Path, tmp_path: Path) -> tuple[Path, Path]:
         if path.name != "broken.mp4":
             shutil.copy(path, place)
     library = tmp_path / "lib"
-    words = ("index", place, "--library", library, "--encoder", "none", "--sentences", "none")
+    words = ("index", place, "--library", library, "--encoder", "none", "--sentence-encoder", "none")
     assert moviola(*words).code == 0
     return place, library
 
@@ -37,7 +37,7 @@ def test_pruning_most_of_a_library_wants_to_be_meant(moviola: Run, own: tuple[Pa
     assert "not pruned: 2 of 2 videos would be taken out" in refused.err and "--yes" in refused.err
     pruned = moviola("index", films, "-l", library, "--prune", "--yes")
     assert pruned.code == 0 and "2 removed; 0 videos can be searched" in pruned.out
-    gone = json.loads(moviola("library", "removed", "-l", library, "--json").out)
+    gone = moviola("library", "removed", "-l", library, "--json").rows
     assert {one["video_id"] for one in gone} == {"harbour", "street"}
     assert "harbour" in moviola("library", "removed", "-l", library).out
     back = moviola("library", "restore", "--all", "-l", library)
@@ -52,12 +52,12 @@ def test_a_drive_that_is_away_is_marked_everywhere(moviola: Run, own: tuple[Path
     assert report.code == 3 and "2 away; 2 videos can be searched" in report.out
     assert f"away: {films}: it is not there" in report.err
     assert "away" in moviola("library", "roots", "-l", library).out
-    (root,) = json.loads(moviola("library", "roots", "-l", library, "--json").out)
+    (root,) = moviola("library", "roots", "-l", library, "--json").rows
     assert (root["path"], root["videos"], root["away"]) == (str(films), 2, "it is not there")
     assert moviola("list", "-l", library).out.count("ready, away") == 2
     answer = moviola("search", "umbrella", "-l", library)
     assert "(away)" in answer.out
-    assert json.loads(moviola("search", "umbrella", "-l", library, "--json").out)[0]["away"] is True
+    assert moviola("search", "umbrella", "-l", library, "--json").rows[0]["away"] is True
     moved = moviola("library", "move", films, away, "-l", library)
     assert "2 videos lie in" in moved.out
     about = json.loads(moviola("show", "harbour", "-l", library, "--json").out)
@@ -67,15 +67,15 @@ def test_a_drive_that_is_away_is_marked_everywhere(moviola: Run, own: tuple[Path
 
 def test_copies_are_listed(moviola: Run, own: tuple[Path, Path]) -> None:
     films, library = own
-    assert "no copies" in moviola("duplicates", "-l", library).out
+    assert "no copies" in moviola("duplicates", "-l", library).err
     shutil.copy(films / "street.mp4", films / "again.mp4")
     report = moviola("index", films, "-l", library)
     assert "1 further copies" in report.out
-    (found,) = json.loads(moviola("duplicates", "-l", library, "--json").out)
+    (found,) = moviola("duplicates", "-l", library, "--json").rows
     size = (films / "again.mp4").stat().st_size
     assert found["video_ids"] == ["street"] and (found["size"], found["wasted"]) == (size, size)
     assert found["paths"] == [str(films / "street.mp4"), str(films / "again.mp4")]
-    assert "street: 2 copies" in moviola("duplicates", "-l", library).out
+    assert moviola("duplicates", "-l", library).out.startswith("street\t2\t")
 
 
 def test_what_is_left_out_is_said(moviola: Run, own: tuple[Path, Path]) -> None:
@@ -84,7 +84,7 @@ def test_what_is_left_out_is_said(moviola: Run, own: tuple[Path, Path]) -> None:
     shutil.copy(films / "street.mp4", films / "@eaDir" / "x.mp4")
     report = moviola("index", films, "-l", library, "--exclude", "harb*")
     assert "left out: harbour: is in the library" in report.err and "@eaDir" in report.err
-    (root,) = json.loads(moviola("library", "roots", "-l", library, "--json").out)
+    (root,) = moviola("library", "roots", "-l", library, "--json").rows
     assert root["patterns"] == ["harb*"] and root["defaults"] is True
     report = moviola("index", films, "-l", library, "--exclude", "", "--no-default-excludes")
     assert "left out" not in report.err and "1 further copies" in report.out
@@ -98,6 +98,6 @@ def test_films_of_a_day(moviola: Run, own: tuple[Path, Path]) -> None:
     about = json.loads(with_date.out)
     assert (about["taken_from"], about["taken_zone"]) == ("file", "utc")
     found = moviola("search", "umbrella", "-l", library, "--taken", "1990..1991", "--json")
-    assert json.loads(found.out) == []
+    assert found.rows == []
     wrong = moviola("search", "umbrella", "-l", library, "--near", "home")
     assert wrong.code == 1 and "write degrees north, degrees east" in wrong.err

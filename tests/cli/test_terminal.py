@@ -61,7 +61,7 @@ def test_index_shows_what_it_refuses_as_it_is_called(
 ) -> None:
     if terminal:  # then the progress bar shows ids too
         monkeypatch.setenv("FORCE_COLOR", "1")
-    words = ("--library", tmp_path / "[lib]", "--encoder", "demo", "--sentences", "none")
+    words = ("--library", tmp_path / "[lib]", "--encoder", "demo", "--sentence-encoder", "none")
     answer = moviola("index", hostile, *words)
     assert answer.code == 3
     assert f"{tmp_path / '[lib]'}: {len(IDS)} added" in answer.out
@@ -106,7 +106,7 @@ def test_search_shows_ids_files_and_subtitles(
 def test_json_holds_every_letter_and_steers_nothing(moviola: Run, hostile_library: Path) -> None:
     answer = moviola("search", "nobody remembered winter", "-l", hostile_library, "--json")
     assert not steers(answer.out)
-    assert sorted(moment["video_id"] for moment in json.loads(answer.out)) == sorted(IDS)
+    assert sorted(moment["video_id"] for moment in answer.rows) == sorted(IDS)
 
 
 @pytest.mark.parametrize("name", ["[/b]", "[eng]", "\x1b[2J", ":smile:"])
@@ -139,6 +139,6 @@ def test_a_line_feed_in_a_name_makes_no_row(moviola: Run, films: Path, tmp_path:
     (tmp_path / "films").mkdir()
     shutil.copyfile(source, tmp_path / "films" / "a\nb.mp4")
     library = tmp_path / "lib"
-    moviola("index", tmp_path / "films", "-l", library, "--encoder", "demo", "--sentences", "none")
+    moviola("index", tmp_path / "films", "-l", library, "--encoder", "demo", "--sentence-encoder", "none")
     answer = moviola("list", "-l", library)
-    assert "a\ufffdb" in answer.out and len(answer.out.splitlines()) == 2
+    assert "a\ufffdb" in answer.out and len(answer.out.splitlines()) == 1

@@ -135,7 +135,7 @@ def test_the_commands_convert_and_check(arrays: Arrays, tmp_path: Path) -> None:
     row = {"vid_name": "v0", "duration": 3.0, "ts": [0, 1], "desc": "A man sits.", "type": "v", "desc_id": 1}
     notes.write_text(json.dumps(row) + "\n")
     words = ["features", "check", str(tmp_path / "s"), "--annotations", str(notes), "--kind", "tvr", "--json"]
-    checked = runner.invoke(app, [*words, "--seconds", "1.5"])
+    checked = runner.invoke(app, [*words, "--clip-seconds", "1.5"])
     assert checked.exit_code == 3
-    flaws = json.loads(checked.stdout)["flaws"]
+    flaws = [json.loads(line) for line in checked.stdout.splitlines()]
     assert [flaw["where"] for flaw in flaws if flaw["kind"] == "no such video"] == ["v1", "v2", "v3", "v4"]

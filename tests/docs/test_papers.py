@@ -80,7 +80,7 @@ def test_commands_take_the_options_that_are_shown(text: str) -> None:
     command: Any = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]
-    known = {name: option for option in command.params for name in option.opts}
+    known = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
     for word in words:
         if word.startswith("-"):
             assert word in known, f"{text}: {word} is no option"

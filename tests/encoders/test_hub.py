@@ -118,7 +118,7 @@ def test_pull_of_what_is_no_hub_model(hub: list[list[str]], name: str) -> None:
 def test_list_shows_the_built_in_models(cache: Path) -> None:
     done = CliRunner().invoke(app, ["models", "list", "--json"])
     assert done.exit_code == 0, done.output
-    found = {model["name"]: model for model in json.loads(done.stdout)}
+    found = {model["name"]: model for model in map(json.loads, done.stdout.splitlines())}
     assert set(found) == {"demo", "minilm", "conse-lite1"}
     assert found["demo"]["kind"] == "clip"
     assert 2**20 < found["demo"]["size"] < 6.2 * 2**20

@@ -65,10 +65,12 @@ def test_a_moment_ends_with_its_video() -> None:
     assert pool([QUERY], {"s": run_of(("b", 20, 30.04))}, DURATIONS).pairs[0].end == 30
 
 
-@pytest.mark.parametrize("wrong", [{"depth": 0}, {"near": 1.0}, {"runs": {}}, {"queries": [QUERY, QUERY]}])
+@pytest.mark.parametrize(
+    "wrong", [{"depth": 0}, {"merge_above": 1.0}, {"runs": {}}, {"queries": [QUERY, QUERY]}]
+)
 def test_what_cannot_be_pooled_is_refused(wrong: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"queries": [QUERY], "runs": {"s": run_of(("a", 0, 1))}} | wrong
-    with pytest.raises(InvalidValue, match=r"depth=0|near=1|0 systems|given twice"):
+    with pytest.raises(InvalidValue, match=r"depth=0|merge_above=1|0 systems|given twice"):
         pool(durations=DURATIONS, **asked)
 
 
@@ -83,7 +85,7 @@ def test_every_answer_is_in_the_pool_once(answers: list[Any], near: float) -> No
         f"s{number}": run_of(*((video, float(start), float(start + length)) for video, start, length in one))
         for number, one in enumerate(answers)
     }
-    found = pool([QUERY], runs, DURATIONS, near=near)
+    found = pool([QUERY], runs, DURATIONS, merge_above=near)
     spans = [(pair.video_name, Span(pair.start, pair.end)) for pair in found.pairs]
     assert len({pair.pair_id for pair in found.pairs}) == len(found.pairs) == len(found.found_by)
     for place, (video, span) in enumerate(spans):

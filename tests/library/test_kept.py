@@ -143,3 +143,7 @@ def test_a_saved_search_is_asked_again(library: Library) -> None:
         library.search_saved("odd")
     with Library(library.folder, read_only=True) as other:
         assert len(other.kept.entries()) == 2
+
+
+def test_evidence_of_older_libraries_is_read() -> None:
+    assert SavedSearch.model_validate({"text": "a dog", "by": "both"}).by == "all"

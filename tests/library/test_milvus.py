@@ -38,7 +38,9 @@ def test_a_wrong_address_is_refused_without_its_secret(library: Library) -> None
 def test_a_server_that_does_not_answer_leaves_the_library_as_it_is(library: Library) -> None:
     expected = library.search("anything", top_k=50)
     address = f"milvus://127.0.0.1:1/films?timeout=1&token={SECRET}"
-    outcome = CliRunner().invoke(app, ["index", "--library", str(library.folder), "--index", address])
+    outcome = CliRunner().invoke(
+        app, ["library", "use", "--library", str(library.folder), "--index", address]
+    )
     assert isinstance(outcome.exception, IndexServerError)
     assert SECRET not in f"{outcome.exception} {outcome.output}"
     with Library(library.folder) as again:

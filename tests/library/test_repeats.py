@@ -202,10 +202,18 @@ def test_command_line(lecture: Path, tmp_path: Path) -> None:
     for name, options in (("some", []), ("every", ["--every-frame"])):
         folder = str(tmp_path / name)
         told = run(
-            "index", str(lecture), "--library", folder, "--encoder", "demo", "--sentences", "none", *options
+            "index",
+            str(lecture),
+            "--library",
+            folder,
+            "--encoder",
+            "demo",
+            "--sentence-encoder",
+            "none",
+            *options,
         )
         shown = json.loads(run("show", "lecture", "--library", folder, "--json"))
-        known = json.loads(run("library", "info", folder, "--json"))
+        known = json.loads(run("library", "info", "--library", folder, "--json"))
         assert (shown["frames"], known["frames"]) == (24, 24)
         assert (shown["repeats"] > 0, known["repeats"] > 0, "repeat an earlier one" in told) == (
             (not options,) * 3

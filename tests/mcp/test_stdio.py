@@ -37,7 +37,10 @@ NOISE = ["python, not flushed", "descriptor", "C, not flushed", "child"]
 def test_the_command(folder: Path, tmp_path: Path) -> None:
     """Started as the entry for a client's configuration says, from another working folder."""
     said = subprocess.run(
-        [sys.executable, "-m", "moviola", "mcp", str(folder), "--clips", str(tmp_path / "clips"), "--json"],
+        [
+            sys.executable, "-m", "moviola", "mcp", "-l", str(folder), "--clips", str(tmp_path / "clips"),
+            "--json",
+        ],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     entry = json.loads(said.stdout)["mcpServers"]["moviola"]
@@ -46,7 +49,7 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     async def talk() -> tuple[list[str], CallToolResult, CallToolResult]:
         async with Client(started) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
-            found = await client.call_tool("search_moments", {"text": "a red wall", "top": 1})
+            found = await client.call_tool("search_moments", {"text": "a red wall", "top_k": 1})
             assert found.structured_content is not None
             (moment,) = found.structured_content["moments"]
             wanted = {key: moment[key] for key in ("video_id", "start", "end")}
@@ -66,14 +69,14 @@ def test_nothing_but_the_protocol_on_standard_output(folder: Path, tmp_path: Pat
         "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"},
     }
-    call = {"name": "search_moments", "arguments": {"text": "a red wall", "top": 1}}
+    call = {"name": "search_moments", "arguments": {"text": "a red wall", "top_k": 1}}
     sent = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
     ]
     server = subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, str(script), "-l", str(folder)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with server:
@@ -92,7 +95,7 @@ def test_nothing_but_the_protocol_on_standard_output(folder: Path, tmp_path: Pat
 def test_no_library(tmp_path: Path) -> None:
     """One line on standard error, as of any command."""
     said = subprocess.run(
-        [sys.executable, "-m", "moviola", "mcp", str(tmp_path / "none")],
+        [sys.executable, "-m", "moviola", "mcp", "-l", str(tmp_path / "none")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (said.returncode, said.stdout) == (1, "")
@@ -106,7 +109,7 @@ def test_without_the_sdk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "from moviola.cli import main\nmain()"
     )
     said = subprocess.run(
-        [sys.executable, "-c", code, "mcp", str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "mcp", "-l", str(folder)], capture_output=True, text=True, check=False
     )
     assert (said.returncode, said.stdout) == (1, "")
     assert "pip install 'moviola[mcp]'" in said.stderr

@@ -105,7 +105,7 @@ def test_a_folder_that_cannot_be_made(library: Library, tmp_path: Path) -> None:
 
 
 def test_search_answers_as_the_library_does(call: Call, library: Library) -> None:
-    result = call("search_moments", text="a red wall", top=3)
+    result = call("search_moments", text="a red wall", top_k=3)
     found, expected = structure(result), library.search("a red wall", top_k=3)
     assert found["query"] == "a red wall" and found["confident"] is expected.confident
     names = ("rank", "video_id", "source", "snippet", "snippet_kind")
@@ -123,9 +123,9 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
 def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, SearchResult(confident=True))
     call(
-        "search_moments", text="a dog", like="street@0:05", image="x.png", then=["rain"], gap=5,
-        without=["snow"], videos=["street"], folder="films", date="2024-05-01..", video_length="..60",
-        length="2..", where="0..50%", by="visual", top=4, per_video=1, right=["street@1-2"],
+        "search_moments", text="a dog", like="street@0:05", picture="x.png", then=["rain"], gap=5,
+        without=["snow"], videos=["street"], folder="films", modified="2024-05-01..", video_length="..60",
+        moment_length="2..", where="0..50%", by="visual", top_k=4, per_video=1, right=["street@1-2"],
         wrong=["street@0:03-0:04.5"],
     )  # fmt: skip
     ((query, options),) = asked
@@ -140,7 +140,7 @@ def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.Mon
 
 
 def test_more_like_a_moment(call: Call) -> None:
-    found = structure(call("search_moments", like="street@6", top=1))
+    found = structure(call("search_moments", like="street@6", top_k=1))
     assert [moment["video_id"] for moment in found["moments"]] == ["street"]
 
 
@@ -173,10 +173,10 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         raise FileNotFoundError("street.mp4")
 
     monkeypatch.setattr("moviola.export.sheet.frame_at", gone)
-    result = call("search_moments", text="a blue wall", videos=["street"], top=1)
+    result = call("search_moments", text="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of" not in structure(result)["note"]  # small stills are kept
     monkeypatch.setattr(Library, "kept_still", lambda *_: None)
-    result = call("search_moments", text="a blue wall", videos=["street"], top=1)
+    result = call("search_moments", text="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of: street (street.mp4)" in structure(result)["note"]
     assert len(pictures(result)) == 1
 
@@ -189,12 +189,12 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"like": "street"}, "write VIDEO@TIME"),
         ({"like": "strete@2"}, "did you mean street"),
         ({"like": "street@99"}, "the video ends at 12 s"),
-        ({"image": "no/picture.png"}, "no/picture.png"),
+        ({"picture": "no/picture.png"}, "no/picture.png"),
         ({"text": "a", "videos": ["none"]}, "no such video"),
         ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
-        ({"text": "a", "length": "long"}, "write LOW..HIGH"),
+        ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
         ({"text": "a", "by": "text"}, "holds no text read in pictures"),
-        ({"text": "a", "top": 21}, "less than or equal to 20"),
+        ({"text": "a", "top_k": 21}, "less than or equal to 20"),
         ({"text": "a" * 1001}, "at most 1000 characters"),
         ({"text": "a", "by": "smell"}, "Input should be"),
     ],
@@ -215,7 +215,7 @@ def test_a_defect_is_no_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
     "words", ["💃🏽", "שלום", "a\x00b", "'; DROP TABLE videos; --", "<script>alert(1)</script>"]
 )
 def test_odd_texts(call: Call, words: str) -> None:
-    assert structure(call("search_moments", text=words, top=1))["query"] == words
+    assert structure(call("search_moments", text=words, top_k=1))["query"] == words
 
 
 # ---- look --------------------------------------------------------------------------------------------------
@@ -336,8 +336,8 @@ def test_clips_of_what_is_not_there(call: Call) -> None:
 
 def test_calls_at_once_answer_as_one_by_one(call: Call, library: Library, clips: Path) -> None:
     asks: list[tuple[str, dict[str, Any]]] = [
-        ("search_moments", {"text": "a red wall", "top": 3}),
-        ("search_moments", {"text": "a blue wall", "top": 3}),
+        ("search_moments", {"text": "a red wall", "top_k": 3}),
+        ("search_moments", {"text": "a blue wall", "top_k": 3}),
         ("look", {"video_id": "harbour", "start": 1, "end": 5}),
         ("list_videos", {}),
     ]

@@ -52,7 +52,7 @@ def test_then_and_not_with_a_gap(page: Page) -> None:
         page.get_by_label("Largest gap in seconds").fill("5")
     page.get_by_role("button", name="not", exact=True).click()
     with page.expect_response(
-        lambda response: '"not":["stars"]' in (response.request.post_data or "")
+        lambda response: '"without":["stars"]' in (response.request.post_data or "")
     ) as one:
         page.get_by_label("Not, 1").fill("stars")
     assert one.value.ok

@@ -178,7 +178,7 @@ def test_videos_that_are_missing_count_and_are_named(films: Path, tmp_path: Path
     assert done.exit_code == 3
     found = json.loads(done.stdout)
     assert found["missing"] == ["film7"] and found["measures"]["no span"] == pytest.approx(1 / 7)
-    assert "1 of 4 videos are not there, their questions count as not answered: film7" in done.stderr
+    assert "1 of 4 videos are missing; their questions count as not answered: film7" in done.stderr
     table = CliRunner().invoke(app, list(map(str, arguments)))
     assert table.exit_code == 3 and "mIoU" in table.stdout
 

@@ -63,7 +63,17 @@ def test_demo_is_a_name_and_a_folder_of_that_name_a_path(
         assert source_of(role, "none") is None
     with pytest.raises(NotFound, match="demo"):
         library.use(refiner="./demo")
-    words = ["library", "use", str(library.folder), "--stage1", "demo", "--refiner", "demo", "--json"]
+    words = [
+        "library",
+        "use",
+        "--library",
+        str(library.folder),
+        "--stage1",
+        "demo",
+        "--refiner",
+        "demo",
+        "--json",
+    ]
     library.close()
     answer = CliRunner().invoke(app, words)
     assert answer.exit_code == 0, answer.output

@@ -83,7 +83,7 @@ def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Ca
 
 
 @pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)
-@pytest.mark.parametrize("by", ["both", "visual", "said"])
+@pytest.mark.parametrize("by", ["all", "visual", "said"])
 def test_no_moment_twice(library: Library, query: SearchQuery, by: By) -> None:
     found = library.search(query, SearchOptions(top_k=1000, by=by))
     for place, one in enumerate(found):

@@ -86,7 +86,7 @@ def test_queries_survive_json(query: SearchQuery) -> None:
 # ---- answers -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by", ["both", "visual"])
+@pytest.mark.parametrize("by", ["all", "visual"])
 def test_a_right_mark_lifts_what_looks_like_it(library: Library, by: str) -> None:
     plain = library.search(RED, top_k=100, by=by)
     lowest = plain[-1]

@@ -93,7 +93,7 @@ def test_a_name_is_found_by_its_meaning(named_library: Library) -> None:
     def best(by: By) -> float:
         return named_library.search("sand and waves", videos=["holiday_beach"], by=by)[0].score
 
-    assert best("both") > 2 * best("visual")
+    assert best("all") > 2 * best("visual")
 
 
 def test_a_name_is_a_confident_answer(named_library: Library) -> None:

@@ -105,18 +105,23 @@ class Server:
     """
 
     def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "moviola", "serve", str(folder), "--port", "0", "--json", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "moviola",
+            "serve",
+            "-l",
+            str(folder),
+            "--port",
+            "0",
+            "--json",
+            *options,
+        ]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
         )
         assert self.process.stdout is not None
-        lines = iter(self.process.stdout.readline, b"")
-        text = b""
-        for line in lines:
-            text += line
-            if line.rstrip() == b"}":
-                break
-        self.url: str = json.loads(text)["url"]
+        self.url: str = json.loads(self.process.stdout.readline())["url"]
 
     def kill(self) -> None:
         """End it as a crash would."""

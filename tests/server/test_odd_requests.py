@@ -22,7 +22,7 @@ FINE = [
 
 @pytest.mark.parametrize("text", FINE)
 def test_odd_texts_are_searched_for(client: TestClient, text: str) -> None:
-    answer = client.post("/api/search", json={"query": {"terms": [{"text": text}], "not": [text]}})
+    answer = client.post("/api/search", json={"query": {"terms": [{"text": text}], "without": [text]}})
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"] == "application/json"
     assert client.post("/api/curve", json={"query": text, "video_id": "harbour"}).status_code == 200

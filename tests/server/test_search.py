@@ -27,7 +27,10 @@ QUERIES: dict[str, tuple[Any, Any]] = {
         Text("a wall").then("a door", gap=5),
     ),
     "exclusion": (
-        {"terms": [{"text": "a wall"}], "not": ["a door", {"terms": [{"video_id": "market", "time": 1}]}]},
+        {
+            "terms": [{"text": "a wall"}],
+            "without": ["a door", {"terms": [{"video_id": "market", "time": 1}]}],
+        },
         Text("a wall").without("a door", LikeMoment("market", 1)),
     ),
 }

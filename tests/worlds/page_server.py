@@ -42,17 +42,14 @@ class Served:
         """Begin, and wait until requests are taken."""
         self.incoming.mkdir(exist_ok=True)
         command = [
-            sys.executable, "-m", "moviola", "serve", self.folder / "photographs", "--port", str(self.port),
-            "--allow-ingest", self.incoming, "--json", *self.options,
+            sys.executable, "-m", "moviola", "serve", "-l", self.folder / "photographs",
+            "--port", str(self.port), "--allow-ingest", self.incoming, "--json", *self.options,
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        said = ""
-        for line in self.process.stdout:
-            said += line
-            if line.startswith("}"):
-                self.port = urlsplit(json.loads(said)["url"]).port or 0
-                return
+        if said := self.process.stdout.readline():
+            self.port = urlsplit(json.loads(said)["url"]).port or 0
+            return
         self.stop()
         raise RuntimeError(f"the server has ended: {' '.join(map(str, command))}")
 

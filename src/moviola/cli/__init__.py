@@ -1,4 +1,4 @@
-"""The command line: thin commands over the rooms. One file a group of commands."""
+"""The command line: thin commands over the rooms, one file per group of commands."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from moviola.errors import MoviolaError
 
 __all__ = ["app", "main"]
 
-# Each of these modules hangs its commands on `app` when imported; they import heavy libraries late.
+_INTERRUPTED = 130
+
+# Each module adds its commands to `app` when imported; heavy libraries are imported by the command that runs.
 for _group in (
+    "indexing",
     "library",
     "places",
-    "watch",
     "kept",
     "search",
     "answers",
     "mark",
     "export",
     "mcp",
-    "transcript",
     "doctor",
     "serve",
     "gridhouse",
@@ -40,15 +41,19 @@ for _group in (
 
 
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
-"""The extra that installs a package which commands import where they need it."""
+"""The extra that installs a package, for packages that a command imports."""
 
 
 def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
-    # What is there at the end goes with the process. To look through it for garbage first takes .2 s.
+    # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
     try:
         app()
+    except SystemExit as left:
+        if left.code == _INTERRUPTED:
+            note("interrupted")
+        raise
     except MoviolaError as error:
         note(f"error: {error}")
         sys.exit(1)
@@ -61,13 +66,13 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
-        note(f"error: {_told(error)}")
+        note(f"error: {_system_error(error)}")
         sys.exit(1)
 
 
-def _told(error: OSError) -> str:
-    """What the system refused, where, and what to do: the machine stands in the way, not a defect."""
+def _system_error(error: OSError) -> str:
+    """What the system refused, where, and the remedy."""
     what = error.strerror or str(error)
-    remedy = "free some space" if error.errno == errno.ENOSPC else "see that it is there and may be used"
+    remedy = "free some space" if error.errno == errno.ENOSPC else "check that it exists and may be used"
     where = error.filename or "standard output or a temporary file"
     return f"{where}: {what}; {remedy}, then run the command again"

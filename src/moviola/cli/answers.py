@@ -1,84 +1,158 @@
-"""``moviola open`` and ``moviola cut``: a moment of the last answer, by its rank."""
+"""``moviola answer``: a file of queries, answered by a search of the library or by a trained model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.app import JsonOption, app, progress_bar, show
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    DeviceOption,
+    LibraryOption,
+    on_command_line,
+    search_options,
+    with_options,
+)
+from moviola.cli.search import options_of
+from moviola.cli.train import (
+    CandidatesOption,
+    FeaturesOption,
+    Stage1Option,
+    VideosOption,
+    note_left_out,
+    video_ids,
+)
 
-RankArgument = Annotated[int, typer.Argument(min=1, help="Rank of a moment in the last answer.")]
+if TYPE_CHECKING:
+    from moviola.measures import Run
+    from moviola.search import SearchOptions
 
-
-@app.command("open")
-def open_(
-    rank: RankArgument,
-    library: LibraryOption = DEFAULT_LIBRARY,
-    player: Annotated[
-        str | None,
-        typer.Option(
-            envvar="MOVIOLA_PLAYER",
-            help="mpv, vlc, ffplay, or a command with {path} and {start} in it; by default the first of "
-            "these that is installed, else what the system opens videos with (from the beginning).",
-        ),
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Show a moment of the last answer in a player.
-
-    The last answer lies in the library's cache folder, or in the user's where that cannot be written.
-
-    Example: `moviola search "a red door" && moviola open 2 --player mpv`
-
-    From Python: `moviola.export.player_command` and `play`, of `moviola.search.last_answer.kept_moment`.
-    """
-    from moviola.export import play, player_command
-    from moviola.search.last_answer import kept_moment
-    from moviola.types import clock
-
-    moment, path = kept_moment(library, rank)
-    command = player_command(path, moment.span, player)
-    play(command)
-    if json:
-        emit_json({"rank": rank, "video_id": moment.video_id, "path": str(path), "command": command})
-    else:
-        console.print(f"{path} from {clock(moment.start)} to {clock(moment.end)}, in {Path(command[0]).name}")
+# Queries that are encoded together.
+_AT_ONCE = 32
+_MODEL = "With --model"
+_SEARCH_ONLY = tuple(signature(search_options).parameters)
+_MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
 
 
 @app.command()
-def cut(
-    rank: RankArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The MP4; by default named by its place.")
+@with_options("options", search_options)
+def answer(
+    context: Context,
+    queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
+    options: dict[str, Any],
+    out: Annotated[Path, Option("--out", "-o", help="Run file: .json, .jsonl, .csv or .trec.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    videos: VideosOption = None,
+    device: DeviceOption = "auto",
+    model: Annotated[
+        Path | None,
+        Option(help="Folder of a trained model, in place of a search.", rich_help_panel=_MODEL),
     ] = None,
-    track: Annotated[
-        str | None,
-        typer.Option(
-            help="Sound track: a number, or a language such as de; by default the one that players choose.",
-            show_default=False,
+    features: FeaturesOption = None,
+    stage1: Stage1Option = None,
+    candidates: CandidatesOption = None,
+    judgements: Annotated[
+        Path | None,
+        Option(
+            help="File for the judgements of the searched videos (.json, .csv).", rich_help_panel=_MODEL
         ),
     ] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+    task: Annotated[
+        str,
+        Option(
+            help="vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = "vcmr",
+    recipe: Annotated[
+        str | None,
+        Option(help="Recipe that answers; by default that of the model.", rich_help_panel=_MODEL),
+    ] = None,
+    suppress_above: Annotated[
+        float,
+        Option(
+            min=0, max=1, rich_help_panel=_MODEL,
+            help="Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.",
+        ),
+    ] = 0.5,
     json: JsonOption = False,
-) -> None:
-    """Cut a moment of the last answer into an MP4, exact to the frame.
+) -> None:  # fmt: skip
+    """Answer every query of a file, and write the ranked moments as a run for `moviola evaluate`.
 
-    Example: `moviola cut 2 --out door.mp4`
+    Without --model the library is searched, as by `moviola search`, with the models that it uses. With
+    --model a trained model answers from the library's features, or from --features; its queries come from a
+    TVR-Ranking pair file, and --judgements receives the judgements that count in the searched videos.
 
-    With its German sound: `moviola cut 2 --track de`
+    Example: `moviola answer test.json --out run.json --top-k 100`
 
-    From Python: `moviola.export.export_clip`, of `moviola.search.last_answer.kept_moment`.
+    A trained model: `moviola answer world/test.json --model reel --stage1 stage1 --videos
+    world/splits.json:test --out run.jsonl --judgements judged.json`
+
+    On features of files: `moviola answer test.json --model conquer --features feat --candidates other.trec
+    --out run.jsonl`
+
+    From Python: `moviola.Library.search_many`; `moviola.training.experiment.answer`, and
+    `moviola.measures.write_run`.
     """
-    from moviola.export import clip_name, export_clip
-    from moviola.search.last_answer import kept_moment
-
-    moment, path = kept_moment(library, rank)
-    target = out or Path(clip_name(moment))
-    export_clip(moment, path, target, track=track)
-    if json:
-        emit_json({"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)})
+    if model is None:
+        _refuse(context, _MODEL_ONLY, "only together with --model")
+        limits = {"videos": video_ids(videos)} if videos else {}
+        run = _search_all(library, queries, out, options_of(options | limits), device)
+        measures: dict[str, float] = {}
     else:
-        console.print(str(target))
+        from moviola.library import open_features
+        from moviola.measures.output_formats import write_qrels, write_run
+        from moviola.training import experiment
+
+        _refuse(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
+        found = experiment.answer(
+            model, open_features(features or library), queries, task=task, videos=video_ids(videos),
+            stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
+            device=device,
+        )  # fmt: skip
+        note_left_out(queries, found.left_out, found.videos)
+        run, measures = found.run, dict(found.figures)
+        write_run(run, out)
+        if judgements is not None:
+            write_qrels(found.qrels, judgements)
+    counts = {"out": str(out), "queries": len(run.query_ids), "moments": len(run)}
+    lines = [f"{out}: {len(run.query_ids):,} queries, {len(run):,} moments"]
+    lines += [f"{measure}  {value:.4f}" for measure, value in measures.items()]
+    show(json, {**counts, "measures": measures}, *lines)
+
+
+def _refuse(context: Context, names: Iterable[str], reason: str) -> None:
+    for name in names:
+        if on_command_line(context, name):
+            raise BadParameter(f"--{name.replace('_', '-')}: {reason}")
+
+
+def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:
+    """Search for every query and write the run; a file that cannot be written is refused before that."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    from moviola.datasets.readers.queries import read_queries
+    from moviola.files.writing import draft_of
+    from moviola.measures import Run, write_run
+    from moviola.measures.output_formats import format_of
+    from moviola.search import Library
+
+    texts, format = read_queries(queries), format_of(out)
+    bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with draft_of(out) as draft, Library(library, read_only=True, device=device) as lib, bar:
+        rows = []
+        task = bar.add_task("searching", total=len(texts))
+        for start in range(0, len(texts), _AT_ONCE):
+            batch = texts[start : start + _AT_ONCE]
+            for query, moments in zip(batch, lib.search_many(batch, options), strict=True):
+                rows += [(query.query_id, m.video_id, m.start, m.end, m.score) for m in moments]
+            bar.update(task, advance=len(batch))
+        columns = list(zip(*rows, strict=True)) or [()] * 5
+        run = Run.from_columns(*columns, queries=[query.query_id for query in texts], ranked=True)
+        write_run(run, draft, format)
+    return run

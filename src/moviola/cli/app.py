@@ -1,10 +1,11 @@
-"""The Typer application that every command file hangs its commands on, and what they all share.
+"""The Typer application of all commands, and what they print.
 
-Everything that is printed goes through here. Ids, file names and subtitles are other people's text: they are
-shown letter by letter, never read as markup, and what would steer the terminal is replaced.
+File names, ids and subtitles are text of others: they are printed letter by letter, never read as markup, and
+characters that would steer the terminal are replaced. On a terminal, rows are a table; in a pipe, each row is
+one line with tabs between its columns. ``--json`` prints one object per line.
 
-Exit codes (also in ``moviola --help``): 0 all went well; 1 an error, named on standard error; 2 wrong
-usage; 3 the work was done, but something in it was refused or found damaged; 130 interrupted.
+Exit codes: 0 success; 1 an error, named on standard error; 2 wrong usage; 3 done, but something was refused
+or found damaged; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -21,20 +23,26 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
+from typer import Context, Exit, Option
+
+from moviola.cli.config import nested_defaults, read_config
 
 __all__ = [
-    "EXIT_PARTIAL", "JsonOption", "app", "console", "emit_json", "in_one_line", "leave_partial", "note",
-    "plain",
-    "progress_bar", "show_table",
+    "Cell", "JsonOption", "app", "command_group", "console", "emit_json", "leave_partial", "note", "plain",
+    "progress_bar", "show", "show_records", "show_table",
 ]  # fmt: skip
 
-EXIT_PARTIAL = 3
+_EXIT_PARTIAL = 3
+
+Cell = str | tuple[str, ...]
+"""A cell of a table: a text, or several, below each other on a terminal."""
 
 app = typer.Typer(
     name="moviola",
     help="Video moment search: text in, a ranked list of moments out.\n\n"
-    "Exit codes: 0 all went well; 1 an error; 2 wrong usage; 3 done, but something was refused or "
-    "found damaged; 130 interrupted.",
+    "Exit codes: 0 success; 1 an error; 2 wrong usage; 3 done, but something was refused or found damaged; "
+    "130 interrupted. In a pipe each row is one line with tabs between columns; --json prints one object per "
+    "line.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -42,37 +50,48 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def command_group(name: str, help: str) -> typer.Typer:
+    """A group of commands below ``moviola``."""
+    group = typer.Typer(name=name, help=help, no_args_is_help=True, rich_markup_mode="markdown")
+    app.add_typer(group)
+    return group
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"moviola {version('moviola')}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def _root(
+    context: Context,
     *,
     _: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+        bool, Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """The options that stand before a command."""
+    """Options before a command; the user's config.toml gives commands their defaults."""
+    context.default_map = nested_defaults(context.command, read_config())
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per line.")]
 
 # Control characters but tab and line feed, marks that turn the direction of writing, and the halves of
-# characters as which Python reads file names that are no Unicode.
+# characters as which Python reads file names that are not Unicode.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Longest cells, in letters, that a table keeps in one line.
+_NO_WRAP = 24
+_NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 
 
 def plain(text: str) -> str:
-    """A text without characters that would steer the terminal or cannot be written; each becomes ``�``."""
+    """A text without characters that steer the terminal or cannot be written; each becomes ``�``."""
     return _STEERING.sub("\ufffd", text)
 
 
 class _PlainConsole(Console):
-    """Shows strings as they are, in tables too, but for what steers the terminal."""
+    """Prints strings as they are, in tables too, but for what steers the terminal."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -87,30 +106,66 @@ console = _PlainConsole()
 _errors = _PlainConsole(stderr=True)
 
 
-def in_one_line(name: str) -> str:
-    """A name as a person is shown it: a line feed in it must not look like the next row."""
-    return name.replace("\n", "\ufffd")
-
-
-def emit_json(value: Any) -> None:
-    """Print one JSON document to standard output; what steers the terminal is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=1, default=str)
-    # json.dumps has escaped all below U+0020 inside of strings; what stands outside are line feeds.
-    escaped = _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    sys.stdout.write(escaped + "\n")
-    sys.stdout.flush()  # who reads a pipe waits for it, and a server never ends
-
-
 def note(message: str) -> None:
-    """Say something to the person on standard error, so that standard output stays data."""
+    """Print a message for a person on standard error, so that standard output stays data."""
     _errors.print(message)
 
 
-def show_table(table: Table, rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print rows of text below the columns of a table, no wider than the terminal."""
-    for row in rows:
-        table.add_row(*row)
-    console.print(table, soft_wrap=False)
+def emit_json(value: Any) -> None:
+    """Print a value as one line of JSON, a list as a line per entry; what steers the terminal is escaped."""
+    for one in value if isinstance(value, list) else [value]:
+        text = json.dumps(one, ensure_ascii=False, default=str)
+        sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    sys.stdout.flush()  # the reader of a pipe waits for it, and a server never ends
+
+
+def show(json: bool, value: Any, *lines: str) -> None:
+    """Print a result: as JSON, see :func:`emit_json`, or as these lines."""
+    if json:
+        emit_json(value)
+    else:
+        for line in lines:
+            console.print(line)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "") -> None:
+    """Print rows below their columns on a terminal; in a pipe each row as a line, tabs between its cells.
+
+    A line feed in a cell is replaced: no id or file name looks like the next row.
+    """
+    cells = [
+        [tuple(map(_one_line, (cell,) if isinstance(cell, str) else cell)) for cell in row] for row in rows
+    ]
+    if not console.is_terminal:
+        for row in cells:
+            sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
+    shown = [any(any(row[at]) for row in cells) for at in range(len(columns))]  # a column with any content
+    for at, column in enumerate(columns):
+        if shown[at]:
+            parts = [part for row in cells for part in row[at]]
+            number = all(map(_NUMBER.fullmatch, parts))
+            short = max(map(len, parts)) <= _NO_WRAP
+            table.add_column(column, justify="right" if number else "left", no_wrap=short, overflow="fold")
+    for row in cells:
+        table.add_row(*("\n".join(cell) for at, cell in enumerate(row) if shown[at]))
+    if cells:
+        console.print(table, soft_wrap=False)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\ufffd")
+
+
+def show_records(
+    json: bool, records: list[dict[str, Any]], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
+) -> None:
+    """Print records: as JSON, an object per line, or as rows, see :func:`show_table`."""
+    if json:
+        emit_json(records)
+    else:
+        show_table(columns, rows)
 
 
 class _Description(TextColumn):
@@ -123,13 +178,34 @@ class _Description(TextColumn):
         return Text(plain(task.description))
 
 
-def progress_bar(*columns: ProgressColumn) -> Progress:
-    """Tasks with these columns behind their descriptions; shown only if standard error is a terminal."""
-    return Progress(
-        _Description(), *columns, console=_errors, disable=not _errors.is_terminal, transient=True
-    )
+class _Bar(Progress):
+    """A progress bar that says where the work stands when it is interrupted, and how to continue."""
+
+    remedy: str
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        super().__exit__(exc_type, exc_val, exc_tb)
+        if exc_type is KeyboardInterrupt:
+            for task in self.tasks:
+                total = "" if task.total is None else f" of {task.total:,.0f}"
+                note(f"{task.description}: {task.completed:,.0f}{total} done; {self.remedy}")
+
+
+def progress_bar(*columns: ProgressColumn, remedy: str = "nothing was written") -> Progress:
+    """Tasks with these columns after their descriptions; shown only if standard error is a terminal.
+
+    Interrupted work prints where it stands, and ``remedy``: what was kept, or how to continue.
+    """
+    bar = _Bar(_Description(), *columns, console=_errors, disable=not _errors.is_terminal, transient=True)
+    bar.remedy = remedy
+    return bar
 
 
 def leave_partial() -> NoReturn:
-    """End with the code that says: done, but something was refused."""
-    raise typer.Exit(EXIT_PARTIAL)
+    """End with the exit code for: done, but something was refused."""
+    raise Exit(_EXIT_PARTIAL)

@@ -5,24 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, console, emit_json
+from moviola.cli.app import JsonOption, show
+from moviola.cli.options import SentenceEncoderOption
 
 __all__ = ["relevant_pairs_"]
 
 
 def relevant_pairs_(
-    path: Annotated[Path, typer.Argument(help="An annotation file.")],
-    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
-    out: Annotated[Path, typer.Option(help="Where the pairs go (npz).")],
-    phi: Annotated[str, typer.Option(help="sent, vp or np-vp.")] = "np-vp",
-    theta: Annotated[float, typer.Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
-    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
-    encoder: Annotated[str, typer.Option(help="Sentence encoder.")] = "minilm",
+    path: Annotated[Path, Argument(help="An annotation file.")],
+    kind: Annotated[str, Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    out: Annotated[Path, Option("--out", "-o", help="File for the pairs (.npz).")],
+    phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
+    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
-    """Potentially relevant pairs of captions, stored for training (+PR, +SL).
+    """Find potentially relevant pairs of captions, for training (+PR, +SL).
 
     Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
 
@@ -34,12 +35,11 @@ def relevant_pairs_(
     from moviola.encoders import load_sentence_encoder
 
     captions = read_annotations(path, kind, durations).captions
-    embed = load_sentence_encoder(encoder)
+    embed = load_sentence_encoder(sentence_encoder)
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
-    if json:
-        emit_json({"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)})
-    else:
-        console.print(
-            f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
-        )
+    show(
+        json,
+        {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)},
+        f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+    )

@@ -1,17 +1,15 @@
-"""``moviola doctor``: how this machine and the library stand."""
+"""``moviola doctor``: a check of the machine, the configuration and the library."""
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
-
-from moviola.cli.app import JsonOption, app, emit_json, leave_partial, show_table
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.app import JsonOption, app, leave_partial, show_records
+from moviola.cli.config import describe_config
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 
 
 @app.command()
 def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """What this machine has, what it lacks and what that means; and how the library stands.
+    """Check packages, encoder, device, config.toml and the library; exit code 3 if something needs a remedy.
 
     Example: `moviola doctor`
 
@@ -19,17 +17,10 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
     """
     from dataclasses import asdict
 
-    from moviola.library.diagnosis import diagnose
+    from moviola.library.diagnosis import Finding, diagnose
 
-    findings = diagnose(library)
-    if json:
-        emit_json([asdict(finding) for finding in findings])
-    else:
-        marks = {True: Text("ok", style="green"), False: Text("!!", style="red")}
-        table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        show_table(table, ((marks[finding.ok], finding.what, finding.detail) for finding in findings))
+    findings = [*diagnose(library), Finding("config", True, describe_config())]
+    rows = (("ok" if finding.ok else "!!", finding.what, finding.detail) for finding in findings)
+    show_records(json, [asdict(finding) for finding in findings], ("", "what", "result"), rows)
     if not all(finding.ok for finding in findings):
         leave_partial()

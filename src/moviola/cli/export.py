@@ -1,17 +1,16 @@
-"""``moviola export``: moments of the last answer, or of a file, in any of the formats."""
+"""``moviola export``, ``open`` and ``cut``: moments of the last answer as files, or in a player."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.app import JsonOption, app, leave_partial, note, show
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -19,63 +18,60 @@ if TYPE_CHECKING:
     from moviola.types import Moment
 
 
-class _Mode(StrEnum):
-    EXACT = "exact"
-    KEY_FRAMES = "key-frames"
-
-
 @app.command("export")
 def export_(
-    out: Annotated[Path, typer.Argument(help="The file, or the folder for formats of several files.")],
+    out: Annotated[Path, Argument(help="The file, or the folder for formats of several files.")],
     format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="csv, json, edl, edl-markers, edl-markers-video, otio, fcpxml, vtt, vtt-videos, vtt-film, "
-            "film, clips or sheet; by default the first with the suffix of OUT, clips without one."
+            "film, clips or sheet; by default from the suffix of OUT, clips without a suffix."
         ),
     ] = None,
     ranks: Annotated[
-        str | None, typer.Option(metavar="1,3-5", help="Only these, in this order; by default all.")
+        str | None, Option(metavar="1,3-5", help="Ranks in their order; by default all.")
     ] = None,
     moments: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Moments of a .csv or .json instead, as written by this command."),
+        Option(
+            metavar="FILE",
+            help="Moments of a .csv or .json file of this command, instead of the last answer.",
+        ),
     ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     title: Annotated[
-        str | None, typer.Option(help="Name of the timeline or the sheet; by default that of the file.")
+        str | None, Option(help="Title of the timeline or sheet; by default the file's name.")
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(
-            help="Frames a second of the timeline: 25, 23.976, 30000/1001; by default most videos'."
+        Option(
+            help="Frames per second of the timeline: 25, 23.976, 30000/1001; by default the most frequent."
         ),
     ] = None,
     drop_frame: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--drop-frame/--non-drop-frame",
-            help="Timecode at 29.97 and 59.94; by default as the videos' own start timecode counts.",
+            help="Timecode at 29.97 and 59.94; by default as in the videos' own start timecode.",
             show_default=False,
         ),
     ] = None,
     start_timecode: Annotated[
-        str | None, typer.Option(metavar="HH:MM:SS:FF", help="Where the timeline begins; 01:00:00:00.")
+        str | None, Option(metavar="HH:MM:SS:FF", help="Start of the timeline; by default 01:00:00:00.")
     ] = None,
     mode: Annotated[
-        _Mode | None,
-        typer.Option(help="Clips cut to the frame, or copied from the key frame before; exact by default."),
+        Literal["exact", "key-frames"] | None,
+        Option(help="Clips cut to the frame (default), or copied from the key frame before."),
     ] = None,
-    titles: Annotated[
-        bool | None, typer.Option("--titles", help="A card with the title before each moment of the film.")
-    ] = None,
+    titles: Annotated[bool | None, Option("--titles", help="Title card before each moment.")] = None,
     size: Annotated[
-        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Of the film; by default the largest video's.")
+        str | None,
+        Option(metavar="WIDTHxHEIGHT", help="Size of the film; by default that of the largest video."),
     ] = None,
-    columns: Annotated[int | None, typer.Option(min=1, help="Pictures in a row of the sheet.")] = None,
+    columns: Annotated[int | None, Option(min=1, help="Stills per row of the sheet.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Moments of the last answer as a table, chapters, a cut for an editing program, clips, or one film.
+    """Write moments of the last answer as a table, chapters, an edit list, clips, a film or a contact sheet.
 
     Example: `moviola search "a red door" && moviola export doors.edl --ranks 1,3-5`
 
@@ -90,7 +86,7 @@ def export_(
 
     asked = {
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
-        "mode": mode and mode.value, "titles": titles, "size": size, "columns": columns,
+        "mode": mode, "titles": titles, "size": size, "columns": columns,
     }  # fmt: skip
     options = {name: value for name, value in asked.items() if value is not None}
     if format is None:
@@ -101,12 +97,11 @@ def export_(
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     written = write_out(chosen, paths, out, format, **options)
-    if json:
-        files = [str(path) for path in written.files]
-        emit_json({"out": str(out), "format": format, "moments": len(chosen), "files": files,
-                   "refused": written.refused})  # fmt: skip
-    else:
-        console.print(f"{out}: {len(chosen)} moments, {named_format(format).title}")
+    result = {
+        "out": str(out), "format": format, "moments": len(chosen),
+        "files": [str(path) for path in written.files], "refused": written.refused,
+    }  # fmt: skip
+    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}")
     if written.refused:
         leave_partial()
 
@@ -118,7 +113,7 @@ def write_out(
     format: str | None = None,
     **options: Any,
 ) -> Written:
-    """Write moments and say what was left out."""
+    """Write moments; print what was refused."""
     from moviola.export import write_moments
 
     written = write_moments(moments, paths, out, format, **options)
@@ -136,7 +131,7 @@ def _of_last_answer(library: Path) -> tuple[list[Selection], dict[str, str]]:
 
 
 def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]]:
-    """Moments of a file; paths that it does not name are the library's."""
+    """Moments of a file; paths that it lacks come from the library."""
     from moviola.export import read_moments
     from moviola.search import Library
 
@@ -162,3 +157,73 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
                 raise InvalidValue(f"ranks {ranks!r}: there is no rank {rank} among {len(known)} moments")
             picked.append(known[rank])
     return picked
+
+
+RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]
+
+
+@app.command("open")
+def open_(
+    rank: RankArgument,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    player: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_PLAYER",
+            help="mpv, vlc, ffplay, or a command with {path} and {start}; by default the first of these "
+            "players that is installed, else the system's player (from the beginning).",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Play a moment of the last answer.
+
+    Example: `moviola search "a red door" && moviola open 2 --player mpv`
+
+    From Python: `moviola.export.player_command` and `play`, of `moviola.search.last_answer.kept_moment`.
+    """
+    from moviola.export import play, player_command
+    from moviola.search.last_answer import kept_moment
+    from moviola.types import clock
+
+    moment, path = kept_moment(library, rank)
+    command = player_command(path, moment.span, player)
+    play(command)
+    show(
+        json, {"rank": rank, "video_id": moment.video_id, "path": str(path), "command": command},
+        f"{path} from {clock(moment.start)} to {clock(moment.end)}, in {Path(command[0]).name}",
+    )  # fmt: skip
+
+
+@app.command()
+def cut(
+    rank: RankArgument,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="MP4 file; by default named by its moment.")
+    ] = None,
+    track: Annotated[
+        str | None,
+        Option(
+            help="Sound track: a number, or a language such as de; by default the one that players choose.",
+            show_default=False,
+        ),
+    ] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Cut a moment of the last answer into an MP4, exact to the frame.
+
+    Example: `moviola cut 2 --out door.mp4`
+
+    With its German sound: `moviola cut 2 --track de`
+
+    From Python: `moviola.export.export_clip`, of `moviola.search.last_answer.kept_moment`.
+    """
+    from moviola.export import clip_name, export_clip
+    from moviola.search.last_answer import kept_moment
+
+    moment, path = kept_moment(library, rank)
+    target = out or Path(clip_name(moment))
+    export_clip(moment, path, target, track=track)
+    about = {"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)}
+    show(json, about, str(target))

@@ -1,31 +1,32 @@
-"""``moviola features``: feature files of data sets."""
+"""``moviola features``: features of files, of data sets and of libraries."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+from moviola.cli.app import JsonOption, command_group, console, emit_json, leave_partial, note, show
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import NotFound
 
-features = typer.Typer(help="Feature files of data sets: converting and checking them.", no_args_is_help=True)
-app.add_typer(features, name="features")
+features = command_group(
+    "features", "Features of files: convert and check them, or export those of a library."
+)
 
 SEGMENT_SECONDS = 4.0
 """A segment's length in SPR."""
 
 SourceArgument = Annotated[
-    Path,
-    typer.Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or our shards."),
+    Path, Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or shards.")
 ]
 
 
 @features.command("convert")
 def convert_(
     source: SourceArgument,
-    out: Annotated[Path, typer.Option(help="A new folder for the shards.")],
+    out: Annotated[Path, Option("--out", "-o", help="New folder for the shards.")],
     json: JsonOption = False,
 ) -> None:
     """Convert feature files into memory-mapped half-precision shards.
@@ -38,25 +39,27 @@ def convert_(
 
     made = convert(open_features(source), out)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
-    if json:
-        emit_json({"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)})
-    else:
-        console.print(f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}")
+    show(
+        json,
+        {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)},
+        f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}",
+    )
 
 
 @features.command("check")
 def check(
     source: SourceArgument,
-    annotations: Annotated[Path, typer.Option(help="An annotation file.")],
-    kind: Annotated[str, typer.Option(help="Its data set, as `moviola dataset stats` takes it.")],
-    seconds: Annotated[float, typer.Option(help="Length of one feature row in seconds (1.5 for TVR's I3D).")],
-    dim: Annotated[int | None, typer.Option(help="Expected dimension; without it, what most have.")] = None,
-    durations: Annotated[Path | None, typer.Option(help="File of video durations.")] = None,
+    annotations: Annotated[Path, Option(help="An annotation file.")],
+    kind: Annotated[str, Option(help="Its data set, as `moviola dataset stats` takes it.")],
+    clip_seconds: Annotated[float, Option(help="Seconds per feature row (1.5 for TVR's I3D).")],
+    dim: Annotated[int | None, Option(help="Expected dimension; by default the most frequent.")] = None,
+    durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check lengths and dimensions of features against an annotation; exit code 3 where something is wrong.
+    """Check lengths and dimensions of features against annotations; exit code 3 if something is wrong.
 
-    Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr --seconds 1.5`
+    Example: `moviola features check i3d.h5 --annotations tvr_val_release.jsonl --kind tvr
+    --clip-seconds 1.5`
 
     From Python: `moviola.datasets.feature_check.check_features`.
     """
@@ -67,10 +70,10 @@ def check(
     from moviola.features import open_features
 
     flaws = check_features(
-        open_features(source), read_annotations(annotations, kind, durations), seconds, dim=dim
+        open_features(source), read_annotations(annotations, kind, durations), clip_seconds, dim=dim
     )
     if json:
-        emit_json({"flaws": [{"kind": flaw.kind, "where": flaw.where} for flaw in flaws]})
+        emit_json([{"kind": flaw.kind, "where": flaw.where} for flaw in flaws])
     elif not flaws:
         console.print(f"{source}: fits {annotations}")
     else:
@@ -84,16 +87,14 @@ def check(
 
 @features.command("from-library")
 def from_library(
-    library: Annotated[Path, typer.Argument(help="A library with a visual encoder.")],
-    annotations: Annotated[
-        list[Path], typer.Option("--annotations", help="TVR-Ranking pair files; their queries are encoded.")
-    ],
-    out: Annotated[Path, typer.Option(help="A new folder for the features.")],
+    annotations: Annotated[list[Path], Option(help="Pair file whose queries are encoded; repeatable.")],
+    out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Features to train on: a library's frames and subtitles, and the queries of annotation files.
+    """Export features to train on: a library's frames and subtitles, and the queries of annotation files.
 
-    Example: `moviola features from-library lib --annotations world/train_top20.json --annotations
+    Example: `moviola features from-library --library lib --annotations world/train_top20.json --annotations
     world/val.json --out features`
 
     From Python: `moviola.library.export_features`; `moviola.training.experiment.train_model` needs no export.
@@ -110,67 +111,61 @@ def from_library(
         "queries": len(dict.fromkeys(texts)), "subtitles": about.subtitle_dim,
         "clip_seconds": about.clip_seconds, "out": str(out),
     }  # fmt: skip
-    if json:
-        emit_json(found)
-    else:
-        console.print(
-            f"{out}: {found['videos']:,} videos, {clips:,} frames of {about.visual_dim} every "
-            f"{about.clip_seconds:g} s; {found['queries']:,} queries; subtitles of {about.subtitle_dim} each"
-        )
+    show(
+        json,
+        found,
+        f"{out}: {found['videos']:,} videos, {clips:,} frames of {about.visual_dim} every "
+        f"{about.clip_seconds:g} s; {found['queries']:,} queries; subtitles of {about.subtitle_dim} each",
+    )
 
 
 @features.command("from-files")
 def from_files(
     visual: Annotated[
-        list[Path],
-        typer.Option(help="Features of clips by video; repeat to join several, each brought to length 1."),
+        list[Path], Option(help="Features of clips by video; several are normalised and joined.")
     ],
-    queries: Annotated[Path, typer.Option(help="Features of tokens by query (see --key).")],
+    queries: Annotated[Path, Option(help="Features of tokens by query (see --key).")],
     annotations: Annotated[
-        list[Path], typer.Option(help="Pair files, or TVR JSON lines for desc_id; their queries are taken.")
+        list[Path], Option(help="Pair file with the queries, or TVR JSON lines for desc_id; repeatable.")
     ],
     durations: Annotated[
-        Path, typer.Option(help="video_corpus.json, tvr_video2dur_idx.json, or JSON {video: seconds}.")
+        Path, Option(help="video_corpus.json, tvr_video2dur_idx.json, or {video: seconds}.")
     ],
-    encoder: Annotated[str, typer.Option(help="What the features are; models of others are refused.")],
-    out: Annotated[Path, typer.Option(help="A new folder for the features.")],
-    subtitles: Annotated[Path | None, typer.Option(help="Features of subtitles, a row a clip.")] = None,
+    encoder: Annotated[str, Option(help="Name of the features; models accept those they learned from.")],
+    out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
+    subtitles: Annotated[Path | None, Option(help="Features of subtitles, a row per clip.")] = None,
     query_vectors: Annotated[
         Path | None,
-        typer.Option(help="One vector a query, appended to its tokens; else their last row is its vector."),
+        Option(help="One vector per query, appended to its tokens; else their last row is its vector."),
     ] = None,
-    key: Annotated[str, typer.Option(help="Keys of queries: query_id, desc_id or text.")] = "query_id",
-    videos: Annotated[
-        str | None, typer.Option(help="These videos: JSON file, or FILE:SPLIT; else all with a duration.")
-    ] = None,
-    clip_seconds: Annotated[float, typer.Option(min=1e-3, help="Seconds of a row; 1.5 for TVR.")] = 1.5,
+    key: Annotated[str, Option(help="Key of a query: query_id, desc_id or text.")] = "query_id",
+    videos: Annotated[str | None, Option(help="Videos: JSON file, or FILE:SPLIT; by default all.")] = None,
+    clip_seconds: Annotated[
+        float, Option(min=1e-3, help="Seconds per feature row (1.5 for TVR's I3D).")
+    ] = 1.5,
     segment_clips: Annotated[
-        int | None, typer.Option(min=1, help="Rows of a segment of stage 1; about 4 s by default.")
+        int | None, Option(min=1, help="Rows per segment; by default about 4 s.")
     ] = None,
-    revision: Annotated[str, typer.Option(help="Version of the features, like --encoder.")] = "1",
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Models take rows as they are, not brought to length 1.")
-    ] = False,
-    tokens: Annotated[
-        int | None, typer.Option(min=2, help="Keep so many rows of a query; the releases keep 30.")
+    revision: Annotated[str, Option(help="Version of the features.")] = "1",
+    raw: Annotated[bool, Option("--raw", help="Keep rows as they are, not normalised.")] = False,
+    max_tokens: Annotated[
+        int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")
     ] = None,
-    slack: Annotated[
-        int, typer.Option(min=0, help="Streams may differ by so many rows; the video is cut to the shorter.")
-    ] = 0,
+    slack: Annotated[int, Option(min=0, help="Rows by which streams may differ; the shorter counts.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Features to train on, from published feature files: HDF5, or whatever `moviola features convert` reads.
+    """Gather features to train on from published files: HDF5, or any that `moviola features convert` reads.
 
-    The last row of a query is its sentence vector, for the models that take one (stage 1 of SPR, SPR_CLIP):
-    the file's own last row, as in files of CLIP's tokens or of one vector a query, unless --query-vectors
-    names another file, by the same keys. Models that read tokens read it as the last token.
+    The last row of a query is its sentence vector, for models that need one (stage 1 of SPR, SPR_CLIP): the
+    file's own last row, as in files of CLIP's tokens or of one vector per query, unless --query-vectors names
+    another file with the same keys. Models of tokens read it as the last token.
 
-    XML and ReLoCLNet were published for rows of length 1, which is the default; stage 1 of SPR, and subtitles
-    and queries of CONQUER, for raw ones: --raw, with visual features that are normalised already.
+    XML and ReLoCLNet were published for normalised rows, the default; stage 1 of SPR, and subtitles and
+    queries of CONQUER, for raw ones: --raw, with visual features that are normalised already.
 
     Example: `moviola features from-files --visual i3d.h5 --subtitles roberta_sub.h5 --queries roberta.h5
     --annotations train_top20.json --annotations val.json --annotations test.json --durations
-    video_corpus.json --encoder i3d+roberta --tokens 30 --out features`
+    video_corpus.json --encoder i3d+roberta --max-tokens 30 --out features`
 
     From Python: `moviola.features.gathering.gather_features`.
     """
@@ -193,7 +188,7 @@ def from_files(
         files, out, queries=texts, key=key, durations={name: seconds[name] for name in chosen},
         clip_seconds=clip_seconds,
         segment_clips=segment_clips or max(1, round(SEGMENT_SECONDS / clip_seconds)),
-        encoder=(encoder, revision), raw=raw, max_tokens=tokens, slack=slack,
+        encoder=(encoder, revision), raw=raw, max_tokens=max_tokens, slack=slack,
     )  # fmt: skip
     about = made.folder.facts
     found = {
@@ -203,14 +198,13 @@ def from_files(
     }  # fmt: skip
     if made.odd:
         note(
-            f"{len(made.odd):,} videos have over two rows more or less than their duration asks for, the "
+            f"{len(made.odd):,} videos differ by more than two rows from their duration, the "
             f"first {made.odd[0]!r}"
         )
-    if json:
-        emit_json(found)
-    else:
-        console.print(
-            f"{out}: {found['videos']:,} videos, {made.clips:,} clips of {about.visual_dim} every "
-            f"{clip_seconds:g} s; {found['queries']:,} queries of {about.query_dim}; subtitles of "
-            f"{about.subtitle_dim} each"
-        )
+    show(
+        json,
+        found,
+        f"{out}: {found['videos']:,} videos, {made.clips:,} clips of {about.visual_dim} every "
+        f"{clip_seconds:g} s; {found['queries']:,} queries of {about.query_dim}; subtitles of "
+        f"{about.subtitle_dim} each",
+    )

@@ -1,4 +1,4 @@
-"""``moviola gridhouse``: make a world of films with exact times and graded relevance."""
+"""``moviola gridhouse``: generated films with exact times and graded relevance."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, progress_bar
+from moviola.cli.app import JsonOption, app, progress_bar, show
 
 
 @app.command()
 def gridhouse(
-    folder: Annotated[Path, typer.Argument(help="Where the data set goes.")],
-    videos: Annotated[int, typer.Option(min=1, help="Ordinary films, about 45 to 120 s each.")] = 24,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed and settings, same annotation.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as cores by default.")
-    ] = None,
-    subtitles: Annotated[bool, typer.Option("--subtitles", help="With a narrator's subtitle files.")] = False,
-    long: Annotated[int, typer.Option(min=0, help="Films of ten minutes besides.")] = 0,
-    hour: Annotated[bool, typer.Option("--hour", help="A film of an hour besides.")] = False,
-    filler: Annotated[int, typer.Option(min=0, help="Films besides in which nothing happens.")] = 0,
+    folder: Annotated[Path, Argument(help="Folder for the data set.")],
+    videos: Annotated[int, Option(min=1, help="Number of ordinary films, 45 to 120 s each.")] = 24,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same annotation.")] = 0,
+    workers: Annotated[int | None, Option(min=1, help="Processes; by default one per core.")] = None,
+    subtitles: Annotated[bool, Option("--subtitles", help="Write subtitle files of a narrator.")] = False,
+    long_videos: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
+    hour: Annotated[bool, Option("--hour", help="Add a film of an hour.")] = False,
+    filler: Annotated[int, Option(min=0, help="Number of further films in which nothing happens.")] = 0,
     similarity: Annotated[
-        str,
-        typer.Option(help="What pseudo labels go by: slots, or a sentence encoder such as minilm."),
+        str, Option(help="Similarity for pseudo labels: slots, or a sentence encoder such as minilm.")
     ] = "slots",
     json: JsonOption = False,
 ) -> None:
-    """Make films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
+    """Generate films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
 
-    Called again with another --similarity it keeps the films and chooses the pseudo training sets anew.
+    A second call with another --similarity keeps the films and chooses new pseudo training sets.
 
     Example: `moviola gridhouse world --videos 200 --seed 1`
 
@@ -44,20 +41,20 @@ def gridhouse(
     from moviola.datasets.gridhouse import build
     from moviola.media import write_video
 
-    with progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    with progress_bar(
+        BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), remedy="run the same command again"
+    ) as bar:
         task = bar.add_task("making films", total=None)
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
-            subtitles=subtitles, long_videos=long, hour=hour, filler=filler, similarity=similarity,
+            subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, similarity=similarity,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
-    if json:
-        emit_json(asdict(report))
-        return
-    console.print(
-        f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
-        f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
-    )
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
-    console.print(f"queries: {queries}; {report.relevant_per_query:.1f} relevant moments each ({levels})")
+    show(
+        json, asdict(report),
+        f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
+        f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
+        f"queries: {queries}; {report.relevant_per_query:.1f} relevant moments each ({levels})",
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``moviola judge``: a graded test set by people, on a library of one's own."""
+"""``moviola judge``: a graded test set of a library, judged by people."""
 
 from __future__ import annotations
 
@@ -6,62 +6,55 @@ from math import isnan
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-from rich.table import Table
+from typer import Argument, Option
 
 from moviola.cli.app import (
     JsonOption,
-    app,
+    command_group,
     console,
     emit_json,
     leave_partial,
     note,
     progress_bar,
+    show,
     show_table,
 )
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 
-judge = typer.Typer(
-    name="judge",
-    help="Judge moments of a library: a graded test set, and pairs to train on.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+judge = command_group(
+    "judge", "Judgements of a library's moments by people: a test set, and pairs to train on."
 )
-app.add_typer(judge)
 
-TaskArgument = Annotated[Path, typer.Argument(help="The task's file, of `moviola judge new`.")]
+TaskArgument = Annotated[Path, Argument(help="Task file of `moviola judge new`.")]
 
 
 @judge.command()
 def new(
-    library: Annotated[Path, typer.Argument(help="The library whose moments are judged.")],
-    queries: Annotated[Path, typer.Argument(help="Queries: one per line, or TVR-Ranking JSON.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The task's file; none may be there.")],
-    run: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another system's answers to these queries, as `evaluate` reads them; repeatable."),
-    ] = None,
+    queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
+    out: Annotated[Path, Option("--out", "-o", help="New task file.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    run: Annotated[list[Path] | None, Option(help="Run of another system; repeatable.")] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Ways to search the library: refined, coarse, said, text, joined; repeatable; by default "
-            "all for which it has evidence."
+        Option(
+            help="Kind of search: refined, coarse, said, text, joined; repeatable; by default all for which "
+            "the library has evidence."
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Moments taken of each system per query.")] = 20,
-    near: Annotated[
-        float, typer.Option(min=0, max=0.99, help="Moments that overlap more (IoU) are judged as one.")
+    depth: Annotated[int, Option(min=1, help="Moments per system and query.")] = 20,
+    merge_above: Annotated[
+        float,
+        Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one."),
     ] = 0.5,
-    raters: Annotated[
-        int, typer.Option(help="Who judge every moment: 2 (4 where they differ), 4, or 1 alone.")
-    ] = 2,
-    seed: Annotated[int, typer.Option(help="Seed of the order in which moments are shown.")] = 0,
+    raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
+    seed: Annotated[int, Option(help="Random seed of the order of moments.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Pool what several systems find, for people to judge in the page: `moviola serve LIBRARY --judge TASK`.
+    """Pool the moments of several systems into a task for raters: `moviola serve --judge TASK`.
 
-    At most 40 moments per query, in batches of 20; the second one is judged where the first ends relevant.
+    At most 40 moments per query, in batches of 20; the second batch follows if the first ends relevant.
 
-    Example: `moviola judge new lib queries.txt --out task.sqlite --run other.trec`
+    Example: `moviola judge new queries.txt --library lib --out task.sqlite --run other.trec`
 
     From Python: `moviola.judging.make_task`.
     """
@@ -74,7 +67,7 @@ def new(
     with Library(library, read_only=True) as lib, bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
-            out, lib, asked, run_files=run or (), systems=system, depth=depth, near=near,
+            out, lib, asked, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
             settings=TaskSettings(raters=raters, seed=seed),
             progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(asked)}"),
         )  # fmt: skip
@@ -92,15 +85,15 @@ def new(
         console.print(f"  {name}: {counts['moments']}, {counts['alone']} of them alone")
     for query in asked:
         if query.query_id not in judged:
-            note(f"{query.query_id}: no system found anything; it is not judged")
+            note(f"{query.query_id}: no system found a moment; it is left out")
 
 
 @judge.command()
 def progress(task: TaskArgument, json: JsonOption = False) -> None:
-    """How far a task is, what raters agree on, and how well they agree.
+    """Show the progress of a task and the agreement of its raters.
 
-    Kappa is Cohen's, of the first two ratings of each moment; beside a rater stand the mean distance from the
-    median of all, and the mean kappa with each other rater.
+    Kappa is Cohen's, of the first two ratings of each moment. Raters have the mean distance from the median
+    of all, and the mean kappa with each other rater.
 
     Example: `moviola judge progress task.sqlite`
 
@@ -120,18 +113,16 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
             "levels": figures.histogram.tolist(),
         })  # fmt: skip
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("query", "moments", "agreed", "discarded", "set aside", "open"):
-        table.add_column(title, justify="left" if title == "query" else "right", overflow="fold")
     rows = [
         [q.query, *map(str, (q.moments, q.agreed, q.discarded, q.set_aside, q.open))] for q in found.queries
     ]
     fields = ("moments", "agreed", "discarded", "set_aside", "open")
-    show_table(table, [*rows, ["all", *(str(found.count(field)) for field in fields)]])
+    columns = ("query", "moments", "agreed", "discarded", "set aside", "open")
+    show_table(columns, [*rows, ["all", *(str(found.count(field)) for field in fields)]])
     for rater in found.raters:
         apart = "" if rater.distance is None else f", {rater.distance:.2f} levels from the median"
         kappa = "" if rater.kappa is None else f", kappa {rater.kappa:.2f} with the others"
-        console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} passed over{apart}{kappa}")
+        console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} skipped{apart}{kappa}")
     console.print(f"kappa {figures.kappa:.3f}, weighted {figures.weighted_kappa:.3f}")
     console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
 
@@ -144,17 +135,17 @@ def _number(value: float) -> float | None:
 @judge.command()
 def export(
     task: TaskArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where it goes.")],
+    out: Annotated[Path, Option("--out", "-o", help="File to write.")],
     form: Annotated[
         Literal["tvr_ranking", "qrels", "ratings", "pairs"],
-        typer.Option(
+        Option(
             "--as",
-            help="Graded test set; the same by query; every rating, or the moments to rate (CSV).",
+            help="Graded test set; the same by query; all ratings, or the moments to rate (CSV).",
         ),
     ] = "tvr_ranking",
     json: JsonOption = False,
 ) -> None:
-    """Write what raters agreed on, for `moviola evaluate`, or every rating.
+    """Write the agreed judgements, for `moviola evaluate`, or all ratings.
 
     Example: `moviola judge export task.sqlite --out judged.json`
 
@@ -164,19 +155,16 @@ def export(
 
     count = export_task(JudgingTask(task), out, form)
     what = form if form in ("ratings", "pairs") else "judged moments"
-    if json:
-        emit_json({"out": str(out), "as": form, "rows": count})
-    else:
-        console.print(f"{out}: {count} {what}")
+    show(json, {"out": str(out), "as": form, "rows": count}, f"{out}: {count} {what}")
 
 
 @judge.command("import")
 def import_(
     task: TaskArgument,
-    ratings: Annotated[Path, typer.Argument(help="CSV with pair_id, worker, relevance.")],
+    ratings: Annotated[Path, Argument(help="CSV with pair_id, worker, relevance.")],
     json: JsonOption = False,
 ) -> None:
-    """Take in ratings of another task (`judge export --as ratings`), or of another program.
+    """Import ratings of another task (`judge export --as ratings`), or of another program.
 
     Example: `moviola judge import task.sqlite ratings.csv`
 
@@ -196,14 +184,14 @@ def import_(
 @judge.command()
 def training(
     task: TaskArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for train.json, val.json and test.json.")],
-    val: Annotated[int, typer.Option(min=1, help="Queries that choose the weights.")],
-    test: Annotated[int, typer.Option(min=0, help="Queries that are kept for `moviola evaluate`.")] = 0,
-    level: Annotated[int, typer.Option(min=1, max=4, help="Learn from moments of this level and above.")] = 2,
-    seed: Annotated[int, typer.Option(help="Seed of the draw of val and test.")] = 0,
+    out: Annotated[Path, Option("--out", "-o", help="Folder for train.json, val.json and test.json.")],
+    val: Annotated[int, Option(min=1, help="Number of queries for val, which select the weights.")],
+    test: Annotated[int, Option(min=0, help="Number of queries for test, for `moviola evaluate`.")] = 0,
+    level: Annotated[int, Option(min=1, max=4, help="Lowest level of the moments to learn from.")] = 2,
+    seed: Annotated[int, Option(help="Random seed of the split.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Judged moments as what `moviola train` reads; no query text is in two of the files.
+    """Write judged moments as pair files for `moviola train`; no query text is in two files.
 
     Example: `moviola judge training task.sqlite --out judged --val 5 --test 5`
 

@@ -1,42 +1,46 @@
-"""``moviola kept``: saved searches, collections, tags and ratings."""
+"""``moviola kept``: saved searches, collections, tags and ratings of a library."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-from rich.table import Table
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, show_table
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
-from moviola.cli.search import WeakOption, answer_rows, print_moments, print_others
+from moviola.cli.app import JsonOption, command_group, show, show_records
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    By,
+    GapOption,
+    LibraryOption,
+    ThenOption,
+    TopOption,
+    WeakOption,
+    WithoutOption,
+    filter_options,
+    with_options,
+)
+from moviola.cli.search import print_answer
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
     from moviola.library.kept.entries import Entry, Mark
 
-kept_group = typer.Typer(
-    name="kept",
-    help="What people keep of a library: searches, collections, tags, ratings.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-app.add_typer(kept_group)
+kept_group = command_group("kept", "Saved searches, collections, tags and ratings of a library.")
 
 KindName = Literal["search", "collection", "mark"]
 Place = Annotated[
-    str, typer.Argument(metavar="VIDEO[@START-END]", help="A video by its id, or a moment: beach@1:05-1:20.")
+    str, Argument(metavar="VIDEO[@START-END]", help="A video by its id, or a moment: beach@1:05-1:20.")
 ]
 
 
 @kept_group.command("list")
 def list_(
-    kind: Annotated[KindName | None, typer.Option(help="Only these.")] = None,
+    kind: Annotated[KindName | None, Option(help="Only entries of this kind.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """What is kept, by kind and name.
+    """List what is kept, by kind and name.
 
     Example: `moviola kept list --kind search`
 
@@ -46,21 +50,16 @@ def list_(
 
     with Library(library, read_only=True) as lib:
         entries = lib.kept.entries(kind)
-    if json:
-        emit_json([entry.model_dump() for entry in entries])
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("kind", "name", "version", "holds"):
-        table.add_column(column, overflow="fold")
-    show_table(table, ((e.kind, e.name, str(e.version), _said(e)) for e in entries))
+    rows = ((e.kind, e.name, str(e.version), _summary(e)) for e in entries)
+    show_records(json, [e.model_dump() for e in entries], ("kind", "name", "version", "content"), rows)
 
 
-def _said(entry: Entry) -> str:
+def _summary(entry: Entry) -> str:
     from moviola.library.kept.entries import Collection, SavedSearch
 
     value = entry.value
     if isinstance(value, SavedSearch):
-        more = [*value.then, *(f"not {text}" for text in value.without)]
+        more = [*value.then, *(f"without {text}" for text in value.without)]
         return ", ".join([value.text, *more, *(f"{key} {text}" for key, text in value.filter.items())])
     if isinstance(value, Collection):
         return f"{len(value.moments)} moments"
@@ -69,88 +68,66 @@ def _said(entry: Entry) -> str:
 
 
 def _show(entry: Entry, json: bool) -> None:
-    if json:
-        emit_json(entry.model_dump())
-    else:
-        console.print(f"{entry.kind} {entry.name}: version {entry.version}; {_said(entry)}")
+    show(json, entry.model_dump(), f"{entry.kind} {entry.name}: version {entry.version}; {_summary(entry)}")
 
 
 @kept_group.command()
+@with_options("filters", filter_options)
 def search(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    text: Annotated[str, typer.Argument(help="What to look for.")],
-    then: Annotated[list[str] | None, typer.Option(help="What comes later; repeatable.")] = None,
-    not_: Annotated[
-        list[str] | None, typer.Option("--not", help="What must not be there; repeatable.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter", metavar="FIELD=TEXT", help="Such as taken=2023 or camera=iphone; repeatable."
-        ),
-    ] = None,
+    name: Annotated[str, Argument(help="Name of the saved search.")],
+    text: Annotated[str, Argument(help="What to look for.")],
+    filters: dict[str, str],
+    then: ThenOption = None,
+    gap: GapOption = 60.0,
+    without: WithoutOption = None,
+    by: Annotated[By, Option(help="Evidence, as of `moviola search`.")] = "all",
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Save a search under a name, in place of what had it.
+    """Save a search under a name; a search of that name is replaced.
 
-    Example: `moviola kept search "beach days" "a dog runs on a beach" --filter taken=2023`
+    Example: `moviola kept search "beach days" "a dog runs on a beach" --taken 2023`
 
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
     from moviola.library.kept.entries import SavedSearch
     from moviola.search import Filter, Library
 
-    filter: dict[str, str] = {}
-    for one in where or ():
-        field, sign, value = one.partition("=")
-        if not sign or field not in Filter.__dataclass_fields__:
-            known = ", ".join(Filter.__dataclass_fields__)
-            raise InvalidValue(f"--filter {one!r}: write FIELD=TEXT, with one of {known}")
-        filter[field] = value
-    Filter.parse(**filter)
+    Filter.parse(**filters)
+    saved = SavedSearch(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
     with Library(library, read_only=True) as lib:
-        saved = SavedSearch(text=text, then=then or [], without=not_ or [], filter=filter)
         _show(lib.kept.put("search", name, saved), json)
 
 
 @kept_group.command()
 def run(
-    name: Annotated[str, typer.Argument(help="Of a saved search.")],
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of moments.")] = 10,
+    name: Annotated[str, Argument(help="Name of the saved search.")],
+    top_k: TopOption = 10,
     weak: WeakOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Ask a saved search again.
+    """Run a saved search.
 
     Example: `moviola kept run "beach days"`
 
     From Python: `moviola.Library.search_saved`.
     """
     from moviola.search import Library
-    from moviola.search.present import still_there
 
     with Library(library, read_only=True) as lib:
-        found, videos, away = still_there(lib.search_saved(name, top_k=top), lib.catalogue)
-    paths = {video_id: video.path for video_id, video in videos.items()}
-    if json:
-        emit_json(answer_rows(found, paths, away))
-    else:
-        moments = list(found) if weak else found.strong
-        print_moments(moments, paths, away)
-        print_others(moments, found)
+        print_answer(lib, lib.search_saved(name, top_k=top_k), weak=weak, json=json)
 
 
 @kept_group.command()
 def tag(
     place: Place,
-    tags: Annotated[list[str], typer.Argument(help="To give.")],
-    remove: Annotated[bool, typer.Option("--remove", help="Take them away instead.")] = False,
+    tags: Annotated[list[str], Argument(help="Tags to add.")],
+    remove: Annotated[bool, Option("--remove", help="Remove the tags instead.")] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Give tags to a video or a moment.
+    """Tag a video or a moment.
 
     Example: `moviola kept tag holiday/beach@1:05-1:20 dog favourite`
 
@@ -162,7 +139,7 @@ def tag(
 @kept_group.command()
 def rate(
     place: Place,
-    rating: Annotated[int, typer.Argument(min=0, max=5, help="1 to 5; 0 takes it away.")],
+    rating: Annotated[int, Argument(min=0, max=5, help="1 to 5; 0 removes the rating.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
@@ -184,10 +161,10 @@ def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
         entry = lib.kept.mark(mark, **changes)  # type: ignore[arg-type]
     if entry is not None:
         _show(entry, json)
-    elif json:
-        emit_json(None)
     else:
-        console.print(f"mark {mark.name}: says nothing any more, and is not kept")
+        show(
+            json, {"deleted": mark.name}, f"mark {mark.name}: has no tag and no rating left, and was deleted"
+        )
 
 
 def _place(text: str) -> Mark:
@@ -207,8 +184,8 @@ def _place(text: str) -> Mark:
 
 @kept_group.command()
 def collect(
-    name: Annotated[str, typer.Argument(help="Of the collection; made where there is none.")],
-    places: Annotated[list[str], typer.Argument(metavar="VIDEO@START-END...", help="Moments to add.")],
+    name: Annotated[str, Argument(help="Name of the collection; made if new.")],
+    places: Annotated[list[str], Argument(metavar="VIDEO@START-END...", help="Moments to add.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
@@ -242,12 +219,12 @@ def collect(
 
 @kept_group.command()
 def delete(
-    kind: Annotated[KindName, typer.Argument(help="Of what.")],
-    name: Annotated[str, typer.Argument(help="As `moviola kept list` prints it.")],
+    kind: Annotated[KindName, Argument(help="Kind of the entry.")],
+    name: Annotated[str, Argument(help="Its name, as `moviola kept list` prints it.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Keep something no longer.
+    """Delete a saved search, a collection, or the tags and rating of a place.
 
     Example: `moviola kept delete search "beach days"`
 
@@ -257,19 +234,16 @@ def delete(
 
     with Library(library, read_only=True) as lib:
         lib.kept.delete(kind, name)
-    if json:
-        emit_json({"deleted": name})
-    else:
-        console.print(f"{kind} {name}: not kept any more")
+    show(json, {"deleted": name}, f"{kind} {name}: deleted")
 
 
 @kept_group.command("export")
 def export_(
-    out: Annotated[Path, typer.Argument(help="A file of JSON lines.")],
+    out: Annotated[Path, Argument(help="File of JSON lines to write.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Write all that is kept to a file of JSON lines.
+    """Write everything that is kept to a file of JSON lines.
 
     Example: `moviola kept export kept.jsonl`
 
@@ -281,19 +255,16 @@ def export_(
     with Library(library, read_only=True) as lib:
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
-    if json:
-        emit_json({"entries": len(lines), "file": str(out)})
-    else:
-        console.print(f"{out}: {len(lines)} entries")
+    show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {len(lines)} entries")
 
 
 @kept_group.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A file of `moviola kept export`.")],
+    file: Annotated[Path, Argument(help="File of `moviola kept export`.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Keep what a file of JSON lines holds; of what is kept already the later one stays.
+    """Import entries of a file of JSON lines; of two versions of an entry the later one stays.
 
     Example: `moviola kept import kept.jsonl --library films`
 
@@ -307,7 +278,4 @@ def import_(
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidValue(f"{file}: cannot be read ({error}); give a file of JSON lines") from error
         taken = lib.kept.take(text.splitlines(), f"{file}:")
-    if json:
-        emit_json([entry.model_dump() for entry in taken])
-    else:
-        console.print(f"{library}: {len(taken)} entries taken in")
+    show(json, [entry.model_dump() for entry in taken], f"{library}: {len(taken)} entries imported")

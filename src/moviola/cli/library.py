@@ -1,236 +1,39 @@
-"""Commands on what a library holds: index, list, show, remove, verify, library use."""
+"""Commands on a library and its videos: list, show, transcript, remove, verify, repair, compact, library."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-from rich.table import Table
+from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import (
     JsonOption,
     app,
+    command_group,
     console,
     emit_json,
-    in_one_line,
     leave_partial,
     note,
-    show_table,
+    show,
+    show_records,
 )
-from moviola.cli.reports import IndexProgress, listed, print_report, print_trials
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import MissingDependency, MissingModel
 
 if TYPE_CHECKING:
-    from moviola.library import Reading
+    from moviola.library import Problem, Reading
     from moviola.search import Library
 
-LibraryOption = Annotated[
-    Path, typer.Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
-]
-DEFAULT_LIBRARY = Path("moviola-library")
+library_group = command_group("library", "Settings, models, index and folders of a library.")
 
-settings_group = typer.Typer(
-    name="library",
-    help="What a library works with.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-app.add_typer(settings_group)
-
-
-@app.command("index")
-def index_(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Video files and folders (searched recursively).", show_default=False),
-    ] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="Visual encoder of a new library: one of `moviola models list`, a hub id, a folder, none; "
-            "by default the best on this machine."
-        ),
-    ] = None,
-    sentences: Annotated[
-        str | None,
-        typer.Option(help="Sentence encoder for subtitles: minilm, a hub id, a folder, or none."),
-    ] = None,
-    segment_seconds: Annotated[
-        float | None, typer.Option(help="Length of the segments of a new library (4 by default).")
-    ] = None,
-    frame_rate: Annotated[
-        float | None, typer.Option(help="Frames a second that a new library encodes (1 by default).")
-    ] = None,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            help="Take out videos whose file is gone from these folders, or left out now; never what lies "
-            "on a drive that is away."
-        ),
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask before pruning takes more than a tenth.")
-    ] = False,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="What to leave out, as in .gitignore; repeatable; kept for these folders until it is given "
-            "again, '' for nothing. A file .moviolaignore in a folder says the same.",
-            show_default=False,
-        ),
-    ] = None,
-    default_excludes: Annotated[
-        bool | None,
-        typer.Option(
-            "--default-excludes/--no-default-excludes",
-            help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
-            "them); kept likewise.",
-            show_default=False,
-        ),
-    ] = None,
-    ocr: Annotated[
-        bool | None,
-        typer.Option(
-            "--ocr/--no-ocr",
-            help="Read text in pictures; by default in all but small ones.",
-            show_default=False,
-        ),
-    ] = None,
-    speech: Annotated[
-        str | None,
-        typer.Option(
-            help="Who writes down what is said in videos without subtitles: pocketsphinx (English, offline), "
-            "a Whisper model such as Systran/faster-whisper-small, a folder; by default nobody."
-        ),
-    ] = None,
-    speech_track: Annotated[
-        str | None, typer.Option(help="Sound track listened to: a number, a language such as de, or all.")
-    ] = None,
-    speech_language: Annotated[
-        str | None, typer.Option(help="Language that is spoken, such as de; else the reader finds out.")
-    ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(
-            help="Who encodes and reads: so many processes of this machine, or those of a Ray cluster, "
-            "ray://HOST:PORT; by default this one alone.",
-            show_default=False,
-        ),
-    ] = None,
-    every_frame: Annotated[
-        bool,
-        typer.Option("--every-frame", help="Encode all frames, those too that look as one before."),
-    ] = False,
-    stills: Annotated[
-        bool,
-        typer.Option(
-            "--stills/--no-stills",
-            help="Keep a small still of each segment, some 1.4 kB, for when a drive is away.",
-        ),
-    ] = True,
-    device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
-    precision: Annotated[str, typer.Option(help="fp32, fp16, bf16 or auto.")] = "auto",
-    index_type: Annotated[
-        str | None,
-        typer.Option(
-            "--index",
-            help="How nearest segments are found: flat, ivf, ivfpq, reranked; auto goes by their number; "
-            "milvus://HOST:PORT/COLLECTION on a server.",
-        ),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Measure how far searches must look, and look as far from now on.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """Bring videos into a library; what has not changed is passed over, interrupted work goes on.
-
-    Pictures come first, then the text in them, then speech: each a step that can be made up for later.
-
-    Example: `moviola index ~/Videos`
-
-    With speech: `moviola index ~/Videos --speech pocketsphinx`
-
-    On the machines of a Ray cluster: `moviola index /films --workers ray://head:10001`
-
-    A library of many thousand hours, measured: `moviola index --tune`
-
-    From Python: `moviola.Library.index`, `use_index` and `tune_index`.
-    """
-    from dataclasses import asdict
-
-    from moviola.library import IngestReport
-    from moviola.search import Library
-
-    with Library(
-        library,
-        encoder=encoder or (encoder_of_new(library) if sources else None),
-        sentence_encoder=sentences,
-        segment_seconds=segment_seconds,
-        frame_rate=frame_rate,
-        device=device,
-        precision=precision,
-    ) as lib:
-        if index_type is not None:
-            lib.use_index(index_type)
-        if sources or not (tune or index_type):
-            with IndexProgress() as progress:
-                report = lib.index(
-                    *(sources or ()), prune=prune, confirm=_confirm(progress, yes),
-                    exclude=None if exclude is None else [one for one in exclude if one],
-                    default_excludes=default_excludes, ocr=ocr, speech=speech, speech_track=speech_track,
-                    speech_language=speech_language, every_frame=every_frame, stills=stills,
-                    workers=workers, progress=progress,
-                )  # fmt: skip
-        else:
-            report = IngestReport()
-        trials = lib.tune_index() if tune else []
-        count = len(lib)
-    if json:
-        emit_json(asdict(report) | ({"trials": [asdict(trial) for trial in trials]} if tune else {}))
-    else:
-        print_report(report, library, count)
-        print_trials(trials)
-    if (
-        report.refused or report.partial or report.subtitle_problems or report.reading_problems
-        or report.offline or report.not_pruned
-    ):  # fmt: skip
-        leave_partial()
-
-
-def _confirm(progress: IndexProgress, yes: bool) -> Callable[[Sequence[str], int], bool]:
-    """Asks a person at a terminal whether so much may be pruned; nobody is asked elsewhere."""
-
-    def confirm(videos: Sequence[str], total: int) -> bool:
-        if yes or not sys.stdin.isatty():
-            return yes
-        with progress.paused():
-            return typer.confirm(f"Take {len(videos)} of {total} videos out of the library?", err=True)
-
-    return confirm
-
-
-def encoder_of_new(library: Path) -> str | None:
-    """The best encoder for a library that is not there yet, said aloud; None for one that has its own."""
-    from moviola.encoders import best_encoder
-    from moviola.library.disk.settings import SETTINGS_FILE
-
-    if (library / SETTINGS_FILE).is_file():
-        return None
-    best = best_encoder()
-    note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
-    return best.name
+VideoArgument = Annotated[str, Argument(help="The video's id, as `moviola list` prints it.")]
 
 
 @app.command("list")
 def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """The videos of a library, refused ones with the reason.
+    """List the videos of a library, refused ones with the reason.
 
     Example: `moviola list --library films`
 
@@ -242,36 +45,25 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     with Library(library, read_only=True) as lib:
         videos = lib.catalogue.videos()
         away = lib.paths_of(video.video_id for video in videos)[1]
-    if json:
-        fields = ("video_id", "duration", "state", "error", "path")
-        emit_json([
-            {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
-            for video in videos
-        ])  # fmt: skip
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("video", "duration", "state"):
-        table.add_column(column, overflow="fold")
-    show_table(
-        table,
+    fields = ("video_id", "duration", "state", "error", "path")
+    records = [
+        {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
+        for video in videos
+    ]
+    rows = (
         (
-            (
-                in_one_line(v.video_id),
-                clock(v.duration),
-                (f"{v.state}: {v.error}" if v.error else v.state) + (", away" if v.video_id in away else ""),
-            )
-            for v in videos
-        ),
+            v.video_id,
+            clock(v.duration),
+            v.state + (f": {v.error}" if v.error else "") + (", away" if v.video_id in away else ""),
+        )
+        for v in videos
     )
+    show_records(json, records, ("video", "duration", "state"), rows)
 
 
-@app.command()
-def show(
-    video: Annotated[str, typer.Argument(help="The video's id, as `moviola list` prints it.")],
-    library: LibraryOption = DEFAULT_LIBRARY,
-    json: JsonOption = False,
-) -> None:
-    """What the library knows of one video, and where its shots begin.
+@app.command("show")
+def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Show what the library knows of one video, with its shots.
 
     Example: `moviola show holiday/beach`
 
@@ -318,8 +110,8 @@ def show(
     if json:
         emit_json(about)
         return
-    about |= {"duration": clock(row.duration), "shots": len(shots) or "not looked for"}
-    about |= {key: listed(about[key]) for key in ("kinds", "readers")}
+    about |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
+    about |= {key: _listed(about[key]) for key in ("kinds", "readers")}
     for key, value in about.items():
         console.print(f"{key:>10}  {value}")
     for number, shot in enumerate(shots, start=1):
@@ -331,13 +123,52 @@ def _reader(reading: Reading) -> str:
     return f"{reading.reader} {reading.revision}{heard}"
 
 
+def _listed(values: object) -> str:
+    """The entries of a mapping that are not empty."""
+    assert isinstance(values, dict)
+    return ", ".join(f"{key} {value}" for key, value in values.items() if value) or "none"
+
+
 @app.command()
-def remove(
-    videos: Annotated[list[str], typer.Argument(help="Ids, as `moviola list` prints them.")],
+def transcript(
+    video: VideoArgument,
+    kind: Annotated[
+        Literal["said", "subtitles", "speech", "text"],
+        Option(help="said (subtitles and recognised speech), one of these two, or text in pictures."),
+    ] = "said",
+    out: Annotated[Path | None, Option("--out", "-o", help="Subtitle file: .srt, .vtt or .ass.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Take videos out of a library. The files themselves are not touched.
+    """Print what is said or written in a video, or write it as a subtitle file.
+
+    Example: `moviola transcript interview --out interview.srt`
+
+    From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
+    """
+    from dataclasses import asdict
+
+    from moviola.media import write_subtitles
+    from moviola.search import KINDS, Library
+    from moviola.types import clock
+
+    with Library(library, read_only=True) as lib:
+        row = lib.catalogue.video(video).row
+        cues = [cue for cue in lib.catalogue.cues(row) if cue.kind in KINDS[kind]]
+    cues.sort(key=lambda cue: (cue.start, cue.end))
+    if out is not None:
+        write_subtitles(out, cues)
+    lines = [f"{clock(cue.start)} – {clock(cue.end)}  {cue.text.replace(chr(10), ' / ')}" for cue in cues]
+    show(json, [asdict(cue) for cue in cues], *([f"{out}: {len(cues)} cues"] if out else lines))
+
+
+@app.command()
+def remove(
+    videos: Annotated[list[str], Argument(help="Ids, as `moviola list` prints them.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Remove videos from a library. Their files stay; `moviola library restore` brings the videos back.
 
     Example: `moviola remove holiday/beach holiday/harbour`
 
@@ -347,62 +178,70 @@ def remove(
 
     with Library(library) as lib:
         removed = lib.remove(videos)
-    if json:
-        emit_json({"removed": removed})
-    else:
-        console.print(f"{library}: {len(removed)} removed")
+    show(json, {"removed": removed}, f"{library}: {len(removed)} removed")
 
 
 @app.command()
-def verify(
-    library: LibraryOption = DEFAULT_LIBRARY,
-    repair: Annotated[
-        bool, typer.Option(help="Put right what can be: damaged videos are taken out.")
-    ] = False,
-    compact: Annotated[bool, typer.Option(help="Give back the space of removed videos.")] = False,
-    json: JsonOption = False,
-) -> None:
-    """Check every stored byte, the indexes and the source files. Exit code 3 when something is wrong.
+def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Check every stored byte, the indexes and the source files; changes nothing. Code 3: damage was found.
 
-    Example: `moviola verify --repair`
+    Example: `moviola verify`
 
-    From Python: `moviola.library.verify`, `repair` and `compact`.
+    From Python: `moviola.Library.verify`.
     """
-    from dataclasses import asdict
-
     from moviola.search import Library
 
-    with Library(library, read_only=not (repair or compact)) as lib:
-        repaired = lib.repair() if repair else []
-        freed = lib.compact() if compact else 0
+    with Library(library, read_only=True) as lib:
         problems = lib.verify()
-    if json:
-        emit_json({
-            "problems": [asdict(problem) for problem in problems],
-            "repaired": [asdict(problem) for problem in repaired],
-            "freed_bytes": freed,
-        })  # fmt: skip
-    else:
-        for problem in repaired:
-            console.print(f"repaired: {in_one_line(problem.video_id) or library}: {problem.message}")
-        for problem in problems:
-            console.print(f"{in_one_line(problem.video_id) or library}: {problem.message}")
-        if compact:
-            console.print(f"{freed / 2**20:.1f} MiB given back")
-        if not problems:
-            console.print(f"{library}: sound")
+    _show_problems(problems, library, json)
     if problems:
         leave_partial()
+    note(f"{library}: sound")
 
 
-@settings_group.command()
-def info(
-    library: Annotated[Path, typer.Argument(help="The library folder.")],
-    json: JsonOption = False,
-) -> None:
-    """What a library was built with, what it holds, and how pictures are compared in it.
+@app.command()
+def repair(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Repair a library: indexes and caches are made anew, damaged videos removed, to be indexed again.
 
-    Example: `moviola library info films`
+    Example: `moviola repair && moviola index ~/Videos`
+
+    From Python: `moviola.Library.repair`.
+    """
+    from moviola.search import Library
+
+    with Library(library) as lib:
+        repaired = lib.repair()
+    _show_problems(repaired, library, json)
+    note(f"{library}: {len(repaired)} problems repaired")
+
+
+def _show_problems(problems: list[Problem], library: Path, json: bool) -> None:
+    from dataclasses import asdict
+
+    rows = ((p.video_id or str(library), p.message) for p in problems)
+    show_records(json, [asdict(problem) for problem in problems], ("video", "problem"), rows)
+
+
+@app.command()
+def compact(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Free the space of removed videos, which cannot be restored afterwards.
+
+    Example: `moviola compact`
+
+    From Python: `moviola.Library.compact`.
+    """
+    from moviola.search import Library
+
+    with Library(library) as lib:
+        freed = lib.compact()
+    show(json, {"freed_bytes": freed}, f"{library}: {freed / 2**20:.1f} MiB freed")
+
+
+@library_group.command()
+def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Show what a library was built with, its models and index, and what it holds.
+
+    Example: `moviola library info`
 
     From Python: `moviola.search.Library`, whose attributes say the same.
     """
@@ -421,13 +260,13 @@ def info(
     if json:
         emit_json(about)
         return
-    about["cues"] = listed(about["cues"])
+    about["cues"] = _listed(about["cues"])
     for key, value in about.items():
         console.print(f"{key:>17}  {'none' if value == '' else value}")
 
 
 def _likeness(library: Library) -> str:
-    """By which features `--like` and `--image` compare pictures, and how to have better ones."""
+    """By which features `--like` and `--picture` compare pictures, and how to have better ones."""
     from moviola.encoders import picture_dim
 
     if library.settings.picture_dim:
@@ -435,48 +274,88 @@ def _likeness(library: Library) -> str:
     with suppress(MissingModel, MissingDependency):
         if library.encoder is not None and picture_dim(library.encoder):
             return (
-                "by the features that texts are compared with: the library was built before there were "
-                "others; index the videos into a new one to have them"
+                "by the features that texts are compared with: the library was built before features of "
+                "pictures were kept; index the videos into a new one to have them"
             )
     return "by the features that texts are compared with"
 
 
-@settings_group.command()
+@library_group.command()
 def use(
-    library: Annotated[Path, typer.Argument(help="The library folder.")],
     stage1: Annotated[
         str | None,
-        typer.Option(help="Folder of a trained spr-stage1 model, demo, or none for the mean of the frames."),
+        Option(help="Folder of a trained spr-stage1 model, demo, or none for the mean of the frames."),
     ] = None,
     refiner: Annotated[
-        str | None,
-        typer.Option(help="Folder of a trained reel, spr-clip or reloclnet model, demo, or none."),
+        str | None, Option(help="Folder of a trained reel, spr-clip or reloclnet model, demo, or none.")
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Take a model that does not say what it was trained on.")
-    ] = False,
+    index: Annotated[
+        str | None,
+        Option(
+            help="Index of segments: flat, ivf, ivfpq, reranked; auto goes by their number; on a server "
+            "milvus://HOST:PORT/COLLECTION."
+        ),
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Accept a model of unknown training data.")] = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Search with trained models from now on; they are copied into the library. `none` goes back.
+    """Choose the trained models and the type of index that searches use from now on.
 
-    `demo` is what moviola carries for libraries of the encoder demo (a folder of that name: `./demo`).
-    Without an option it only says what is in use.
+    Models are copied into the library. `demo` is a model that moviola carries for libraries of the encoder
+    demo (a folder of that name: `./demo`); `none` goes back to no model.
 
-    Example: `moviola library use films --stage1 models/stage1 --refiner models/reel`
+    Example: `moviola library use --stage1 models/stage1 --refiner models/reel`
 
-    Example: `moviola library use demo-library --stage1 demo --refiner demo`
+    Another index: `moviola library use --index reranked`
 
-    From Python: `moviola.Library.use`.
+    From Python: `moviola.Library.use` and `use_index`.
     """
     from moviola.search import Library
 
-    with Library(library, read_only=stage1 is None and refiner is None) as lib:
-        if not lib.read_only:
+    if stage1 is None and refiner is None and index is None:
+        raise BadParameter("give --stage1, --refiner or --index; `moviola library info` shows what is in use")
+    with Library(library) as lib:
+        if stage1 is not None or refiner is not None:
             lib.use(stage1=stage1, refiner=refiner, force=force)
-        models = lib.models_in_use()
-    if json:
-        emit_json(models)
-        return
-    for role, model in models.items():
-        about = f"{model['name']} (revision {model['revision']})" if model else "none"
-        console.print(f"{role:>7}  {about}")
+        if index is not None:
+            lib.use_index(index)
+        models, kind = lib.models_in_use(), lib.settings.shown_index
+    names = {
+        role: f"{model['name']} (revision {model['revision']})" if model else "none"
+        for role, model in models.items()
+    }
+    show(
+        json,
+        {**models, "index": kind},
+        *(f"{what:>7}  {name}" for what, name in {**names, "index": kind}.items()),
+    )
+
+
+@library_group.command()
+def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Measure how far searches must look in a large index to find 99 %, and keep the fastest such setting.
+
+    Example: `moviola library tune --library films`
+
+    From Python: `moviola.Library.tune_index`.
+    """
+    from dataclasses import asdict
+
+    from moviola.search import Library
+
+    with Library(library) as lib:
+        trials = lib.tune_index()
+    kinds, parameters = (list(trials[0].recall), list(trials[0].parameters)) if trials else ([], [])
+    rows = [
+        (
+            *map(str, trial.parameters.values()),
+            *(f"{trial.recall[kind]:.1%}" for kind in kinds),
+            f"{trial.seconds * 1e3:.1f}",
+        )
+        for trial in trials
+    ]
+    columns = (*parameters, *(f"found by {kind}" for kind in kinds), "ms")
+    show_records(json, [asdict(trial) for trial in trials], columns, rows)
+    if not trials:
+        note(f"{library}: the index compares every segment; there is nothing to tune")

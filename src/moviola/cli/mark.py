@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand
 
-from moviola.cli.app import JsonOption, app, console, emit_json
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption
-from moviola.cli.search import Shown, WeakOption, WhyOption, answer_and_keep
+from moviola.cli.app import JsonOption, app, command_group, note, show, show_records
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, WeakOption, WhyOption
+from moviola.cli.search import Printing, answer_and_keep
 from moviola.errors import NotFound
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviola.search import Marked
     from moviola.types import Moment
+
+concepts_group = command_group("concepts", "Concepts that `moviola teach` has named.")
 
 
 class ManyRanks(TyperCommand):
@@ -37,20 +36,16 @@ class ManyRanks(TyperCommand):
 
 @app.command(cls=ManyRanks)
 def mark(
-    right: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="RANK...", help="Right moments of the last answer.")
-    ] = None,
-    wrong: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="RANK...", help="Wrong moments of the last answer.")
-    ] = None,
+    right: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Right moments.")] = None,
+    wrong: Annotated[list[int] | None, Option(min=1, metavar="RANK...", help="Wrong moments.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     weak: WeakOption = False,
     why: WhyOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Mark moments of the last answer as right or wrong, and answer again.
+    """Mark moments of the last answer as right or wrong, and search again.
 
-    Marks add up from answer to answer until the next `moviola search`.
+    Marks add up until the next `moviola search`.
 
     Example: `moviola search "our logo" --weak && moviola mark --right 1 4 --wrong 2`
 
@@ -60,12 +55,10 @@ def mark(
     from moviola.search.last_answer import kept_answer
 
     if not (right or wrong):
-        raise typer.BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
+        raise BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
     kept = kept_answer(library)
-    chosen = [_ranked(kept.moments, ranks or []) for ranks in (right, wrong)]
-    query = kept.query
-    marked = Marked.of(query, *chosen)
-    answer_and_keep(library, marked, kept.options, Shown(weak=weak, why=why, json=json))
+    marked = Marked.of(kept.query, *(_ranked(kept.moments, ranks or []) for ranks in (right, wrong)))
+    answer_and_keep(library, marked, kept.options, Printing(weak=weak, why=why, json=json))
 
 
 def _ranked(moments: Sequence[Moment], ranks: Sequence[int]) -> list[Moment]:
@@ -73,69 +66,72 @@ def _ranked(moments: Sequence[Moment], ranks: Sequence[int]) -> list[Moment]:
     for rank in ranks:
         if rank not in by_rank:
             raise NotFound(
-                f"rank {rank}: the last answer has {len(moments)} moments; take one of their ranks"
+                f"rank {rank}: the last answer has {len(moments)} moments; give one of their ranks"
             )
     return [by_rank[rank] for rank in ranks]
 
 
 @app.command()
 def teach(
-    name: Annotated[str, typer.Argument(help="A name for what the marks show, such as 'our logo'.")],
+    name: Annotated[str, Argument(help="Name of the concept, such as 'our logo'.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Keep in the library what the marks on the last answer teach; `@name` stands for it in queries.
+    """Keep the marks on the last answer as a concept of the library; `@name` stands for it in queries.
 
     Example: `moviola mark --right 1 3 && moviola teach "our logo" && moviola search "@our-logo on a shelf"`
 
     From Python: `moviola.Library.teach`.
     """
-    from moviola.search import Library
+    from moviola.search import Library, Marked
     from moviola.search.last_answer import kept_answer
 
-    marked = _marked(library, kept_answer(library).query)
+    marked = kept_answer(library).query
+    if not isinstance(marked, Marked):
+        raise NotFound(f"{library}: the last answer has no marks; run `moviola mark --right RANK` first")
     with Library(library) as lib:
         made = lib.teach(name, marked)
-    if json:
-        emit_json({"name": made, "right": len(marked.right), "wrong": len(marked.wrong)})
-    else:
-        console.print(f"@{made} stands for it from now on")
+    counts = {"name": made, "right": len(marked.right), "wrong": len(marked.wrong)}
+    show(json, counts, f"@{made} is a concept now; use it in a query")
 
 
-def _marked(library: Path, query: object) -> Marked:
-    from moviola.search import Marked
+@concepts_group.command("list")
+def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List the concepts of a library.
 
-    if not isinstance(query, Marked):
-        raise NotFound(f"{library}: nothing of the last answer is marked; `moviola mark --right RANK` first")
-    return query
+    Example: `moviola concepts list`
 
-
-@app.command()
-def concepts(
-    library: LibraryOption = DEFAULT_LIBRARY,
-    forget: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this one.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """List what was taught to a library, or delete one.
-
-    Example: `moviola concepts --forget our-logo`
-
-    From Python: `moviola.Library.concepts` and `forget`.
+    From Python: `moviola.Library.concepts`.
     """
     from moviola.search import Library
 
-    with Library(library, read_only=forget is None) as lib:
-        if forget is not None:
-            lib.forget(forget)
+    with Library(library, read_only=True) as lib:
         found = lib.concepts()
-    if json:
-        emit_json([
-            {"name": one.name, "title": one.title, "right": len(one.right), "wrong": len(one.wrong),
-             "moments": list(one.moments)}
-            for one in found
-        ])  # fmt: skip
-        return
-    for one in found:
-        console.print(f"@{one.name}: {one.title}; {len(one.right)} right, {len(one.wrong)} wrong")
+    records = [
+        {"name": one.name, "title": one.title, "right": len(one.right), "wrong": len(one.wrong),
+         "moments": list(one.moments)}
+        for one in found
+    ]  # fmt: skip
+    rows = ((f"@{one.name}", one.title, str(len(one.right)), str(len(one.wrong))) for one in found)
+    show_records(json, records, ("concept", "title", "right", "wrong"), rows)
     if not found:
-        console.print("nothing was taught yet; `moviola mark`, then `moviola teach NAME`")
+        note("no concepts; make one with `moviola mark` and `moviola teach NAME`")
+
+
+@concepts_group.command()
+def forget(
+    name: Annotated[str, Argument(help="Name of the concept, without @.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Delete a concept.
+
+    Example: `moviola concepts forget our-logo`
+
+    From Python: `moviola.Library.forget`.
+    """
+    from moviola.search import Library
+
+    with Library(library) as lib:
+        lib.forget(name)
+    show(json, {"deleted": name}, f"@{name}: deleted")

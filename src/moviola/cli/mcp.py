@@ -6,33 +6,35 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from moviola.cli.app import app, emit_json
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import MissingDependency
 
 
 @app.command()
 def mcp(
-    library: Annotated[Path, typer.Argument(help="The library folder.")],
-    clips: Annotated[
-        Path | None, typer.Option(help="Let agents cut clips into this folder, and nowhere else.")
-    ] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
     http: Annotated[
         int | None,
-        typer.Option(metavar="PORT", min=1, max=65535, help="Serve http://127.0.0.1:PORT/mcp, not stdio."),
+        Option(
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
+        ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Only print the entry for the configuration of an agent's program.")
-    ] = False,
+    json: Annotated[bool, Option("--json", help="Print the entry for an agent's configuration.")] = False,
 ) -> None:
-    """Serve a library to agents: find moments, look at them, list videos, cut clips.
+    """Serve a library to agents: search moments, look at them, list videos, cut clips.
 
-    Speaks the Model Context Protocol on standard input and output; an agent's program starts it by itself.
+    Speaks the Model Context Protocol on standard input and output; an agent's program starts this command.
 
-    Example: `moviola mcp films --clips clips`
+    Example: `moviola mcp --library films --clips clips`
 
-    The entry for its configuration: `moviola mcp films --json`
+    The entry for its configuration: `moviola mcp --library films --json`
 
     From Python: `moviola.mcp.library_server` and `serve_stdio`.
     """
@@ -55,7 +57,7 @@ def mcp(
 
 
 def _entry(library: Path, clips: Path | None) -> dict[str, object]:
-    """How a client starts this server, with paths that hold wherever it is started."""
+    """How a client starts this server, with full paths."""
     options = ["--clips", str(clips.resolve())] if clips else []
-    arguments = ["-m", "moviola", "mcp", str(library.resolve()), *options]
+    arguments = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
     return {"mcpServers": {"moviola": {"command": sys.executable, "args": arguments}}}

@@ -1,18 +1,16 @@
-"""Commands that measure: `evaluate` and `compare`."""
+"""``moviola evaluate`` and ``compare``: measures of runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, note
-from moviola.cli.runs import MeasureOption, runs_and_qrels
+from moviola.cli.app import JsonOption, app, emit_json, note, show_table
+from moviola.cli.options import MeasureOption, runs_and_qrels
 
 if TYPE_CHECKING:
     from moviola.measures import Results
@@ -22,53 +20,51 @@ __all__ = ["compare", "evaluate"]
 DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
 
 PresetOption = Annotated[
-    str | None,
-    typer.Option(help="Count as a release does: tvr_ranking or spr (moments of zero length are let in)."),
+    str | None, Option(help="Rules of a release: tvr_ranking or spr (moments of zero length count).")
 ]
-FormatOption = Annotated[str | None, typer.Option(help="Format of the file, when its content does not tell.")]
+FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
 
 
 @app.command()
 def evaluate(
-    run: Annotated[
-        Path, typer.Argument(help="Ranked moments: JSON, JSON lines, CSV, TVR, QVHighlights or TREC.")
-    ],
-    qrels: Annotated[Path, typer.Argument(help="Judgements, in any of the formats.")],
+    run: Annotated[Path, Argument(help="Ranked moments: JSON, JSON lines, CSV, TVR, QVHighlights or TREC.")],
+    qrels: Annotated[Path, Argument(help="Judgements, in any of the formats.")],
     measure: MeasureOption = None,
     preset: PresetOption = None,
     tvr: Annotated[
         bool,
-        typer.Option(
-            "--tvr", help="Recall as TVR's evaluator counts it; QRELS is TVR's annotations (jsonl)."
-        ),
+        Option("--tvr", help="Recall by the rules of TVR's evaluator; QRELS are TVR's annotations (jsonl)."),
     ] = False,
     task: Annotated[
-        str, typer.Option(help="With --tvr: what the run answers, VCMR, SVMR or VR; a submission says it.")
+        str, Option(help="With --tvr: task of the run, VCMR, SVMR or VR; a submission names it itself.")
     ] = "VCMR",
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="Show every query's values as well.")
-    ] = False,
+    per_query: Annotated[bool, Option("--per-query", help="Print the values of every query, too.")] = False,
     run_format: FormatOption = None,
     qrels_format: FormatOption = None,
-    as_json: JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Score a run against judgements.
 
-    Every judged query with a relevant moment counts; what is missing from the run scores 0 and is named.
-    AUROC, Rej-F1 and G-mIoU also count queries without an answer: those judged without a relevant moment.
+    Every judged query with a relevant moment counts; one that is missing from the run scores 0 and is named.
+    AUROC, Rej-F1 and G-mIoU also count queries that were judged to have no relevant moment.
 
     Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
 
-    Example: `moviola evaluate run.json test.json -m AUROC -m "Rej-F1,score<=0.5" -m "G-mIoU@5,score<=0.5"`
+    Queries without an answer: `moviola evaluate run.json test.json -m AUROC -m "Rej-F1,score<=0.5"`
 
-    Example: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
+    By TVR's rules: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
 
     From Python: `moviola.measures.evaluate`; with --tvr `moviola.measures.tvr_recall`.
     """
     from moviola import measures as m
 
     if tvr:
-        _show_tvr(m.tvr_recall_of(run, qrels, task.upper()), as_json)
+        recall = m.tvr_recall_of(run, qrels, task.upper())
+        cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
+        if json:
+            emit_json(recall)
+        else:
+            show_table(("task", "measure", "value"), cells)
         return
     results = m.evaluate(
         m.read_run(run, run_format, preset=preset),
@@ -76,8 +72,8 @@ def evaluate(
         measure or DEFAULT_MEASURES,
         preset,
     )
-    if as_json:
-        found: dict[str, object] = {
+    if json:
+        document: dict[str, object] = {
             "measures": results.measures,
             "queries": results.queries,
             "counts": results.counts,
@@ -85,34 +81,25 @@ def evaluate(
             "extra": list(results.extra),
         }
         if per_query:
-            found["per_query"] = _by_query(results)
-        emit_json(found)
+            document["per_query"] = _by_query(results)
+        emit_json(document)
         return
-    table = Table("measure", title=f"{results.queries} queries")
-    alike = len(set(results.counts.values())) == 1  # then the title says of how many queries
-    for column in ("value",) if alike else ("value", "queries"):
-        table.add_column(column, justify="right")
-    for name, value in results.measures.items():
-        table.add_row(name, f"{value:.4f}", *([] if alike else [str(results.counts[name])]))
-    console.print(table)
+    alike = len(set(results.counts.values())) == 1  # then the title has the number of queries
+    columns = ("measure", "value") if alike else ("measure", "value", "queries")
+    rows = [
+        (name, f"{value:.4f}", str(results.counts[name]))[: len(columns)]
+        for name, value in results.measures.items()
+    ]
+    show_table(columns, rows, title=f"{results.queries} queries")
     if per_query:
-        table = Table("query", title="per query")
-        for name in results.per_query:
-            table.add_column(name, justify="right")
-        for query, row in _by_query(results).items():
-            table.add_row(query, *("" if value is None else f"{value:.4f}" for value in row.values()))
-        console.print(table)
-    _name(results.missing, "judged, but missing from the run")
-    _name(results.extra, "in the run, but not judged (they do not count)")
-
-
-def _show_tvr(found: dict[str, dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        emit_json(found)
-        return
-    for task, values in found.items():
-        for name, value in values.items():
-            console.print(f"{task:>12}  {name:<14}  {value}")
+        by_query = _by_query(results)
+        cells = [
+            (query, *("" if value is None else f"{value:.4f}" for value in row.values()))
+            for query, row in by_query.items()
+        ]
+        show_table(("query", *results.per_query), cells, title="per query")
+    _note_queries(results.missing, "judged, but missing from the run")
+    _note_queries(results.extra, "in the run, but not judged (they do not count)")
 
 
 def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
@@ -124,7 +111,7 @@ def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
     return found
 
 
-def _name(queries: tuple[str, ...], what: str) -> None:
+def _note_queries(queries: tuple[str, ...], what: str) -> None:
     if queries:
         shown = ", ".join(queries[:10]) + (", …" if len(queries) > 10 else "")
         note(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} {what}: {shown}")
@@ -133,13 +120,13 @@ def _name(queries: tuple[str, ...], what: str) -> None:
 @app.command()
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN RUN … QRELS", help="Runs, the baseline first; QRELS last.")
+        list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, baseline first; judgements.")
     ],
     measure: MeasureOption = None,
     preset: PresetOption = None,
-    trials: Annotated[int, typer.Option(min=1, help="Permutations and bootstrap samples.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of both.")] = 0,
-    as_json: JsonOption = False,
+    trials: Annotated[int, Option(min=1, help="Number of permutations and of bootstrap samples.")] = 10_000,
+    seed: Annotated[int, Option(help="Random seed of both.")] = 0,
+    json: JsonOption = False,
 ) -> None:
     """Compare runs with the first one: difference, 95 % interval, and p values of two paired tests.
 
@@ -159,28 +146,23 @@ def compare(
         for name in names
         for other in others
     ]
-    if as_json:
-        comparisons = [{"baseline": baseline, "run": other} | dataclasses.asdict(row) for other, row in rows]
-        emit_json({"comparisons": comparisons, "missing": {p: list(r.missing) for p, r in found.items()}})
-        return
-    table = Table(
-        title=f"against {Path(baseline).name}, {found[baseline].queries} queries",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("measure, run", no_wrap=True)
-    for column in ("means", "difference, 95 %", "+/-", "p perm.", "p t"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for other, row in rows:
-        table.add_row(
-            f"{row.measure}\n{Path(other).name}",
-            f"{row.first:.3f} → {row.second:.3f}",
-            f"{row.low:+.3f} to {row.high:+.3f}",
-            f"{row.wins}/{row.losses}",
-            f"{row.permutation:.3g}",
-            f"{row.t:.2g}",
-        )
-    console.print(table)
+    if json:
+        emit_json([{"baseline": baseline, "run": other} | dataclasses.asdict(row) for other, row in rows])
+    else:
+        cells = [
+            (
+                (row.measure, Path(other).name),
+                f"{row.first:.3f} → {row.second:.3f}",
+                f"{row.low:+.3f} to {row.high:+.3f}",
+                f"{row.wins}/{row.losses}",
+                f"{row.permutation:.3g}",
+                f"{row.t:.2g}",
+            )
+            for other, row in rows
+        ]
+        title = f"against {Path(baseline).name}, {found[baseline].queries} queries"
+        columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
+        show_table(columns, cells, title=title)
     for path, results in found.items():
-        _name(results.missing, f"judged, but missing from {path}")
-        _name(results.extra, f"in {path}, but not judged (they do not count)")
+        _note_queries(results.missing, f"judged, but missing from {path}")
+        _note_queries(results.extra, f"in {path}, but not judged (they do not count)")

@@ -1,4 +1,4 @@
-"""`moviola models`: encoders on this machine or from the hub; trained models converted and looked at."""
+"""``moviola models``: encoders of this machine and of the hub; trained models and checkpoints."""
 
 from __future__ import annotations
 
@@ -6,85 +6,60 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, note
+from moviola.cli.app import JsonOption, command_group, console, emit_json, note, show, show_records
 
-__all__ = ["convert", "list_models", "models", "pull", "show"]
-
-models = typer.Typer(
-    name="models",
-    help="List or fetch encoders; convert published checkpoints; show what a trained model is.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-app.add_typer(models)
+models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
 
 
 @models.command("list")
-def list_models(as_json: JsonOption = False) -> None:
+def list_models(json: JsonOption = False) -> None:
     """List the models that load without a network: built-in ones and those in the hub's cache.
 
-    Example:
-
-        moviola models list
+    Example: `moviola models list`
 
     From Python: `moviola.encoders.available_models`.
     """
     from moviola.encoders import available_models
 
     found = available_models()
-    if as_json:
-        emit_json([asdict(model) for model in found])
-        return
-    for model in found:
-        console.print(f"{model.name}  {model.kind}  {model.source}  {model.size / 2**20:.1f} MiB")
+    rows = ((model.name, model.kind, model.source, f"{model.size / 2**20:.1f}") for model in found)
+    show_records(json, [asdict(model) for model in found], ("model", "kind", "source", "MiB"), rows)
     note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
 
 
 @models.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="Hub id, organisation/model.")], as_json: JsonOption = False
+    name: Annotated[str, Argument(help="Hub id, organisation/model.")], json: JsonOption = False
 ) -> None:
-    """Fetch a CLIP, SigLIP, SigLIP 2, sentence or Whisper model from the hub, only the files needed.
+    """Download a CLIP, SigLIP, SigLIP 2, sentence or Whisper model from the hub, only the needed files.
 
-    Nothing is fetched while HF_HUB_OFFLINE is set.
+    Nothing is downloaded while HF_HUB_OFFLINE is set.
 
-    Example:
-
-        moviola models pull google/siglip2-base-patch16-224
+    Example: `moviola models pull google/siglip2-base-patch16-224`
 
     From Python: `moviola.encoders.pull_model`.
     """
     from moviola.encoders import pull_model
 
     folder = pull_model(name)
-    if as_json:
-        emit_json({"name": name, "folder": str(folder)})
-    else:
-        console.print(f"{name} is in {folder}")
+    show(json, {"name": name, "folder": str(folder)}, f"{name} is in {folder}")
 
 
 @models.command()
 def convert(
-    checkpoint: Annotated[Path, typer.Argument(help="A published PyTorch checkpoint.")],
-    release: Annotated[
-        str,
-        typer.Option(help="Its line, for instance spr-stage1; an unknown name lists them all."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the model, name=value; repeatable.")
-    ] = None,
-    as_json: JsonOption = False,
+    checkpoint: Annotated[Path, Argument(help="A published PyTorch checkpoint.")],
+    release: Annotated[str, Option(help="Release, such as spr-stage1; a wrong name lists all.")],
+    out: Annotated[Path, Option("--out", "-o", help="New folder for the model.")],
+    settings: Annotated[list[str] | None, Option("--set", help="Setting, NAME=VALUE; repeatable.")] = None,
+    json: JsonOption = False,
 ) -> None:
-    """Turn a published checkpoint into a model folder. Nothing in the file is executed.
+    """Convert a published checkpoint into a model folder. No code in the file is executed.
 
-    Sizes are read from the weights; what they don't tell has the published value unless `--set` says other.
+    Sizes are read from the weights; other settings have the published values unless `--set` changes them.
 
-    Example:
-
-        moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12
+    Example: `moviola models convert model_best.pt --release spr-stage1 --out models/stage1 --set heads=12`
 
     From Python: `moviola.models.releases.convert_checkpoint`.
     """
@@ -92,15 +67,16 @@ def convert(
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)
-    if as_json:
-        emit_json({"out": str(out), **facts})
-    else:
-        console.print(f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters")
-    note("It does not say which features it was trained on; `moviola library use` takes it with --force.")
+    show(
+        json,
+        {"out": str(out), **facts},
+        f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters",
+    )
+    note("The features it was trained on are unknown; `moviola library use` accepts it with --force.")
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
-    """``name=value`` words; values as TOML has them, else as text."""
+    """``NAME=VALUE`` words; values are TOML, or else text."""
     import tomllib
 
     from moviola.errors import InvalidValue
@@ -117,23 +93,21 @@ def _settings(words: list[str]) -> dict[str, Any]:
     return found
 
 
-@models.command()
-def show(
-    folder: Annotated[Path, typer.Argument(help="A folder that training or `convert` wrote.")],
-    as_json: JsonOption = False,
+@models.command("show")
+def show_(
+    folder: Annotated[Path, Argument(help="Folder of a trained or converted model.")],
+    json: JsonOption = False,
 ) -> None:
-    """What a trained model is: architecture, size, settings, what it was trained on, and its card.
+    """Show a trained model: architecture, size, settings, training data, and its card.
 
-    Example:
-
-        moviola models show models/reel
+    Example: `moviola models show models/reel`
 
     From Python: `moviola.models.pretrained.from_pretrained` and `read_description`.
     """
     facts = _facts(folder)
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    if as_json:
+    if json:
         emit_json({**facts, "card": text})
         return
     for name in ("architecture", "parameters", "revision", "moviola"):
@@ -148,7 +122,7 @@ def show(
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    """The facts of a model folder, which is loaded to see that it is whole."""
+    """Facts of a model folder; the model is loaded, as a check."""
     from moviola.models.description import read_description, revision_of
     from moviola.models.pretrained import from_pretrained
 

@@ -1,20 +1,20 @@
-"""Commands on where videos lie: library roots, move, forget, removed, restore; duplicates."""
+"""Commands on folders and files of a library: roots, move, forget, removed, restore; duplicates."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.table import Table
+from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, show_table
-from moviola.cli.library import DEFAULT_LIBRARY, LibraryOption, settings_group
+from moviola.cli.app import JsonOption, app, note, show, show_records
+from moviola.cli.library import library_group
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 
 
-@settings_group.command()
+@library_group.command()
 def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """The folders that were indexed, whether they are there now, and what is left out of them.
+    """List the indexed folders, whether they can be read now, and what is left out of them.
 
     Example: `moviola library roots`
 
@@ -27,12 +27,6 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     with Library(library, read_only=True) as lib:
         found = roots_in(lib.catalogue)
-    if json:
-        emit_json([asdict(one) for one in found])
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("folder", "videos", "state", "left out"):
-        table.add_column(column, overflow="fold")
     rows = (
         (
             one.path,
@@ -42,20 +36,18 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
         )
         for one in found
     )
-    show_table(table, rows)
+    show_records(json, [asdict(one) for one in found], ("folder", "videos", "state", "left out"), rows)
 
 
-@settings_group.command()
+@library_group.command()
 def move(
-    old: Annotated[Path, typer.Argument(help="The folder where videos lay.")],
-    new: Annotated[Path, typer.Argument(help="The folder that stands for it now.")],
+    old: Annotated[Path, Argument(help="The old folder.")],
+    new: Annotated[Path, Argument(help="The folder that replaces it.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even if none of the files can be seen there now.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Even if none of the files is there now.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Say that videos lie in another folder now: nothing is read or encoded.
+    """Give the videos of a folder a new folder, after it was moved; nothing is read or encoded.
 
     Example: `moviola library move /media/old-drive /media/new-drive`
 
@@ -65,21 +57,18 @@ def move(
 
     with Library(library) as lib:
         moved = lib.move(old, new, check=not force)
-    if json:
-        emit_json({"moved": moved})
-    else:
-        console.print(f"{library}: {moved} videos lie in {new} now")
+    show(json, {"moved": moved}, f"{library}: {moved} videos lie in {new} now")
 
 
-@settings_group.command()
+@library_group.command()
 def forget(
-    root: Annotated[Path, typer.Argument(help="A folder, as `moviola library roots` prints it.")],
+    root: Annotated[Path, Argument(help="A folder, as `moviola library roots` prints it.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Take out a folder with all its videos, for one that will not come back. Files are not touched.
+    """Remove a folder with all its videos from the library, for a drive that is lost. Files stay.
 
-    `moviola library restore` brings them back.
+    `moviola library restore` brings the videos back.
 
     Example: `moviola library forget /media/lost-drive`
 
@@ -89,15 +78,16 @@ def forget(
 
     with Library(library) as lib:
         removed = lib.forget_root(root)
-    if json:
-        emit_json({"removed": removed})
-    else:
-        console.print(f"{library}: {len(removed)} removed; `moviola library restore` brings them back")
+    show(
+        json,
+        {"removed": removed},
+        f"{library}: {len(removed)} removed; `moviola library restore` brings them back",
+    )
 
 
-@settings_group.command()
+@library_group.command()
 def removed(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """The videos that were taken out and can be brought back, newest first; `verify --compact` ends that.
+    """List the removed videos that can be restored, newest first; `moviola compact` deletes them for good.
 
     Example: `moviola library removed`
 
@@ -107,26 +97,21 @@ def removed(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) 
 
     with Library(library, read_only=True) as lib:
         found = lib.catalogue.removed()
-    if json:
-        emit_json([{"video_id": one.video_id, "path": one.path, "since": one.since} for one in found])
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("video", "since (UTC)", "file"):
-        table.add_column(column, overflow="fold")
-    show_table(table, ((one.video_id, one.since, one.path) for one in found))
+    records = [{"video_id": one.video_id, "path": one.path, "since": one.since} for one in found]
+    rows = ((one.video_id, one.since, one.path) for one in found)
+    show_records(json, records, ("video", "since (UTC)", "file"), rows)
 
 
-@settings_group.command()
+@library_group.command()
 def restore(
     videos: Annotated[
-        list[str] | None,
-        typer.Argument(help="Ids, as `moviola library removed` prints them.", show_default=False),
+        list[str] | None, Argument(help="Ids, as `moviola library removed` prints them.", show_default=False)
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="All that were removed.")] = False,
+    all_: Annotated[bool, Option("--all", help="All removed videos.")] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Bring back videos that were taken out; nothing is encoded.
+    """Bring back removed videos; nothing is encoded.
 
     Example: `moviola library restore holiday/beach`
 
@@ -135,20 +120,17 @@ def restore(
     from moviola.search import Library
 
     if bool(videos) == all_:
-        raise typer.BadParameter("name videos, or give --all")
+        raise BadParameter("name videos, or give --all")
     with Library(library) as lib:
         wanted = [one.video_id for one in lib.catalogue.removed()] if all_ else videos or []
         restored = lib.restore(wanted)
         count = len(lib)
-    if json:
-        emit_json({"restored": restored})
-    else:
-        console.print(f"{library}: {len(restored)} restored; {count} videos can be searched")
+    show(json, {"restored": restored}, f"{library}: {len(restored)} restored; {count} videos can be searched")
 
 
 @app.command()
 def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Files that are the same to the byte, those first that take most room.
+    """List files with the same bytes, the largest waste first.
 
     Example: `moviola duplicates --library films`
 
@@ -161,12 +143,11 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     with Library(library, read_only=True) as lib:
         found = exact_copies(lib.store)
-    if json:
-        emit_json([{**asdict(one), "wasted": one.wasted} for one in found])
-        return
-    for one in found:
-        console.print(f"{', '.join(one.video_ids)}: {len(one.paths)} copies, {one.size / 2**20:.1f} MiB each")
-        for path in one.paths:
-            console.print(f"  {path}")
+    records = [{**asdict(one), "wasted": one.wasted} for one in found]
+    rows = (
+        (", ".join(one.video_ids), str(len(one.paths)), f"{one.size / 2**20:.1f}", tuple(one.paths))
+        for one in found
+    )
+    show_records(json, records, ("video", "copies", "MiB each", "files"), rows)
     wasted = sum(one.wasted for one in found)
-    console.print(f"{library}: {wasted / 2**20:.1f} MiB more than once" if found else f"{library}: no copies")
+    note(f"{library}: {wasted / 2**20:.1f} MiB stored more than once" if found else f"{library}: no copies")

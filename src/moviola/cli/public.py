@@ -1,60 +1,46 @@
-"""The command on public benchmarks: `public`."""
+"""``moviola public``: public benchmarks, from videos to measures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.table import Table
+from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, progress_bar, show_table
+from moviola.cli.options import DEFAULT_LIBRARY, EncoderOption, LibraryOption, encoder_for
 
 __all__ = ["public"]
 
 
 @app.command()
 def public(
+    context: Context,
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="extreme_when_bench, moment_seeker, qv_m2, soccer_gmr, timelens, charades_fig, didemo_fig "
             "or activitynet_fig."
         ),
     ],
-    annotations: Annotated[
-        Path, typer.Option("--annotations", "-a", help="The benchmark's file of questions.")
-    ],
-    videos: Annotated[
-        Path | None,
-        typer.Option("--videos", help="The folder of its videos; a file's name is its video's."),
-    ] = None,
-    library: Annotated[
-        Path | None,
-        typer.Option(
-            "--library", "-l", help="Where the index lies; NAME-library beside the annotations by default."
-        ),
-    ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Visual encoder of a new library; by default the best on this machine.")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Measure these ranked moments; nothing is indexed or asked.")
-    ] = None,
+    annotations: Annotated[Path, Option("--annotations", "-a", help="Questions of the benchmark.")],
+    videos: Annotated[Path | None, Option("--videos", help="Folder of its videos, named as there.")] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    encoder: EncoderOption = None,
+    run: Annotated[Path | None, Option("--run", help="Measure this run; nothing is searched.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write the answers, as json, jsonl, csv or trec by its suffix."),
+        Path | None, Option("--out", "-o", help="Run file for the answers: .json, .jsonl, .csv or .trec.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """A public benchmark: index its videos, answer its questions, measure the answers as it counts them.
+    """Run a public benchmark: index its videos, answer its questions, measure the answers by its own rules.
 
-    Annotations and videos are fetched by you, under their licences. A video that is not there leaves its
-    questions without an answer; they count, and it is named. Work that was interrupted goes on.
+    You fetch annotations and videos yourself, under their licences. Questions about a missing video count as
+    not answered, and the video is named. Interrupted work continues.
 
-    Example: `moviola public extreme_when_bench --videos films --annotations test.jsonl`
+    Example: `moviola public extreme_when_bench --videos films --annotations test.jsonl --library bench`
 
-    The answers of another system: `moviola public qv_m2 --annotations test.jsonl --run theirs.jsonl`
+    A run of another system: `moviola public qv_m2 --annotations test.jsonl --run theirs.jsonl`
 
     From Python: `moviola.public.run_public`.
     """
@@ -65,7 +51,8 @@ def public(
     from moviola.library import IngestProgress
     from moviola.public import run_public
 
-    with progress_bar(BarColumn(), MofNCompleteColumn()) as bar:
+    remedy = "indexed videos are in the library, and the same command continues"
+    with progress_bar(BarColumn(), MofNCompleteColumn(), remedy=remedy) as bar:
         task = bar.add_task("looking for videos", total=None)
 
         def indexing(step: IngestProgress) -> None:
@@ -75,27 +62,24 @@ def public(
             bar.update(task, total=None, completed=done, description="questions")
 
         report = run_public(
-            name, annotations, videos,
-            library=library, encoder=encoder, run=run, out=out, indexing=indexing, answering=answering,
+            name, annotations, videos, library=library,
+            encoder=None if run else encoder_for(context, library, encoder),
+            run=run, out=out, indexing=indexing, answering=answering,
         )  # fmt: skip
     if json:
         emit_json(asdict(report))
     else:
-        _show(report.title, report.encoder, report.questions, report.measures)
+        by = f", {report.encoder}" if report.encoder else ""
+        title = f"{report.title}, {report.questions} questions{by}"
+        rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
+        show_table(("measure", "value"), rows, title=title)
     for reason in report.refused.values():
         note(reason)
     if report.missing:
         shown = ", ".join(report.missing[:5]) + (", …" if len(report.missing) > 5 else "")
         note(
-            f"{len(report.missing)} of {report.videos} videos are not there, their questions count as not "
+            f"{len(report.missing)} of {report.videos} videos are missing; their questions count as not "
             f"answered: {shown}"
         )
     if report.missing or report.refused:
         leave_partial()
-
-
-def _show(title: str, encoder: str, questions: int, measures: dict[str, float]) -> None:
-    by = f", {encoder}" if encoder else ""
-    table = Table("measure", title=f"{title}, {questions} questions{by}")
-    table.add_column("value", justify="right")
-    show_table(table, [(name, f"{value:.4f}") for name, value in measures.items()])

@@ -5,52 +5,46 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json
-from moviola.cli.library import DEFAULT_LIBRARY
+from moviola.cli.app import JsonOption, app, show
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 
 
 @app.command()
 def serve(
-    library: Annotated[
-        Path, typer.Argument(help="The library folder.", envvar="MOVIOLA_LIBRARY")
-    ] = DEFAULT_LIBRARY,
+    library: LibraryOption = DEFAULT_LIBRARY,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")
+        str, Option(help="Address to listen on; other than local ones need a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
+    port: Annotated[int, Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
     token: Annotated[
-        str, typer.Option(envvar="MOVIOLA_TOKEN", help="What clients have to show.", show_default=False)
+        str, Option(envvar="MOVIOLA_TOKEN", help="Secret for clients.", show_default=False)
     ] = "",
     allow_ingest: Annotated[
-        list[Path] | None,
-        typer.Option(help="Folder below which videos may be brought into the library; repeatable."),
+        list[Path] | None, Option(help="Folder that the page may index; repeatable.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Name under which the server may be addressed, besides localhost; repeatable."),
+        list[str] | None, Option(help="Further host name of the server; repeatable.")
     ] = None,
     watch: Annotated[
         list[Path] | None,
-        typer.Option(help="Keep the library as this folder is, as `moviola watch` does; repeatable."),
+        Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
-    judge: Annotated[
-        Path | None, typer.Option(help="A task of `moviola judge new`, to be judged in the page.")
-    ] = None,
+    judge: Annotated[Path | None, Option(help="Task of `moviola judge new`, for raters at /judge.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Serve a library: a page to search, watch and collect in, and an HTTP API.
 
-    The address is printed when requests are taken; Ctrl-C ends the server.
+    The address is printed as soon as the server answers; Ctrl-C ends it.
 
-    Example: `moviola serve films`
+    Example: `moviola serve --library films`
 
-    For others on the network: `moviola serve films --host 0.0.0.0 --token "a long secret"`
+    For others on the network: `moviola serve --host 0.0.0.0 --token "a long secret"`
 
-    With what is put in a folder: `moviola serve films --watch ~/Videos`
+    With a watched folder: `moviola serve --watch ~/Videos`
 
-    For raters: `moviola serve films --judge task.sqlite`, and open /judge
+    For raters: `moviola serve --judge task.sqlite`, and open /judge
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
@@ -63,9 +57,11 @@ def serve(
     )  # fmt: skip
 
     def started(address: str) -> None:
-        if json:
-            emit_json({"url": address, "library": str(library)})
-        else:
-            console.print(f"{library}: {address}\nCtrl-C ends the server.")
+        show(
+            json,
+            {"url": address, "library": str(library)},
+            f"{library}: {address}",
+            "Ctrl-C ends the server.",
+        )
 
     run(library, options, started=started)

@@ -1,4 +1,4 @@
-"""``moviola train`` and ``moviola answer``: training models on features, and letting them answer queries."""
+"""``moviola train``: models trained on the features of a library, or on features of files."""
 
 from __future__ import annotations
 
@@ -6,101 +6,96 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, note, progress_bar
+from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
 from moviola.errors import DataError, NotFound
 from moviola.training.recipes import RECIPES
 
 if TYPE_CHECKING:
     from moviola.training.experiment import Experiment, TrainedModel
 
-__all__ = ["answer", "train"]
-
 FeaturesOption = Annotated[
-    Path, typer.Option(help="A library, or a folder of features from `moviola features`.")
+    Path | None, Option(help="Folder of features from `moviola features`, instead of the library.")
 ]
 Stage1Option = Annotated[
-    Path | None, typer.Option(help="Folder of a trained spr-stage1; refiners and conquer build on one.")
+    Path | None, Option(help="Folder of a trained spr-stage1, on which refiners and conquer build.")
 ]
 CandidatesOption = Annotated[
-    Path | None,
-    typer.Option(help="Instead of --stage1: another system's run for these queries, as `evaluate` reads it."),
+    Path | None, Option(help="Instead of --stage1: a run of another system for these queries.")
 ]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, mps or auto.")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A setting, TABLE.NAME=VALUE: loop.steps=100, model.hidden_size=128; repeat."),
-]
-VIDEOS_HELP = "JSON list of ids, video_corpus.json, or FILE:SPLIT, as splits.json:val; by default"
+_LIST = "JSON list of ids, video_corpus.json, or FILE:SPLIT, as splits.json:val; by default"
+VideosOption = Annotated[str | None, Option(help=f"Videos to search: {_LIST} all.")]
 
 
 @app.command()
 def train(
-    name: Annotated[str, typer.Argument(help=f"The model: {', '.join(RECIPES)}.")],
-    features: FeaturesOption,
-    train_pairs: Annotated[Path, typer.Option("--train", help="TVR-Ranking pair file to learn from.")],
-    val_pairs: Annotated[Path, typer.Option("--val", help="TVR-Ranking pair file that chooses the weights.")],
-    out: Annotated[Path, typer.Option(help="A new folder for the model, its card and its log.")],
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Learn from so many moments a query, the first in the file.")
-    ] = None,
-    train_videos: Annotated[
-        str | None, typer.Option(help=f"Videos to learn from: {VIDEOS_HELP} those that --train names.")
-    ] = None,
-    val_videos: Annotated[
-        str | None, typer.Option(help=f"Videos of val: {VIDEOS_HELP} all that have features.")
-    ] = None,
+    context: Context,
+    name: Annotated[str, Argument(help=f"The model: {', '.join(RECIPES)}.")],
+    train_pairs: Annotated[Path, Option("--train", help="TVR-Ranking pair file to learn from.")],
+    val_pairs: Annotated[Path, Option("--val", help="TVR-Ranking pair file that selects the weights.")],
+    out: Annotated[Path, Option("--out", "-o", help="New folder for the model, its card and its log.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    features: FeaturesOption = None,
+    top: Annotated[int | None, Option(min=1, help="Moments per query, the first in the file.")] = None,
+    train_videos: Annotated[str | None, Option(help=f"Videos of train: {_LIST} its own.")] = None,
+    val_videos: Annotated[str | None, Option(help=f"Videos of val: {_LIST} all.")] = None,
     stage1: Stage1Option = None,
     candidates: CandidatesOption = None,
     val_candidates: Annotated[
-        Path | None, typer.Option(help="The same for val's queries; by default --candidates answers them.")
+        Path | None, Option(help="The same for the queries of val; by default --candidates has them.")
     ] = None,
     data_set: Annotated[
-        str,
-        typer.Option(help="Whose settings and lengths of moments: tvr, charades, didemo or activitynet."),
+        str, Option(help="Data set of settings: tvr, charades, didemo, activitynet.")
     ] = "tvr",
     config: Annotated[
-        Path | None, typer.Option(help="Settings in TOML: tables model, loop, sampling, or a phase's name.")
+        Path | None, Option(help="Settings in TOML: tables model, loop, sampling, or the name of a phase.")
     ] = None,
-    set_: SetOption = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 by default.")] = None,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:N, mps or auto; cpu by default.")
+    set_: Annotated[
+        list[str] | None,
+        Option(
+            "--set", help="A setting, TABLE.NAME=VALUE: loop.steps=100, model.hidden_size=128; repeatable."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted training.")] = False,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files.")] = False,
+    seed: Annotated[int | None, Option(min=0, help="Random seed; 0 by default.")] = None,
+    device: DeviceOption = "cpu",
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted training.")] = False,
+    tensorboard: Annotated[bool, Option("--tensorboard", help="Write TensorBoard files.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Train a model on features; the weights that are best on val are kept, with a card and a log.
+    """Train a model on features; the best weights on val are kept, with a card and a log.
 
-    A refiner is calibrated on val: in `moviola search` its scores are probabilities of being right.
+    A refiner is calibrated on val: its scores in `moviola search` are probabilities of being right.
 
-    The settings are those of the model's paper unless given; a schedule ends with the last step, so fewer
-    steps are a faster schedule, not the beginning of a longer one.
+    Settings are those of the model's paper unless given. A schedule ends with the last step: fewer steps are
+    a faster schedule, not the beginning of a longer one.
 
-    Val is searched for answers in all videos, as in TVR-Ranking, which has one corpus for all queries. Where
-    splits have videos of their own, as in gridhouse, give --val-videos splits.json:val.
+    Queries of val are searched in all videos, as in TVR-Ranking. Where splits have their own videos, as in
+    gridhouse, give --val-videos splits.json:val.
 
-    Example: `moviola train spr-stage1 --features feat --train world/train_top20.json --val world/val.json
+    Example: `moviola train spr-stage1 --library lib --train world/train_top20.json --val world/val.json
     --val-videos world/splits.json:val --out stage1`
 
-    Example: `moviola train reel --features feat --train train_top20.json --val val.json --stage1 stage1
-    --out reel --set loop.epochs=10 --set model.hidden_size=128`
+    On features of files: `moviola train reel --features feat --train train_top20.json --val val.json
+    --stage1 stage1 --out reel --set loop.epochs=10 --set model.hidden_size=128`
 
     From Python: `moviola.training.experiment.train_model`.
     """
     from moviola.library import open_features
     from moviola.training.experiment import Experiment
 
+    own = [] if seed is None else [f"loop.seed={seed}"]
+    if config is None or on_command_line(context, "device"):  # else the device is that of the file
+        own.append(f"loop.device={device}")
     experiment = Experiment.prepare(
-        name, open_features(features), train=train_pairs, val=val_pairs, top=top,
-        train_videos=_videos(train_videos), val_videos=_videos(val_videos),
+        name, open_features(features or library), train=train_pairs, val=val_pairs, top=top,
+        train_videos=video_ids(train_videos), val_videos=video_ids(val_videos),
         stage1=stage1, candidates=candidates, val_candidates=val_candidates,
         data_set=data_set, settings=_tables(config),
-        overrides=[*(set_ or ()), *_loop(seed=seed, device=device)],
+        overrides=[*own, *(set_ or ())],
     )  # fmt: skip
-    _tell_of_val(experiment, val_pairs)
+    _note_val(experiment, val_pairs)
     with _Bar(loop.select for loop in experiment.settings.loops.values()) as bar:
         trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=bar)
     if json:
@@ -110,27 +105,28 @@ def train(
         _show(trained, name)
 
 
-def _tell_of_val(experiment: Experiment, path: Path) -> None:
-    """What one should know of val before the training begins."""
+def _note_val(experiment: Experiment, path: Path) -> None:
+    """What val leaves out, or shares with the training."""
     val = experiment.val
-    _tell_left_out(path, val.pairs.left_out, len(val.features))
+    note_left_out(path, val.pairs.left_out, len(val.features))
     if experiment.shared:
         note(
-            f"val: {experiment.shared:,} of its {len(val.features):,} videos are learned from as well; "
+            f"val: {experiment.shared:,} of its {len(val.features):,} videos are used for training too; "
             "--val-videos keeps them apart"
         )
 
 
-def _tell_left_out(path: Path, left_out: int, videos: int) -> None:
+def note_left_out(path: Path, left_out: int, videos: int) -> None:
+    """Print how many judged moments are of videos that are not searched."""
     if left_out:
         note(
-            f"{path}: {left_out:,} of its moments are of other videos than the {videos:,} that are searched; "
-            "they do not count"
+            f"{path}: {left_out:,} of its moments are in none of the {videos:,} searched videos; they do not "
+            "count"
         )
 
 
 def _show(trained: TrainedModel, name: str) -> None:
-    """Figures, and what they cost."""
+    """Measures on val, and the training time."""
     found = trained.facts
     for measure, value in found["val"].items():
         console.print(f"{measure}  {value:.4f}")
@@ -140,98 +136,16 @@ def _show(trained: TrainedModel, name: str) -> None:
     )
     if trained.calibrated is False:
         note(
-            f"{trained.folder}: not calibrated, as on val its scores do not tell right answers from wrong "
-            "ones; `moviola search` sets them against chance"
+            f"{trained.folder}: not calibrated: on val its scores do not separate right from wrong answers; "
+            "`moviola search` compares them with chance"
         )
 
 
-@app.command()
-def answer(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
-    features: FeaturesOption,
-    queries: Annotated[Path, typer.Option(help="TVR-Ranking pair file; its queries are answered.")],
-    out: Annotated[Path, typer.Option(help="Where the run goes: .json, .jsonl, .csv or .trec.")],
-    videos: Annotated[
-        str | None, typer.Option(help=f"Videos to search: {VIDEOS_HELP} all that have features.")
-    ] = None,
-    stage1: Stage1Option = None,
-    candidates: CandidatesOption = None,
-    judgements: Annotated[
-        Path | None,
-        typer.Option(help="Where the judgements go that count in these videos: .json, .jsonl or .csv."),
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            help="vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos."
-        ),
-    ] = "vcmr",
-    recipe_name: Annotated[
-        str | None, typer.Option("--recipe", help="How it answers; by default what the model's folder says.")
-    ] = None,
-    suppress: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Of two refined moments of a video that overlap more (IoU) the better stays; 1 keeps all.",
-        ),
-    ] = 0.5,
-    as_search: Annotated[
-        bool, typer.Option("--as-search", help="Scores as `moviola search` shows them, not the model's own.")
-    ] = False,
-    device: DeviceOption = "cpu",
-    json: JsonOption = False,
-) -> None:
-    """Let a trained model answer queries; the run that is written is one for `moviola evaluate`.
-
-    Moments of videos that are not searched don't count in the figures shown; for the same ones from `moviola
-    evaluate`, give it the file of --judgements.
-
-    The release of SPR keeps all refined moments, which is --suppress 1.
-
-    Example: `moviola answer reel --stage1 stage1 --features feat --queries world/test.json --videos
-    world/splits.json:test --out run.jsonl --judgements judged.json`
-
-    Example: `moviola answer conquer --candidates other.trec --features feat --queries test.json
-    --out run.jsonl`
-
-    Example: `moviola answer xml --features feat --queries test.json --task vr --out videos.jsonl`
-
-    From Python: `moviola.training.experiment.answer`.
-    """
-    from moviola.library import open_features
-    from moviola.measures.output_formats import write_qrels, write_run
-    from moviola.training import experiment
-
-    found = experiment.answer(
-        model, open_features(features), queries, task=task, videos=_videos(videos), stage1=stage1,
-        candidates=candidates,
-        suppress_above=suppress, as_search=as_search, recipe_name=recipe_name, device=device,
-    )  # fmt: skip
-    _tell_left_out(queries, found.left_out, found.videos)
-    write_run(found.run, out)
-    if judgements is not None:
-        write_qrels(found.qrels, judgements)
-    asked, moments = len(found.run.query_ids), len(found.run)
-    if json:
-        emit_json({"out": str(out), "queries": asked, "moments": moments, "measures": dict(found.figures)})
-        return
-    console.print(f"{out}: {asked:,} queries, {moments:,} moments")
-    for measure, value in found.figures.items():
-        console.print(f"{measure}  {value:.4f}")
-
-
-# ---- what the options name -------------------------------------------------------------------------------
-
-
-def _loop(**given: Any) -> list[str]:
-    """Settings of the loop that have options of their own."""
-    return [f"loop.{name}={value}" for name, value in given.items() if value is not None]
+# ---- values of options ------------------------------------------------------------------------------------
 
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
-    """Tables of settings."""
+    """Tables of a file of settings."""
     from moviola.files.toml import read_toml
 
     if path is None:
@@ -241,32 +155,34 @@ def _tables(path: Path | None) -> Mapping[str, Any]:
     tables = read_toml(path)
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise DataError(f"{path}: {name} = {table!r} stands in no table; put it under [loop] or [model]")
+            raise DataError(f"{path}: {name} = {table!r} is in no table; put it under [loop] or [model]")
     return tables
 
 
-def _videos(choice: str | None) -> list[str] | None:
+def video_ids(choice: str | None) -> list[str] | None:
+    """Ids that an option such as ``--videos`` names; None for all."""
     from moviola.training.data import read_videos
 
     return None if choice is None else read_videos(choice)
 
 
 class _Bar:
-    """Steps on standard error: a bar where that is a terminal, and a line per evaluation in any case."""
+    """Steps on standard error: a bar if that is a terminal, and a line per evaluation in any case."""
 
     def __init__(self, selects: Iterable[str]) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
         self._selects, self._loss = list(selects), 0.0
-        self._bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        self._bar = progress_bar(*columns, remedy="the same command with --resume continues")
         self._task = self._bar.add_task("training", total=None)
 
     def __enter__(self) -> _Bar:
         self._bar.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+    def __exit__(self, *raised: object) -> None:
+        self._bar.__exit__(*raised)  # type: ignore[arg-type]
 
     def __call__(self, step: int, total: int, values: Mapping[str, float]) -> None:
         chosen = [select for select in self._selects if select in values]

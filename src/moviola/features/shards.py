@@ -165,8 +165,8 @@ class FeatureShards:
         if extent.crc and extent not in self._sound:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
                 raise LibraryError(
-                    f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola verify "
-                    "--repair` takes the damaged videos out so that they can be indexed again"
+                    f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola repair` "
+                    "takes the damaged videos out so that they can be indexed again"
                 )
             self._sound.add(extent)
         return rows
@@ -176,7 +176,7 @@ class FeatureShards:
         there = path.stat().st_size // self.row_bytes if path.exists() else 0
         if there < rows_needed:
             raise LibraryError(
-                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola verify --repair` "
+                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
                 "takes the damaged videos out so that they can be indexed again; else write the folder again"
             )
         mapped: NDArray[np.float16] = (

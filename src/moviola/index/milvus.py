@@ -311,7 +311,7 @@ class MilvusIndex(TrainedIndex):
                     raise IndexServerError(
                         f"{self.ADDRESS}: {len(own_ids)} of {depth} vectors are found in {self._collection}; "
                         "the others were lost there, or are being changed: try again, or upload them again "
-                        "with `moviola verify --repair`"
+                        "with `moviola repair`"
                     )
                 else:
                     again.append(row)
@@ -384,13 +384,13 @@ class MilvusIndex(TrainedIndex):
             self._connected = None
             if getattr(error, "code", None) == _NOT_FOUND:
                 problem = f"no collection {self._collection} on the server"
-                remedy = "`moviola verify --repair` uploads it again from the features"
+                remedy = "`moviola repair` uploads it again from the features"
             else:
                 problem = str(getattr(error, "message", error)).strip().rstrip(".")
                 remedy = (
                     f"start the server, check that it answers and that {TOKEN_VARIABLE} is right "
                     "if it needs a token, and run the same again; nothing that was indexed is lost, and "
-                    "`moviola index --index auto` searches without it"
+                    "`moviola library use --index auto` searches without it"
                 )
             raise IndexServerError(f"{self.ADDRESS}: {problem}; {remedy}") from error
 

@@ -101,7 +101,7 @@ def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
         reasons of refused ratings by pair id: the pair is not in the task, or has all the ratings it needs.
 
     Raises:
-        NotFound, DataError: see :func:`~moviola.datasets.building.labelstudio.ratings_of`.
+        NotFound, DataError: see :func:`~moviola.datasets.building.annotation_files.read_ratings`.
         InvalidValue: an invalid rater's name.
     """
     refused = {}

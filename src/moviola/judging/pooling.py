@@ -31,7 +31,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "coarse": {"by": "visual", "refine": False},
     "said": {"by": "said"},
     "text": {"by": "text"},
-    "joined": {"by": "both"},
+    "joined": {"by": "all"},
 }
 """Ways to search a library, each a system: options of `moviola.Library.search` by name."""
 
@@ -119,7 +119,7 @@ def pool(
     durations: Mapping[str, float],
     *,
     depth: int = BATCH,
-    near: float = NEAR,
+    merge_above: float = NEAR,
     top: int = 2 * BATCH,
 ) -> Pool:
     """The first moments of all systems, by best rank, without near-duplicates.
@@ -131,19 +131,20 @@ def pool(
         runs: by system.
         durations: of the videos by id, in seconds; moments end with their video.
         depth: number of moments taken per run and query, >= 1.
-        near: moments of one video that overlap more (IoU in [0, 1)) are pooled once, the better-ranked one.
+        merge_above: of moments of one video that overlap more (IoU in [0, 1)) only the better-ranked one is
+            pooled.
         top: maximum number of moments to judge per query; the paper's two batches by default.
 
     Raises:
-        InvalidValue: ``depth`` or ``near`` out of range, no run, a query id twice, or a moment that
+        InvalidValue: ``depth`` or ``merge_above`` out of range, no run, a query id twice, or a moment that
             begins after its video.
         NotFound: a moment of a video without a duration.
     """
     if depth < 1 or not runs:
         raise InvalidValue(f"depth={depth}, {len(runs)} systems: give at least 1 of both")
-    if not 0 <= near < 1:
+    if not 0 <= merge_above < 1:
         raise InvalidValue(
-            f"near={near}: an overlap (IoU) from 0 up to, but not, 1, which is the same moment"
+            f"merge_above={merge_above}: an overlap (IoU) from 0 up to, but not, 1, which is the same moment"
         )
     if len({query.query_id for query in queries}) != len(queries):
         raise InvalidValue("a query id is given twice; give each query an id of its own")
@@ -157,7 +158,7 @@ def pool(
             for rank, row in enumerate(rows.get(query.query_id, ())[:depth], start=1)
         ]
         candidates.sort(key=lambda one: one[0])  # stable: equal ranks keep the order of the systems
-        for pair, systems in _pooled(query, candidates, durations, near, top):
+        for pair, systems in _pooled(query, candidates, durations, merge_above, top):
             pairs.append(pair)
             found_by[pair.pair_id] = systems
     return Pool(tuple(pairs), tuple(runs), found_by)
@@ -182,7 +183,7 @@ def _pooled(
     query: Query,
     found: Sequence[tuple[int, str, tuple[str, float, float]]],
     durations: Mapping[str, float],
-    near: float,
+    merge_above: float,
     top: int,
 ) -> list[tuple[Pair, tuple[str, ...]]]:
     """One query's pairs, each with the systems that found it; ``found`` by rising rank."""
@@ -193,8 +194,8 @@ def _pooled(
     start = np.array([one[2][1] for one in found])
     end = np.array([one[2][2] for one in found])
     pooled: list[tuple[Pair, tuple[str, ...]]] = []
-    for place in suppress(start, end, -np.arange(len(found)), near, top, video=video).tolist():
-        same = (video == video[place]) & (overlap(start[place], end[place], start, end) > near)
+    for place in suppress(start, end, -np.arange(len(found)), merge_above, top, video=video).tolist():
+        same = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
         systems = tuple(dict.fromkeys(found[other][1] for other in np.flatnonzero(same).tolist()))
         rank, _, (name, begins, ends) = found[place]
         pooled.append((
@@ -215,7 +216,7 @@ def make_task(
     run_files: Sequence[Path] = (),
     systems: Sequence[str] | None = None,
     depth: int = BATCH,
-    near: float = NEAR,
+    merge_above: float = NEAR,
     settings: TaskSettings | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Pool:
@@ -228,7 +229,7 @@ def make_task(
         run_files: other systems' answers to these queries in these videos, see
             :func:`moviola.measures.read_run`.
         systems, progress: see :func:`library_runs`.
-        depth, near: see :func:`pool`.
+        depth, merge_above: see :func:`pool`.
         settings: of the task; the paper's by default.
 
     Raises:
@@ -246,6 +247,6 @@ def make_task(
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
     runs |= {file.stem: read_run(file) for file in run_files}
     durations = {video.video_id: video.duration for video in library.videos()}
-    pooled = pool(queries, runs, durations, depth=depth, near=near)
+    pooled = pool(queries, runs, durations, depth=depth, merge_above=merge_above)
     JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()
     return pooled

@@ -202,7 +202,7 @@ def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Ex
     copies = {}
     for row, extent in extents.items():
         if not features.intact(extent):
-            raise LibraryError(f"{features.kind}: damaged features; run `moviola verify --repair` first")
+            raise LibraryError(f"{features.kind}: damaged features; run `moviola repair` first")
         copy = features.append(np.asarray(features.read(extent), np.float32), end)
         copies[row], end = copy, (copy.shard, copy.offset + copy.count)
     return copies

@@ -77,7 +77,7 @@ class LibraryTools:
                 description="More like this moment, VIDEO_ID@TIME: beach@12.5 or beach@1:05; joins `text`."
             ),
         ] = None,
-        image: Annotated[
+        picture: Annotated[
             str | None, Field(description="More like the picture in this file (a path); joins `text`.")
         ] = None,
         then: Annotated[
@@ -95,7 +95,7 @@ class LibraryTools:
             str | None,
             Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
         ] = None,
-        date: Annotated[
+        modified: Annotated[
             str | None, Field(description="Only files last changed then: 2024-05-01..2024-05-31")
         ] = None,
         taken: Annotated[
@@ -110,7 +110,7 @@ class LibraryTools:
         video_length: Annotated[
             str | None, Field(description="Only videos of this length: 60.. or 1:00..10:00")
         ] = None,
-        length: Annotated[
+        moment_length: Annotated[
             str | None, Field(description="Only moments of this length in seconds: 5..30")
         ] = None,
         where: Annotated[
@@ -125,35 +125,35 @@ class LibraryTools:
             list[str], Field(max_length=100, description="Wrong moments of an earlier answer, likewise.")
         ] = [],  # noqa: B006
         by: Annotated[
-            Literal["both", "visual", "said", "subtitles", "speech", "text"],
+            Literal["all", "visual", "said", "subtitles", "speech", "text"],
             Field(
-                description="Evidence: both (all), visual (pictures), said (subtitles and speech), text (in "
+                description="Evidence: all, visual (pictures), said (subtitles and speech), text (in "
                 "pictures)."
             ),
-        ] = "both",
-        top: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,
+        ] = "all",
+        top_k: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,
         per_video: Annotated[
             int | None, Field(ge=1, description="Maximum number of moments per video.")
         ] = None,
     ) -> Annotated[CallToolResult, FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
-        Give `text`, `like` or `image`, or several of these; the other parameters narrow the search. To
+        Give `text`, `like` or `picture`, or several of these; the other parameters narrow the search. To
         improve an answer, search again with `right` and `wrong` moments of it. A word that begins with @
         names a concept of the library.
         """
         alike = [LikeMoment.parse(like)] if like is not None else []
-        pictures = [LikePicture(Path(image))] if image is not None else []
+        pictures = [LikePicture(Path(picture))] if picture is not None else []
         query = compose(text, [*alike, *pictures], then=then, gap=gap, excluded=without)
         if right or wrong:
             query = Marked(
                 query, tuple(map(MarkedMoment.parse, right)), tuple(map(MarkedMoment.parse, wrong))
             )
         options = SearchOptions(
-            top_k=top, per_video=per_video, videos=videos, by=by,
+            top_k=top_k, per_video=per_video, videos=videos, by=by,
             filter=Filter.parse(
-                folder=folder, modified=date, video_length=video_length, moment_length=length, taken=taken,
-                near=near, camera=camera, where=where,
+                folder=folder, modified=modified, video_length=video_length, moment_length=moment_length,
+                taken=taken, near=near, camera=camera, where=where,
             ),
         )  # fmt: skip
         found = self._library.search(query, options)

@@ -21,7 +21,7 @@ from moviola.types import Moment
 
 __all__ = ["KeptAnswer", "keep_answer", "kept_answer", "kept_moment"]
 
-_FORMAT = 2
+_FORMAT = 3
 
 _NAME = "last-answer.json"
 
@@ -91,7 +91,7 @@ def kept_answer(library: Path) -> KeptAnswer:
         paths = {row["video_id"]: str(row["path"]) for row in rows}
         return KeptAnswer(query_from_json(content["query"]), moments, paths, dict(content["options"]))
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
-        raise DataError(f"{place}: damaged; search again, or delete it") from error
+        raise DataError(f"{place}: damaged, or of another version; search again, or delete it") from error
 
 
 def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:

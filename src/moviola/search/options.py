@@ -12,11 +12,11 @@ from moviola.types import CUE_KINDS, CueKind
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
-By = Literal["both", "visual", "subtitles", "speech", "said", "text"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 """Kinds of evidence."""
 
 KINDS: dict[By, tuple[CueKind, ...]] = {
-    "both": CUE_KINDS,
+    "all": CUE_KINDS,
     "visual": (),
     "subtitles": ("subtitle",),
     "speech": ("speech",),
@@ -40,12 +40,11 @@ class SearchOptions:
         filter: which videos to search, and which of their moments count. Where few moments pass, up to 12,800
             segments are retrieved to find ``top_k``.
         min_score: minimum score, in [0, 1].
-        by: evidence to use: ``"both"`` is all that the library has, ``"visual"`` pictures, ``"subtitles"``,
+        by: evidence to use: ``"all"`` that the library has, ``"visual"`` pictures, ``"subtitles"``,
             ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues, ``"said"`` subtitles and
             speech.
         refine: False returns the coarse proposals of stage 2 (visual evidence).
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
-            evidence). weak: False leaves out weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:
         InvalidValue: a number outside its range, or unknown evidence.
@@ -56,7 +55,7 @@ class SearchOptions:
     videos: Collection[str] | None = None
     filter: Filter = _EVERYTHING
     min_score: float = 0.0
-    by: By = "both"
+    by: By = "all"
     refine: bool = True
     weak: bool = True
 

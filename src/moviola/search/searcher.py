@@ -144,7 +144,7 @@ class Searcher:
     def _gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer:
         visual, kinds = self._evidence(options.by)
         texts, vectors = self._stages(view, options.refine) if visual else (None, None)
-        names = self._names_in(view) if options.by == "both" else None
+        names = self._names_in(view) if options.by == "all" else None
         return EvidenceGatherer(self._store, view, texts, vectors, self._cues, kinds, names, options.filter)
 
     def _evidence(self, by: By) -> tuple[bool, tuple[CueKind, ...]]:

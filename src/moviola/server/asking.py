@@ -46,7 +46,7 @@ def _unmarked(request: AskedQuery, uploads: Uploads) -> SearchQuery:
     query = _terms(request.terms, uploads)
     for step in request.then:
         query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.not_]
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
     return query.without(*excluded) if excluded else query
 
 
@@ -84,7 +84,7 @@ def _texts(query: str | AskedQuery) -> Iterator[str]:
     if isinstance(query, str):
         yield query
         return
-    for part in (query, *query.then, *query.not_):
+    for part in (query, *query.then, *query.without):
         if isinstance(part, str):
             yield part
         else:

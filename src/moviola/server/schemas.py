@@ -65,7 +65,7 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
-By = Literal["both", "visual", "subtitles", "speech", "said", "text"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
@@ -196,7 +196,7 @@ class AskedQuery(_Request):
     terms: list[Term] = Field(default_factory=list, max_length=16)
 
     then: list[Step] = Field(default_factory=list, max_length=8)
-    not_: list[Excluded] = Field(default_factory=list, max_length=16, alias="not")
+    without: list[Excluded] = Field(default_factory=list, max_length=16)
     right: list[MarkedPart] = Field(
         default_factory=list, max_length=500, description="Moments marked as right."
     )
@@ -217,7 +217,7 @@ Query = Annotated[
             {
                 "terms": [{"text": "a dog runs"}, {"video_id": "holiday/beach", "time": 12.5, "weight": 0.5}],
                 "then": [{"terms": [{"text": "it jumps into the water"}], "gap": 30}],
-                "not": ["snow"],
+                "without": ["snow"],
             },
         ]
     ),
@@ -252,7 +252,7 @@ class SearchRequest(_Request):
     )
     filter: Filters = Field(default_factory=Filters)
     min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    by: By = Field(default="both", description="Evidence to use.")
+    by: By = Field(default="all", description="Evidence to use.")
     refine: bool = Field(default=True, description="False: coarse proposals.")
     weak: bool = Field(default=True, description="False: strong moments only.")
 

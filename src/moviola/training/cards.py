@@ -102,7 +102,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "## Use",
         "",
         "```",
-        "moviola answer THIS_FOLDER --features FEATURES --queries PAIRS.json"
+        "moviola answer PAIRS.json --model THIS_FOLDER --features FEATURES"
         + (" --stage1 STAGE1_FOLDER" if stage1 else " --candidates OTHER_RUN" if candidates else "")
         + " --out run.jsonl",
         "moviola evaluate run.jsonl PAIRS.json",

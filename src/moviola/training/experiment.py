@@ -438,7 +438,7 @@ def answer(
     if task not in TASKS:
         raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
     if task == "vr" and as_search:
-        raise InvalidValue("task 'vr': `moviola search` shows moments, no videos; leave --as-search out")
+        raise InvalidValue("task 'vr': `moviola search` shows moments, not videos; leave as_search out")
     ready = AnsweringModel.open(
         model, source.facts, stage1=stage1, candidates=candidates,
         segments=segments or (SEGMENTS_IN_VIDEO if task == "svmr" else SEGMENTS),

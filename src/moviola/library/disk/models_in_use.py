@@ -226,7 +226,7 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
         "open the library again if another process has just changed its models, else "
-        f"`moviola library use {library} --{role} FOLDER` puts one in use (or none)"
+        f"`moviola library use --library {library} --{role} FOLDER` puts one in use (or none)"
     )
     if not all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
         raise LibraryError(f"{folder}: the model in use is missing; {remedy}")

@@ -11,7 +11,7 @@ Libraries of all formats can be read. The first writer copies the old settings a
 ``backups/format-N``, and deletes the cache of format 1. Features and models stay. The number changes last, so
 a killed process leaves a library of the earlier format, and the next writer starts again. To go back, copy
 both files over the present ones and delete ``index`` and ``cache``: this restores the library until the next
-`moviola verify --compact`, which moves features.
+`moviola compact`, which moves features.
 """
 
 from __future__ import annotations

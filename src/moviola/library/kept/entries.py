@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
 from moviola.library.disk.database import Database, named
@@ -67,7 +67,12 @@ class SavedSearch(_Value):
     gap: Seconds = 60.0
     without: list[Words] = Field(default_factory=list, max_length=16)
     filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
-    by: Literal["both", "visual", "subtitles", "speech", "said", "text"] = "both"
+    by: Literal["all", "visual", "subtitles", "speech", "said", "text"] = "all"
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _by_of_older_libraries(cls, by: object) -> object:
+        return "all" if by == "both" else by
 
 
 class KeptMoment(_Value):

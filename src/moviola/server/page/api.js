@@ -10,7 +10,7 @@
  * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
  * @typedef {{picture: string, weight?: number}} PictureTerm
  * @typedef {TextTerm | MomentTerm | PictureTerm} Term
- * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], not?: string[]}} Query
+ * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], without?: string[]}} Query
  * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,

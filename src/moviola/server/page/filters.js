@@ -19,7 +19,7 @@ const RANGES = [
 
 /** @type {Record<string, string>} */
 const EVIDENCE = {
-  both: "everything", visual: "what is seen", subtitles: "subtitles", speech: "recognised speech",
+  all: "everything", visual: "what is seen", subtitles: "subtitles", speech: "recognised speech",
   said: "whatever is said", text: "text in pictures",
 };
 
@@ -52,7 +52,7 @@ export function activeFilters(search) {
   });
   for (const video of search.videos)
     found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
-  if (search.by !== "both") found.push({ text: `by ${EVIDENCE[search.by]}`, without: { by: "both" } });
+  if (search.by !== "all") found.push({ text: `by ${EVIDENCE[search.by]}`, without: { by: "all" } });
   if (search.minScore) found.push({ text: `score from ${Math.round(100 * search.minScore)}`, without: { minScore: 0 } });
   if (!search.refine) found.push({ text: "coarse", without: { refine: true } });
   return found;
@@ -102,7 +102,7 @@ function folderField() {
 function evidenceField(kinds) {
   const heard = kinds.includes("subtitle") && kinds.includes("speech") ? ["said"] : [];
   const select = h("select", { onchange: () => change({ by: select.value }) },
-    ["both", ...kinds.map((kind) => BY[kind] ?? kind), ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
+    ["all", ...kinds.map((kind) => BY[kind] ?? kind), ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
   follow(select, (search) => search.by);
   return h("label", { class: "field" }, h("span", {}, "Found by"), select);
 }

@@ -33,7 +33,7 @@ export function parametersOf(search) {
   for (const text of search.not) if (text.trim()) found.append("not", text.trim());
   for (const [name, value] of Object.entries(search.filter)) found.set(`in.${name}`, value);
   for (const video of search.videos) found.append("video", video);
-  if (search.by !== "both") found.set("by", search.by);
+  if (search.by !== "all") found.set("by", search.by);
   if (search.minScore) found.set("min", String(search.minScore));
   if (!search.refine) found.set("coarse", "1");
   return found;

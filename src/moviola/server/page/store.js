@@ -86,7 +86,7 @@ export const GAP = 60;
 
 /** @type {Readonly<Search>} */
 export const NOTHING = Object.freeze({
-  text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "both", refine: true, minScore: 0,
+  text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "all", refine: true, minScore: 0,
 });
 
 /** What is asked.
@@ -125,8 +125,8 @@ export function queryOf(search) {
   const then = search.then
     .filter((step) => step.text.trim())
     .map((step) => ({ terms: [{ text: step.text.trim() }], gap: step.gap }));
-  const not = search.not.map((text) => text.trim()).filter(Boolean);
-  return { terms: [...words, ...likes], ...(then.length && { then }), ...(not.length && { not }) };
+  const without = search.not.map((text) => text.trim()).filter(Boolean);
+  return { terms: [...words, ...likes], ...(then.length && { then }), ...(without.length && { without }) };
 }
 
 /**

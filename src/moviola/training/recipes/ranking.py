@@ -55,8 +55,8 @@ class RankerRecipe(Recipe):
         """Raise :class:`InvalidValue` if scores of `moviola search` are requested."""
         if how.scored:
             raise InvalidValue(
-                f"{self.architecture}: `moviola search` does not use it, so it has no scores of that kind; "
-                "use the model's own (without --as-search)"
+                f"{self.architecture}: `moviola search` does not use it, so it shows no scores of it; "
+                "ask for the model's own (as_search=False)"
             )
 
 

@@ -1,0 +1,333 @@
+"""``moviola index`` and ``moviola watch``: videos into a library, once or whenever a folder changes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Context, Option
+
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    DeviceOption,
+    EncoderOption,
+    LibraryOption,
+    encoder_for,
+    for_new,
+)
+
+if TYPE_CHECKING:
+    from moviola.library import IngestProgress, IngestReport
+
+# Interactive work on the machine comes first.
+_NICENESS = 10
+
+
+@app.command("index")
+def index_(
+    context: Context,
+    sources: Annotated[list[Path], Argument(help="Video files and folders (searched recursively).")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    encoder: EncoderOption = None,
+    sentence_encoder: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_SENTENCE_ENCODER",
+            help="Sentence encoder of a new library, for subtitles: minilm, a hub id, a folder, or none.",
+        ),
+    ] = None,
+    segment_seconds: Annotated[
+        float | None, Option(help="Length of the segments of a new library; 4 s by default.")
+    ] = None,
+    frame_rate: Annotated[
+        float | None, Option(help="Frames per second of a new library; 1 by default.")
+    ] = None,
+    prune: Annotated[
+        bool,
+        Option(
+            "--prune",
+            help="Remove videos from the library whose file was deleted from these folders, or is excluded "
+            "now; never those of a drive that is away.",
+        ),
+    ] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Prune without a question.")] = False,
+    exclude: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATTERN",
+            help="Files to leave out, as in .gitignore; repeatable; kept for these folders until given "
+            "again, '' for none. A file .moviolaignore in a folder does the same.",
+            show_default=False,
+        ),
+    ] = None,
+    default_excludes: Annotated[
+        bool | None,
+        Option(
+            "--default-excludes/--no-default-excludes",
+            help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
+            "them); kept likewise.",
+            show_default=False,
+        ),
+    ] = None,
+    ocr: Annotated[
+        bool | None,
+        Option(
+            "--ocr/--no-ocr",
+            envvar="MOVIOLA_OCR",
+            help="Read text in pictures; by default in all but small ones.",
+            show_default=False,
+        ),
+    ] = None,
+    speech: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_SPEECH",
+            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
+            "model such as Systran/faster-whisper-small, or a folder; by default none.",
+        ),
+    ] = None,
+    speech_track: Annotated[
+        str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
+    ] = None,
+    speech_language: Annotated[
+        str | None,
+        Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        Option(
+            help="Number of processes on this machine, or a Ray cluster, ray://HOST:PORT; by default this "
+            "process alone.",
+            show_default=False,
+        ),
+    ] = None,
+    every_frame: Annotated[bool, Option("--every-frame", help="Encode repeated frames, too.")] = False,
+    stills: Annotated[
+        bool,
+        Option(
+            "--stills/--no-stills", help="Keep a still of each segment (1.4 kB), for when a drive is away."
+        ),
+    ] = True,
+    device: DeviceOption = "auto",
+    precision: Annotated[str, Option(help="Precision: fp32, fp16, bf16 or auto.")] = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
+
+    Pictures come first, then text in pictures, then speech; a step that was left out can follow later.
+
+    Example: `moviola index ~/Videos`
+
+    With speech: `moviola index ~/Videos --speech pocketsphinx`
+
+    On the machines of a Ray cluster: `moviola index /films --workers ray://head:10001`
+
+    From Python: `moviola.Library.index`.
+    """
+    from dataclasses import asdict
+
+    from moviola.search import Library
+
+    with Library(
+        library,
+        encoder=encoder_for(context, library, encoder),
+        sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
+        segment_seconds=segment_seconds,
+        frame_rate=frame_rate,
+        device=device,
+        precision=precision,
+    ) as lib:
+        with IndexProgress() as progress:
+            report = lib.index(
+                *sources, prune=prune, confirm=_confirm(progress, yes),
+                exclude=None if exclude is None else [one for one in exclude if one],
+                default_excludes=default_excludes, ocr=ocr, speech=speech, speech_track=speech_track,
+                speech_language=speech_language, every_frame=every_frame, stills=stills,
+                workers=workers, progress=progress,
+            )  # fmt: skip
+        count = len(lib)
+    if json:
+        emit_json(asdict(report))
+    else:
+        _print_report(report, library, count)
+    if (
+        report.refused or report.partial or report.subtitle_problems or report.reading_problems
+        or report.offline or report.not_pruned
+    ):  # fmt: skip
+        leave_partial()
+
+
+@app.command()
+def watch(
+    context: Context,
+    folders: Annotated[list[Path], Argument(help="Folders to watch.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    encoder: EncoderOption = None,
+    hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
+    cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
+    poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
+    force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
+    settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
+    json: JsonOption = False,
+) -> None:
+    """Keep a library in step with folders: new, changed, moved and deleted files, until Ctrl-C.
+
+    A file that is still being written waits. Deleted videos are removed, and can be restored; videos of a
+    drive that is away stay, and so do many that are deleted at once.
+
+    Example: `moviola watch ~/Videos /media/camera --library films`
+
+    At night, on four cores: `moviola watch /films --hours 22:00-06:00 --cores 4`
+
+    From Python: `moviola.library.ingest.watching.Watcher`.
+    """
+    from dataclasses import asdict
+
+    from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
+    from moviola.threads import limit_threads
+
+    options = WatchOptions(
+        poll=poll, force_polling=force_polling, settle=settle, hours=Hours.parse(hours) if hours else None
+    )
+    if cores is not None:
+        limit_threads(cores)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_NICENESS)
+    from moviola.search import Library
+
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with Library(library, encoder=encoder_for(context, library, encoder)) as lib:
+
+        def print_one(report: IngestReport) -> None:
+            if json:
+                emit_json(asdict(report))
+            else:
+                _print_report(report, library, len(lib))
+            sys.stdout.flush()
+
+        note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
+        Watcher(lib.index, library, folders, options, print_one, note, stop).run()
+
+
+class IndexProgress:
+    """A bar with rate and time left."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+        self.bar = progress_bar(
+            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+            remedy="finished videos are in the library, and the same command continues",
+        )  # fmt: skip
+        self._task = self.bar.add_task("looking for videos", total=None, rate="")
+        self._seconds: dict[tuple[str, str], float] = {}  # done, by step and video
+
+    def __enter__(self) -> IndexProgress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.bar.__exit__(*raised)  # type: ignore[arg-type]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hide the bar during a question."""
+        self.bar.stop()
+        try:
+            yield
+        finally:
+            self.bar.start()
+
+    def __call__(self, step: IngestProgress) -> None:
+        of = (step.step, step.video_id)
+        self._seconds[of] = max(step.seconds, self._seconds.get(of, 0.0))
+        elapsed = self.bar.tasks[0].elapsed or 0.0
+        rate = sum(self._seconds.values()) / elapsed if elapsed else 0.0
+        self.bar.update(
+            self._task,
+            total=step.total,
+            completed=step.done,
+            description=step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}",
+            rate=f"{rate:.0f}x real time",
+        )
+
+
+def _confirm(progress: IndexProgress, yes: bool) -> Callable[[Sequence[str], int], bool]:
+    """Asks at a terminal whether to prune many videos; elsewhere the answer is ``yes``."""
+
+    def confirm(videos: Sequence[str], total: int) -> bool:
+        if yes or not sys.stdin.isatty():
+            return yes
+        with progress.paused():
+            return typer.confirm(f"Remove {len(videos)} of {total} videos from the library?", err=True)
+
+    return confirm
+
+
+def _print_report(report: IngestReport, library: Path, count: int) -> None:
+    """What indexing did."""
+    done = {
+        "added": report.added,
+        "updated": report.updated,
+        "moved": report.moved,
+        "restored": report.restored,
+        "further copies": [path for paths in report.copies.values() for path in paths],
+        "removed": report.removed,
+        "away": report.away,
+        "unchanged": report.unchanged,
+        "searched for shots": report.shots_found,
+    }
+    parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
+    console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
+    if report.repeats:
+        console.print(f"{report.repeats / report.frames:.0%} of {report.frames} frames repeat an earlier one")
+    for kind, ids in report.read.items():
+        if ids:
+            console.print(f"{kind} read in {len(ids)} videos")
+    for line in _problems(report):
+        note(line.replace("\n", "\ufffd"))
+
+
+def _problems(report: IngestReport) -> Iterator[str]:
+    """What was refused, left out or is not there, a line each."""
+    for what, reasons in (
+        ("refused", report.refused),
+        ("partial", report.partial),
+        ("subtitles", report.subtitle_problems),
+        ("not read", report.reading_problems),
+    ):
+        for video_id, reason in reasons.items():
+            yield f"{what}: {video_id}: {reason}"
+    if report.ignored:
+        kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
+        yield f"ignored: {len(report.ignored)} files without a suffix of videos ({', '.join(kinds)})"
+    for kind, remedy in report.not_read.items():
+        yield f"{kind}: not read; {remedy}"
+    if report.excluded:
+        yield f"left out: {len(report.excluded)} folders and files ({_some(report.excluded)})"
+    if report.waiting:
+        yield f"still being written: {_some(report.waiting)}; index again later"
+    for folder, reason in report.offline.items():
+        yield f"away: {folder}: {reason}; its videos stay. `moviola library move` gives them a new folder"
+    for video_id in report.missing:
+        yield f"missing: {video_id}: its file was deleted; --prune removes it from the library"
+    for video_id in report.left_out:
+        yield f"left out: {video_id}: is in the library; --prune removes it"
+    if report.not_pruned:
+        yield f"not pruned: {report.not_pruned}; --yes removes them"
+    if report.removed:
+        yield f"removed: {_some(report.removed)}; `moviola library restore` brings them back"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of a list."""
+    return ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,172 @@
+"""Options that several commands share, each with one name and one meaning."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Context, Option
+
+from moviola.cli.app import note
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "DEFAULT_LIBRARY", "By", "DeviceOption", "EncoderOption", "GapOption", "LibraryOption",
+    "MeasureOption", "SentenceEncoderOption", "ThenOption", "TopOption", "WeakOption", "WhyOption",
+    "WithoutOption", "encoder_for", "filter_options", "for_new", "on_command_line", "runs_and_qrels",
+    "search_options", "with_options",
+]  # fmt: skip
+
+# ---- the library, and what a new one is built with ---------------------------------------------------------
+
+DEFAULT_LIBRARY = Path("moviola-library")
+
+LibraryOption = Annotated[
+    Path, Option("--library", "-l", envvar="MOVIOLA_LIBRARY", help="The library folder.")
+]
+EncoderOption = Annotated[
+    str | None,
+    Option(
+        envvar="MOVIOLA_ENCODER",
+        help="Visual encoder of a new library: a name of `moviola models list`, a hub id, a folder, or none; "
+        "by default the best on this machine.",
+    ),
+]
+SentenceEncoderOption = Annotated[
+    str, Option(envvar="MOVIOLA_SENTENCE_ENCODER", help="Sentence encoder: minilm, a hub id, or a folder.")
+]
+DeviceOption = Annotated[str, Option(envvar="MOVIOLA_DEVICE", help="Device: cpu, cuda, cuda:N, mps or auto.")]
+
+
+def on_command_line(context: Context, name: str) -> bool:
+    """Whether an option was given as a word of the command, not by the environment or config.toml."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def for_new(context: Context, library: Path, name: str, value: str | None) -> str | None:
+    """A setting of a new library. One that exists keeps its own; the command line's is compared with that."""
+    from moviola.library.disk.settings import SETTINGS_FILE
+
+    new = not (library / SETTINGS_FILE).is_file()
+    return value if new or on_command_line(context, name) else None
+
+
+def encoder_for(context: Context, library: Path, encoder: str | None) -> str | None:
+    """The encoder to open a library with, see :func:`for_new`; the best one for a new library is printed."""
+    from moviola.encoders import best_encoder
+    from moviola.library.disk.settings import SETTINGS_FILE
+
+    if encoder is not None or (library / SETTINGS_FILE).is_file():
+        return for_new(context, library, "encoder", encoder)
+    best = best_encoder()
+    note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
+    return best.name
+
+
+# ---- searches ----------------------------------------------------------------------------------------------
+
+By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
+
+TopOption = Annotated[int, Option("--top-k", "-k", min=1, help="Number of moments.")]
+WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the strong ones.")]
+WhyOption = Annotated[bool, Option("--why", help="Show the evidence for each moment, with its score.")]
+ThenOption = Annotated[
+    list[str] | None, Option(help="What comes later in the same video; repeatable, in order.")
+]
+GapOption = Annotated[
+    float, Option(min=0, help="Largest gap in seconds between the end of a step and the next start.")
+]
+WithoutOption = Annotated[list[str] | None, Option(help="What must not be seen or said; repeatable.")]
+
+
+def _filter(help: str, metavar: str | None = None) -> Any:
+    return Option(help=help, metavar=metavar, rich_help_panel="Where to look")
+
+
+def filter_options(
+    folder: Annotated[str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.")] = None,
+    modified: Annotated[str | None, _filter("Last change: 2024-05-01..2024-05-31.", "FROM..TO")] = None,
+    video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
+    taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
+    near: Annotated[str | None, _filter("Videos taken there: 52.52,13.40,5km.", "LAT,LON,DISTANCE")] = None,
+    camera: Annotated[str | None, _filter("Part of the camera's make and model: 'iphone 15'.")] = None,
+    moment_length: Annotated[str | None, _filter("Length of the moment: 5..30.", "LOW..HIGH")] = None,
+    where: Annotated[
+        str | None, _filter("Part of each video: 0..10%, or -1:00.. for its last minute.", "LOW..HIGH")
+    ] = None,
+) -> dict[str, str]:
+    """Fields of :class:`moviola.search.Filter` as texts, those that were given."""
+    given = {
+        "folder": folder, "modified": modified, "video_length": video_length, "taken": taken, "near": near,
+        "camera": camera, "moment_length": moment_length, "where": where,
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def with_options(
+    name: str, options: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command with the options of a function, whose result is the command's argument ``name``."""
+    shared = inspect.signature(options, eval_str=True).parameters
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(**given: Any) -> Any:
+            made = options(**{key: given.pop(key) for key in shared})
+            return command(**given, **{name: made})
+
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += shared.values() if parameter.name == name else [parameter]
+        keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in keywords}
+        return run
+
+    return decorate
+
+
+@with_options("filters", filter_options)
+def search_options(
+    filters: dict[str, str],
+    top_k: TopOption = 10,
+    per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
+    min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
+    by: Annotated[
+        By,
+        Option(
+            help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
+            "text (in pictures)."
+        ),
+    ] = "all",
+    refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
+) -> dict[str, Any]:
+    """Fields of :class:`moviola.search.SearchOptions` and of its filter by name, those that were given."""
+    given = {"top_k": top_k, "per_video": per_video, "min_score": min_score, "by": by, "refine": refine}
+    return {name: value for name, value in given.items() if value is not None} | filters
+
+
+# ---- runs --------------------------------------------------------------------------------------------------
+
+MeasureOption = Annotated[
+    list[str] | None,
+    Option("--measure", "-m", help="A measure: 'nDCG@20,IoU>=0.5', 'R@5,IoU>0.7', 'AxIoU@10'; repeatable."),
+]
+
+
+def runs_and_qrels(paths: list[Path]) -> tuple[list[Path], Path]:
+    """The runs, and the judgements, which stand last.
+
+    Raises:
+        InvalidValue: fewer than two runs, or a run is given twice.
+    """
+    if len(paths) < 3:
+        raise InvalidValue(f"{len(paths)} files given: give at least two runs and, last, the judgements")
+    *runs, qrels = paths
+    if len(set(runs)) != len(runs):
+        raise InvalidValue("a run is given twice; give each once")
+    return runs, qrels

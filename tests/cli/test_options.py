@@ -1,0 +1,160 @@
+"""One way to name a library, one name for an option, the user's defaults, output for people and pipes."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from moviola.cli import app
+from moviola.library import IngestProgress
+from moviola.mcp.tools import LibraryTools
+from moviola.search import Filter, Library, SearchOptions
+from moviola.server.schemas import Filters, SearchRequest
+
+Run = Callable[..., Any]
+
+WITHOUT_LIBRARY = {
+    "models", "dataset", "study", "evaluate", "compare", "gridhouse", "features convert", "features check",
+    "features from-files", "judge progress", "judge export", "judge import", "judge training",
+}  # fmt: skip
+"""Commands, and groups of them, that open no library."""
+
+
+def commands(command: Any, name: str = "") -> dict[str, Any]:
+    below = getattr(command, "commands", {})
+    inner = [commands(one, f"{name} {word}".strip()) for word, one in below.items()]
+    return {key: one for found in inner for key, one in found.items()} or {name: command}
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+def options(command: str) -> dict[str, Any]:
+    return {one.name: one for one in COMMANDS[command].params}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_library_is_named_alike(command: str) -> None:
+    if {command, command.partition(" ")[0]} & WITHOUT_LIBRARY:
+        assert "library" not in options(command)
+        return
+    library = options(command)["library"]
+    assert library.opts == ["--library", "-l"]
+    assert (library.envvar, library.default) == ("MOVIOLA_LIBRARY", Path("moviola-library"))
+
+
+def test_options_have_the_names_of_python_http_and_agents() -> None:
+    settings = {field.name for field in fields(SearchOptions)} - {"filter"}
+    filters = {field.name for field in fields(Filter)}
+    assert {field for field in SearchRequest.model_fields if field != "query"} == settings | {"filter"}
+    assert set(Filters.model_fields) == filters
+    agents = set(inspect.signature(LibraryTools.search_moments).parameters)
+    assert filters | {"top_k", "per_video", "videos", "by"} < agents
+    for command in ("search", "answer"):
+        assert filters | settings - {"videos", "weak"} < set(options(command))
+    for name in ("then", "gap", "without", "like", "picture"):
+        assert name in options("search") and name in agents
+
+
+# ---- config.toml -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "config.toml"
+    monkeypatch.setenv("MOVIOLA_CONFIG", str(path))
+    monkeypatch.delenv("MOVIOLA_LIBRARY", raising=False)
+    return path
+
+
+@pytest.mark.parametrize("words", [("list",), ("library", "info"), ("mcp",), ("serve",), ("kept", "list")])
+def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
+    moviola: Run, config: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    config.write_text('library = "/of/the/file"\n')
+    assert "/of/the/file: no library there" in moviola(*words).err
+    monkeypatch.setenv("MOVIOLA_LIBRARY", "/of/the/environment")
+    assert "/of/the/environment: no library there" in moviola(*words).err
+    assert "/of/the/line: no library there" in moviola(*words, "-l", "/of/the/line").err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('colour = "red"', "colour: unknown key; there are library, encoder"),
+        ("ocr = 1", "ocr = 1: write true or false"),
+        ("speech = true", "speech = True: write a text in quotes"),
+        ('device = "abacus"', "device 'abacus': choose auto"),
+        ('library = "films"', "library = 'films': write a full path"),
+        ("library", "line 1"),
+    ],
+)
+def test_a_wrong_file_is_named(moviola: Run, config: Path, content: str, message: str) -> None:
+    config.write_text(content)
+    answer = moviola("list")
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert str(config) in answer.err and message in answer.err
+
+
+def test_encoders_of_the_file_are_of_new_libraries(
+    moviola: Run, config: Path, films: Path, library: Path, tmp_path: Path
+) -> None:
+    config.write_text('encoder = "none"\nsentence_encoder = "none"\nocr = false\n')
+    assert moviola("index", films / "harbour.mp4", "-l", tmp_path / "lib").code == 0
+    assert 'encoder = ""' in (tmp_path / "lib" / "moviola.toml").read_text()
+    assert moviola("list", "-l", library).code == 0
+    config.write_text('encoder = "demo"\n')
+    assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib").code == 0
+    assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib", "--encoder", "demo").code == 1
+
+
+def test_doctor_shows_the_file(moviola: Run, config: Path, library: Path, monkeypatch: Any) -> None:
+    config.write_text(f'library = "{library}"\ndevice = "cpu"\n')
+    monkeypatch.setenv("MOVIOLA_DEVICE", "auto")
+    (found,) = (row for row in moviola("doctor", "--json").rows if row["what"] == "config")
+    assert found["detail"] == (
+        f"{config}: library = '{library}', device = 'cpu' (MOVIOLA_DEVICE comes first)"
+    )
+    monkeypatch.setenv("MOVIOLA_CONFIG", str(config.with_name("none.toml")))
+    assert "none.toml: no such file" in moviola("doctor").err
+
+
+# ---- people and pipes --------------------------------------------------------------------------------------
+
+
+def test_a_row_is_a_line_in_a_pipe_and_a_table_on_a_terminal(
+    moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "a name of much more than thirty letters"
+    (tmp_path / f"{name}.mp4").write_bytes((films / "harbour.mp4").read_bytes())
+    on = ("-l", tmp_path / "lib")
+    moviola("index", tmp_path, *on, "--encoder", "none", "--sentence-encoder", "none")
+    monkeypatch.setenv("COLUMNS", "40")
+    assert moviola("list", *on).out == f"{name}\t0:00:12.0\tready\n"
+    assert [row["video_id"] for row in moviola("list", *on, "--json").rows] == [name]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    lines = moviola("list", *on).out.splitlines()
+    assert "duration" in lines[0] and len(lines) > 2
+
+
+def test_an_interruption_says_where_the_work_stands(
+    moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def index(self: Library, *_: object, progress: Callable[[IngestProgress], None], **__: object) -> None:
+        progress(IngestProgress(1, 2, "street", 3.0))
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Library, "index", index)
+    answer = moviola("index", films, "-l", tmp_path / "lib", "--encoder", "demo")
+    assert answer.code == 130
+    assert answer.err.splitlines() == [
+        "street: 1 of 2 done; finished videos are in the library, and the same command continues",
+        "interrupted",
+    ]
