@@ -222,7 +222,7 @@ def test_what_is_lost_on_the_server_is_noticed_and_put_back(kind: type[MilvusInd
     index._client().delete(name, ids=IDS[:30].tolist())
     assert index._count() == 70  # which waits until it has come about
     reader = loaded(kind, tmp_path)
-    with pytest.raises(IndexServerError, match=r"70 of 100 vectors .*verify --repair"):
+    with pytest.raises(IndexServerError, match=r"70 of 100 vectors .*moviola repair"):
         reader.search(stored[:1], 100)
     assert loaded(kind, tmp_path, thorough=True).ids().tolist() == IDS[30:100].tolist()
     assert reader.take_over()
@@ -231,7 +231,7 @@ def test_what_is_lost_on_the_server_is_noticed_and_put_back(kind: type[MilvusInd
     assert reader.search(stored[:1], 1)[1].tolist() == [[0]]
 
     index._client().drop_collection(name)
-    with pytest.raises(IndexServerError, match=rf"no collection {name} .*verify --repair"):
+    with pytest.raises(IndexServerError, match=rf"no collection {name} .*moviola repair"):
         reader.search(stored[:1], 1)
     assert len(loaded(kind, tmp_path, thorough=True)) == 0
     writer = loaded(kind, tmp_path)

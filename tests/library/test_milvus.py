@@ -132,7 +132,7 @@ def test_what_is_lost_on_the_server_comes_back_from_the_features(served: Library
     with Library(served.folder, read_only=True) as reader:
         assert same(reader.search("anything", top_k=50), expected)
         index._client().drop_collection(index._collection)
-        with pytest.raises(IndexServerError, match="verify --repair"):
+        with pytest.raises(IndexServerError, match="moviola repair"):
             reader.search("anything")
         served.index(films)  # indexing notices it, too
         assert same(reader.search("anything", top_k=50), expected)
