@@ -72,6 +72,31 @@ def test_on_a_phone(open_page: Callable[..., Page], served: Served) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
+
+
+def test_the_player_in_windows_of_any_size(page: Page) -> None:
+    """Each control is in sight, none lies over the video, and nothing is wider than the window."""
+    search(page, "every point of light is a galaxy")
+    player = opened(page)
+    player.locator(".cues button").first.wait_for()
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        screen, *controls = player.evaluate(
+            """player => [".screen", ".transport button, .timeline, .player-actions > *"]
+              .flatMap(those => [...player.querySelectorAll(those)])
+              .map(one => one.getBoundingClientRect())
+              .map(({ left, top, right, bottom }) => [left, top, right, bottom])"""
+        )
+        window = (width, height)
+        assert min(screen[2] - screen[0], screen[3] - screen[1]) >= 120, window
+        assert player.evaluate("one => one.scrollWidth <= one.clientWidth"), window
+        assert len(controls) >= 9, window
+        for left, top, right, bottom in controls:
+            assert left >= screen[2] - 1 or top >= screen[3] - 1, window
+            assert left >= 0 and top >= 0 and right <= width and bottom <= height, window
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_view(
     open_page: Callable[..., Page], served: Served, scheme: str

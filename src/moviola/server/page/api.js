@@ -18,7 +18,7 @@
  *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, bytes: number, modified: string, width: number, height: number, version: string}} Video
+ *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean}} Video
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string}} Cue
@@ -161,6 +161,18 @@ export const curve = (query, video, signal) => postJson("/api/curve", { query, v
 
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
+
+/** Why the stream of a video is not given; null where it is, or where nobody answers.
+ * @param {string} video @param {AbortSignal} signal @returns {Promise<ApiError | null>} */
+export async function streamRefusal(video, signal) {
+  try {
+    await (await request(videoUrl(video, "/stream"), { headers: { Range: "bytes=0-0" }, signal })).arrayBuffer();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    if (!(error instanceof Unreachable)) throw error;
+  }
+  return null;
+}
 
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Shot[]>} */
 export const shots = async (video, signal) => (await getJson(videoUrl(video, "/shots"), signal)).shots;

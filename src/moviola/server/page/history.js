@@ -91,16 +91,35 @@ let reading = false;
 /** Whether the newest place in the history is of a search that is still being typed. */
 let typing = false;
 let settling = 0;
+/** Whether the place of the player is being left; what is written meanwhile waits, pushed or not. */
+let leaving = false;
+let pushes = false;
 
 /** @param {boolean} push whether "back" comes back to what was shown before */
 function write(push) {
-  if (reading) return;
+  if (leaving) pushes ||= push;
+  if (reading || leaving) return;
   const hash = currentHash();
   byId("to-search", HTMLAnchorElement).href = `#/search?${parametersOf(asked.value)}`;
   document.title = pageTitle();
   if (hash === location.hash) return;
-  if (push) history.pushState(null, "", hash);
-  else history.replaceState(null, "", hash);
+  const state = { player: opened.value !== null && (push || Boolean(history.state?.player)) };
+  if (push) history.pushState(state, "", hash);
+  else history.replaceState(state, "", hash);
+}
+
+/** Opening the player made a place of its own, which closing leaves again: "back" must not open it once more. */
+function leavePlayer() {
+  if (reading || !history.state?.player) return write(false);
+  leaving = true;
+  pushes = false;
+  history.back();
+}
+
+function onPlace() {
+  if (!leaving) return read();
+  leaving = false;
+  write(pushes);
 }
 
 function pageTitle() {
@@ -159,9 +178,10 @@ export function startHistory() {
   view.onChange((now, before) => { if (now !== before) write(true); });
   opened.onChange((now, before) => {
     settle();
-    write(!(now && before));
+    if (now) write(!before);
+    else leavePlayer();
   });
-  window.addEventListener("popstate", read);
+  window.addEventListener("popstate", onPlace);
   document.addEventListener("settled", settle);
   document.addEventListener("focusout", (event) => { if (event.target === byId("words", HTMLInputElement)) settle(); });
   read();

@@ -27,8 +27,8 @@ __all__ = ["converted_name", "router"]
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["streams"])
 
 _TYPES = {"webm": "video/webm"}
-# A first request waits so many seconds for a video to be converted; later ones find it there.
-_PATIENCE = 20.0
+# Seconds that a request waits for a video to be converted: long enough for what is only copied.
+_PATIENCE = 3.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
@@ -51,8 +51,8 @@ def converted_name(video: VideoRow) -> str:
 async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Response:
     """The video for a player: its file, or where browsers don't play that an MP4 that is made once.
 
-    A first request for such a video waits for it for some seconds. Where that takes longer, the answer is
-    503 `busy` with `Retry-After`, and the work goes on; `/clip` gives a moment meanwhile.
+    A request for such a video waits for some seconds. Where that takes longer, the answer is 503 `busy` with
+    `Retry-After`, and the work goes on; `/clip` gives a moment meanwhile.
     """
     path, kind = await _playable(service, video)
     return ranged_file(path, kind, request.method, request.headers)
@@ -72,7 +72,9 @@ async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
     try:
         return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
     except TimeoutError:
-        raise Busy(f"{video.video_id}: is being converted for browsers; try again") from None
+        raise Busy(
+            f"{video.video_id}: being converted for browsers, once; it plays when that is done"
+        ) from None
 
 
 @router.get(
