@@ -6,9 +6,9 @@ from time import perf_counter
 
 from fastapi import APIRouter, Request
 
-from moviola.search import Filter, Library, SearchOptions, SearchResult
+from moviola.search import Library, SearchOptions, SearchResult
 from moviola.search.present import still_there
-from moviola.server.asking import as_search_query, require_within
+from moviola.server.asking import as_filter, as_search_query, require_within
 from moviola.server.schemas import (
     Answer,
     Concept,
@@ -38,7 +38,7 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     query = as_search_query(request.query, service.uploads)
     options = SearchOptions(
         top_k=request.top_k, per_video=request.per_video, videos=request.videos,
-        filter=Filter.parse(**request.filter.model_dump()), min_score=request.min_score,
+        filter=as_filter(request.filter), min_score=request.min_score,
         by=request.by, refine=request.refine, weak=request.weak,
     )  # fmt: skip
 
