@@ -98,9 +98,7 @@ def test_the_player_in_windows_of_any_size(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_view(
-    open_page: Callable[..., Page], served: Served, scheme: str
-) -> None:
+def test_axe_finds_nothing_on_any_view(open_page: Callable[..., Page], served: Served, scheme: str) -> None:
     page = open_page(served, color_scheme=scheme)
     page.locator(".shelf .moment").first.wait_for()
     found = {"welcome": serious(page)}
@@ -115,6 +113,9 @@ def test_axe_finds_nothing_serious_on_any_view(
         page.get_by_role("button", name="As rows by video").click()
     page.locator(".rows .moment").first.wait_for()
     found["rows"] = serious(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    found["rows on a phone"] = serious(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
     card(page).locator(".opener").focus()
     page.keyboard.press("Enter")
     page.locator("#player .curve").wait_for(state="attached")

@@ -14,7 +14,7 @@ NAMES = {"ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown":
 def test_every_key_is_documented() -> None:
     table = (PAGE / "keyboard.js").read_text(encoding="utf-8")
     keys = {
-        key.rpartition("+")[2]
+        key.rpartition("+")[2] or key
         for keys in re.findall(r'\[\[("[^\]]+")\], "', table)
         for key in re.findall(r'"([^"]+)"', keys)
     }

@@ -93,6 +93,9 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     moved.fill("0:01")
     moved.press("Enter")
     assert moved.evaluate("field => field.validationMessage") == "The end must come after the start"
+    moved.fill("9:59")
+    moved.press("Enter")
+    expect(moved).to_have_js_property("validationMessage", "The video ends at 0:24.0")
     moved.fill("0:12.5")
     moved.press("Enter")
     expect(collected.locator(".item").first).to_contain_text(" s")

@@ -145,6 +145,7 @@ def test_what_was_opened_is_marked_as_seen(page: Page) -> None:
     expect(page.locator("#player")).to_be_hidden()
     expect(card(page)).to_have_class(re.compile("seen"))
     expect(card(page, 1)).not_to_have_class(re.compile("seen"))
+    expect(card(page).locator("img").first).to_have_css("opacity", "1")
     page.reload()
     expect(card(page)).to_have_class(re.compile("seen"))
 

@@ -352,6 +352,15 @@ class Concept(_Answer):
     wrong: int = Field(description="Number of wrong examples.", examples=[1])
 
 
+class TeachRequest(_Request):
+    """Marks to keep under a name."""
+
+    title: str = Field(min_length=1, max_length=60, examples=["our logo"])
+    query: AskedQuery = Field(
+        examples=[{"terms": [{"text": "a logo"}], "right": [{"video_id": "beach", "start": 1, "end": 4}]}]
+    )
+
+
 class ConceptList(_Answer):
     """All that was taught."""
 

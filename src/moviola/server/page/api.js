@@ -10,12 +10,14 @@
  * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
  * @typedef {{picture: string, weight?: number}} PictureTerm
  * @typedef {TextTerm | MomentTerm | PictureTerm} Term
- * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], not?: string[]}} Query
+ * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], not?: string[], right?: Span[], wrong?: Span[]}} Query
+ * @typedef {{video_id: string, start: number, end: number}} Span
+ * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], judging: boolean, writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean}} Video
@@ -25,7 +27,7 @@
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
- *   total: number, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
  * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
@@ -34,10 +36,12 @@ export class ApiError extends Error {
   /**
    * @param {string} code one of the API's error codes.
    * @param {string} message
+   * @param {string} [field] of what was asked that is wrong, with dots.
    */
-  constructor(code, message) {
+  constructor(code, message, field = "") {
     super(message);
     this.code = code;
+    this.field = field;
   }
 }
 
@@ -89,7 +93,8 @@ async function request(path, options = {}) {
 async function refusal(response) {
   const said = await response.json().catch(() => null);
   const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
-  return new ApiError(said?.error?.code ?? String(response.status), message);
+  if (response.status === 401) location.reload(); // to where the token is asked for
+  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
 }
 
 /**
@@ -191,6 +196,13 @@ export function videos({ offset, limit, state, text }, signal) {
   if (text) asked.set("text", text);
   return getJson(`/api/videos?${asked}`, signal);
 }
+
+/** @returns {Promise<Concept[]>} */
+export const concepts = async () => (await getJson("/api/concepts")).concepts;
+
+/** Keep what the marks of a query teach.
+ * @param {string} title @param {Query} query @returns {Promise<Concept>} */
+export const teach = (title, query) => postJson("/api/concepts", { title, query });
 
 /** @param {Blob} picture @returns {Promise<string>} its id */
 export async function sendPicture(picture) {

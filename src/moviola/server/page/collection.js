@@ -1,5 +1,6 @@
 // The view of the collection: order, ends, notes, and out into files.
 
+import * as api from "./api.js";
 import { changeItem, collection, collectionTitle, discard, discardAll, moveItem } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
@@ -7,6 +8,7 @@ import { clock, count, long, seconds, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
+import { titleSpan } from "./titles.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
 
@@ -26,13 +28,22 @@ function play(index, goOn = false) {
  * @param {Item} item @param {"start" | "end"} side */
 function endField(item, side) {
   const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": `${side === "start" ? "Start" : "End"} of ${title(item.video_id)}` });
-  input.addEventListener("change", () => {
+  input.addEventListener("change", () => void take());
+  const take = async () => {
     const wanted = seconds(input.value);
-    const ordered = wanted !== null && (side === "start" ? wanted < item.end : wanted > item.start);
-    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : ordered ? "" : "The end must come after the start");
+    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : await complaint(item, side, wanted));
     if (input.reportValidity()) changeItem(item.id, { [side]: wanted ?? 0 });
-  });
+  };
+  input.addEventListener("input", () => input.setCustomValidity(""));
   return input;
+}
+
+/** Why a time cannot be an end of a moment; empty where it can.
+ * @param {Item} item @param {"start" | "end"} side @param {number} wanted */
+async function complaint(item, side, wanted) {
+  if (side === "start" ? wanted >= item.end : wanted <= item.start) return "The end must come after the start";
+  const { duration } = await api.video(item.video_id).catch(() => ({ duration: Infinity }));
+  return wanted > duration ? `The video ends at ${clock(Math.floor(10 * duration) / 10, 1)}` : "";
 }
 
 /** @param {Item} item @param {number} index */
@@ -43,7 +54,7 @@ function row(item, index) {
   const note = h("textarea", { rows: "1", placeholder: "note", "aria-label": `Note on ${name}`, oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id }, gripFor(item), h("div", { class: "frame" }, opener),
-    h("div", { class: "item-text" }, h("span", { class: "title", title: item.video_id }, title(item.video_id)),
+    h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
       h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
       item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
     h("div", { class: "item-tools" },

@@ -4,7 +4,7 @@ import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
 import { GAP, NOTHING, asked, isEmpty, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
-import { title } from "./format.js";
+import { clock, title } from "./format.js";
 import { byId } from "./dom.js";
 
 /** @typedef {import("./store.js").Search} Search */
@@ -12,6 +12,7 @@ import { byId } from "./dom.js";
 
 const SETTLED = 1500; // ms after which a search has a place of its own in the history
 const VIEWS = ["search", "collection", "library"];
+const MARKS = /** @type {const} */ (["right", "wrong"]);
 
 /** @param {number} seconds */
 const short = (seconds) => String(Math.round(seconds * 100) / 100);
@@ -36,6 +37,7 @@ export function parametersOf(search) {
   if (search.by !== "both") found.set("by", search.by);
   if (search.minScore) found.set("min", String(search.minScore));
   if (!search.refine) found.set("coarse", "1");
+  for (const mark of MARKS) for (const one of search[mark]) found.append(mark, `${one.video_id}@${short(one.start)}-${short(one.end)}`);
   return found;
 }
 
@@ -55,7 +57,15 @@ export function searchOf(parameters) {
     filter: Object.fromEntries(filters.map(([name, value]) => [name.slice("in.".length), value])),
     videos: all("video"), by: parameters.get("by") ?? NOTHING.by,
     refine: parameters.get("coarse") !== "1", minScore: Number(parameters.get("min")) || 0,
+    right: all("right").flatMap(spanOf), wrong: all("wrong").flatMap(spanOf),
   };
+}
+
+/** A moment as VIDEO@START-END; none where it is not written so.
+ * @param {string} text @returns {import("./store.js").Marked[]} */
+function spanOf(text) {
+  const [, video_id, start, end] = /^(.+)@([\d.]+)-([\d.]+)$/s.exec(text) ?? [];
+  return video_id && Number(start) < Number(end) ? [{ video_id, start: Number(start), end: Number(end) }] : [];
 }
 
 /** @param {string} text @returns {Likeness[]} */
@@ -122,8 +132,19 @@ function onPlace() {
   write(pushes);
 }
 
+/** A search in a few words.
+ * @param {Search} search */
+function describe({ text, likes, then, not }) {
+  const alike = likes.map((like) => `like ${like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name}`);
+  return [
+    [text.trim(), ...alike].filter(Boolean).join(" + "),
+    ...then.filter((step) => step.text.trim()).map((step) => `then ${step.text.trim()}`),
+    ...not.filter((one) => one.trim()).map((one) => `without ${one.trim()}`),
+  ].join(", ");
+}
+
 function pageTitle() {
-  const what = view.value === "search" ? asked.value.text.trim() : view.value;
+  const what = view.value === "search" ? describe(asked.value) : view.value;
   const playing = opened.value?.moments[opened.value.index];
   return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
 }
@@ -140,7 +161,12 @@ function onAsked() {
 function settle() {
   clearTimeout(settling);
   typing = false;
-  if (answer.value && !isEmpty(asked.value)) addRecent(answer.value.query, `#/search?${parametersOf(asked.value)}`);
+}
+
+/** It was meant as it stands: Enter was pressed, or a moment of its answer opened. */
+function meant() {
+  settle();
+  if (answer.value && !isEmpty(asked.value)) addRecent(describe(asked.value), `#/search?${parametersOf(asked.value)}`);
 }
 
 function read() {
@@ -161,15 +187,15 @@ function read() {
 
 /** @param {string | null} text */
 function readPlaying(text) {
-  const [, video_id, start, end] = /^(.+)@([\d.]+)-([\d.]+)$/s.exec(text ?? "") ?? [];
-  if (!video_id) return void (opened.value && (opened.value = null));
+  const [wanted] = spanOf(text ?? "");
+  if (!wanted) return void (opened.value && (opened.value = null));
   const now = opened.value;
-  const isIt = (/** @type {{video_id: string, start: number}} */ m) => m.video_id === video_id && short(m.start) === start;
+  const isIt = (/** @type {{video_id: string, start: number}} */ m) => m.video_id === wanted.video_id && short(m.start) === short(wanted.start);
   if (now && now.moments.findIndex(isIt) === now.index) return;
   const known = answer.value?.moments ?? [];
   const index = known.findIndex(isIt);
   if (index >= 0) openPlayer(known, index);
-  else openPlayer([{ video_id, start: Number(start), end: Number(end) }]);
+  else openPlayer([wanted]);
 }
 
 export function startHistory() {
@@ -177,12 +203,12 @@ export function startHistory() {
   showWeak.onChange((wanted) => { if (wanted) write(true); });
   view.onChange((now, before) => { if (now !== before) write(true); });
   opened.onChange((now, before) => {
-    settle();
+    if (now && !before) meant();
     if (now) write(!before);
     else leavePlayer();
   });
   window.addEventListener("popstate", onPlace);
-  document.addEventListener("settled", settle);
+  document.addEventListener("settled", meant);
   document.addEventListener("focusout", (event) => { if (event.target === byId("words", HTMLInputElement)) settle(); });
   read();
 }

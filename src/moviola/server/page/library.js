@@ -129,14 +129,20 @@ async function ended() {
 }
 
 /** @param {api.Job} job */
+function timeLeft({ share, started }) {
+  const passed = started ? (Date.now() - Date.parse(started)) / 1000 : 0;
+  return share > 0.05 && passed > 5 ? `, about ${long((passed * (1 - share)) / share)} left` : "";
+}
+
+/** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: "waits", running: "running", done: "done", failed: "failed", cancelled: "cancelled" });
-  const bar = h("progress", { max: String(Math.max(job.total, 1)), value: job.done, "aria-label": "Videos done" });
-  if (!job.total && runs(job)) bar.removeAttribute("value");
+  const bar = h("progress", { max: "1", value: job.share, "aria-label": "Done of all steps" });
+  if (!job.share) bar.removeAttribute("value");
   const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => showFailure("Not cancelled", error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
-      h("span", { class: "muted" }, job.total && runs(job) ? `${job.done} of ${count(job.total, "file")}` : ""),
+      h("span", { class: "muted" }, runs(job) && job.share ? `${Math.round(100 * job.share)} %${timeLeft(job)}` : ""),
       h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,

@@ -51,6 +51,7 @@ async function start() {
   rememberCollection(info.name);
   rememberSeen(info.name);
   rememberRecent(info.name);
+  byId("to-judging", HTMLAnchorElement).hidden = !info.judging;
   byId("bar-end", HTMLDivElement).prepend(
     h("span", { class: "library-name", title: "The library that is searched" }, info.name), iconButton("keys", "Keys (?)", showKeys));
   byId("skip", HTMLButtonElement).addEventListener("click", focusResults);

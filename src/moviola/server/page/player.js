@@ -6,6 +6,7 @@ import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { clock, marked, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { notify } from "./notices.js";
+import { markOf, setMark } from "./marks.js";
 import { closePlayer, opened, step } from "./opening.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
@@ -260,10 +261,27 @@ function drawActions() {
   const inside = span.id !== undefined || isCollected(span);
   const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), "clip");
   fill(actions,
-    action(inside ? "added" : "add", inside ? "collected" : "collect", "c", collectThis),
+    ...(isEmpty(asked.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
+    action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
     action("link", "link", "", () => void copyLink()),
     clip);
+}
+
+/** @param {import("./marks.js").Mark} mark @param {string} key */
+function markAction(mark, key) {
+  const on = playing !== null && markOf(playing) === mark;
+  const button = action(mark, mark, key, () => markThis(mark));
+  button.setAttribute("aria-pressed", String(on));
+  return button;
+}
+
+/** Mark what is shown, and go on: the answer is on its way meanwhile.
+ * @param {import("./marks.js").Mark} mark */
+function markThis(mark) {
+  if (!playing || isEmpty(asked.value)) return;
+  setMark(playing, mark);
+  if (!step(1)) drawActions();
 }
 
 function collectThis() {
@@ -352,6 +370,6 @@ export function startPlayer() {
   on("player", {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
     frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
-    collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
+    markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
   });
 }
