@@ -74,7 +74,7 @@ def until(page: Page, condition: str) -> None:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds wrong with the page as it stands, from moderate on, and where; what was fading is done."""
+    """What axe finds wrong with the page as it stands, from moderate on, and where; fading is over."""
     page.emulate_media(reduced_motion="reduce")
     violations = Axe().run(page).response["violations"]
     page.emulate_media(reduced_motion="no-preference")

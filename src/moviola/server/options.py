@@ -21,6 +21,7 @@ class Limits:
         top_k: moments of an answer.
         body_bytes: of a request, but for a picture.
         picture_bytes, picture_pixels: of a picture that is searched with.
+        upload_bytes: of a video that is sent.
         clip_seconds: of one moment that is cut out.
         waiting: requests that may wait for a thread of a pool before others are sent away.
         jobs: ingest jobs that are queued or run.
@@ -32,6 +33,7 @@ class Limits:
     body_bytes: int = 2**20
     picture_bytes: int = 20 * 2**20
     picture_pixels: int = 50_000_000
+    upload_bytes: int = 64 * 2**30
     clip_seconds: float = 3600.0
     waiting: int = 200
     jobs: int = 8

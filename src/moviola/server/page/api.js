@@ -12,6 +12,8 @@
  * @typedef {TextTerm | MomentTerm | PictureTerm} Term
  * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], not?: string[], right?: Span[], wrong?: Span[]}} Query
  * @typedef {{video_id: string, start: number, end: number}} Span
+ * @typedef {"search" | "collection"} KeptKind
+ * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
  *   min_score: number, by: string, refine: boolean}} SearchRequest
@@ -20,7 +22,9 @@
  *   evidence: string[], judging: boolean, writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean}} Video
+ *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
+ * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root
+ * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string}} Cue
@@ -185,17 +189,67 @@ export const shots = async (video, signal) => (await getJson(videoUrl(video, "/s
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Cue[]>} */
 export const cues = async (video, signal) => (await getJson(videoUrl(video, "/cues"), signal)).cues;
 
+/** @returns {Promise<Root[]>} */
+export const roots = async () => (await getJson("/api/roots")).roots;
+
+/** @returns {Promise<Copies[]>} */
+export const duplicates = async () => (await getJson("/api/duplicates")).duplicates;
+
+/** @param {string} video */
+export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DELETE" });
+
+/** @param {string} video */
+export const restoreVideo = (video) => request(videoUrl(video, "/restore"), { method: "POST" });
+
+/** Send a video; gives its path on the server. Not by fetch, which does not say how much was sent.
+ * @param {File} file @param {(bytes: number) => void} progress @param {AbortSignal} signal
+ * @returns {Promise<string>} */
+export function sendVideo(file, progress, signal) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("POST", `/api/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.responseType = "json";
+    sending.upload.addEventListener("progress", (event) => progress(event.loaded));
+    sending.addEventListener("load", () => {
+      const { response, status } = sending;
+      if (status === 201) resolve(response.path);
+      else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? `the server answered ${status}`));
+    });
+    sending.addEventListener("error", () => reject(new Unreachable("the connection broke off; send it again")));
+    sending.addEventListener("abort", () => reject(new Unreachable("cancelled")));
+    signal.addEventListener("abort", () => sending.abort());
+    sending.send(file);
+  });
+}
+
 /**
- * @param {{offset: number, limit: number, state: string, text: string}} asked
+ * @param {{offset: number, limit: number, state: string, text: string, sort?: string, descending?: boolean}} asked
  * @param {AbortSignal} [signal]
  * @returns {Promise<{total: number, videos: Video[]}>}
  */
-export function videos({ offset, limit, state, text }, signal) {
+export function videos({ offset, limit, state, text, sort, descending }, signal) {
   const asked = new URLSearchParams({ offset: String(offset), limit: String(limit) });
   if (state) asked.set("state", state);
   if (text) asked.set("text", text);
+  if (sort) asked.set("sort", sort);
+  if (descending) asked.set("descending", "true");
   return getJson(`/api/videos?${asked}`, signal);
 }
+
+/** What people keep in the library.
+ * @param {KeptKind} kind @returns {Promise<Kept[]>} */
+export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).entries;
+
+/** Keep something; with a version, only in place of that one.
+ * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
+export async function keep(kind, name, value, version) {
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify({ kind, name, value, ...(version !== undefined && { version }) });
+  return (await request("/api/kept", { method: "PUT", headers, body })).json();
+}
+
+/** @param {KeptKind} kind @param {string} name */
+export const unkeep = (kind, name) => request(`/api/kept?${new URLSearchParams({ kind, name })}`, { method: "DELETE" });
 
 /** @returns {Promise<Concept[]>} */
 export const concepts = async () => (await getJson("/api/concepts")).concepts;

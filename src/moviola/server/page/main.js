@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { rememberCollection } from "./collecting.js";
 import { startCollection } from "./collection.js";
 import { byId, fill, h, iconButton } from "./dom.js";
+import { startDropping } from "./dropping.js";
 import { toggleFilters } from "./filters.js";
 import { startHistory } from "./history.js";
 import { on, showKeys, startKeyboard } from "./keyboard.js";
@@ -12,6 +13,7 @@ import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
 import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
 import { focusResults, startResults } from "./results.js";
+import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
 import { asked, isEmpty, libraryInfo, view } from "./store.js";
 import { startTheme } from "./theme.js";
@@ -51,6 +53,7 @@ async function start() {
   rememberCollection(info.name);
   rememberSeen(info.name);
   rememberRecent(info.name);
+  rememberKnown(info.name);
   byId("to-judging", HTMLAnchorElement).hidden = !info.judging;
   byId("bar-end", HTMLDivElement).prepend(
     h("span", { class: "library-name", title: "The library that is searched" }, info.name), iconButton("keys", "Keys (?)", showKeys));
@@ -58,6 +61,7 @@ async function start() {
   startKeyboard();
   listenForKeys();
   startQuery();
+  startDropping();
   startPlayer();
   startResults();
   startCollection();

@@ -86,7 +86,7 @@ function lastInput(element) {
 }
 
 /** @param {Iterable<Blob> | null} files */
-async function takePictures(files) {
+export async function takePictures(files) {
   for (const file of files ?? []) {
     if (!file.type.startsWith("image/")) {
       notify(`${file.type || "A file of unknown kind"} is not a picture: give JPEG, PNG or WebP`);
@@ -190,31 +190,6 @@ function drawLikes(wanted) {
   fill(likes, wanted.map(likeChip));
 }
 
-/** @param {DataTransfer | null} data */
-function picturesIn(data) {
-  return [...(data?.files ?? [])].filter((file) => file.type.startsWith("image/"));
-}
-
-function listenForPictures() {
-  const target = byId("drop", HTMLDivElement);
-  document.addEventListener("paste", (event) => {
-    const pictures = picturesIn(event.clipboardData);
-    if (pictures.length) { event.preventDefault(); void takePictures(pictures); }
-  });
-  document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    target.hidden = false;
-  });
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) target.hidden = true; });
-  document.addEventListener("drop", (event) => {
-    target.hidden = true;
-    if (!event.dataTransfer?.files.length) return;
-    event.preventDefault();
-    void takePictures(event.dataTransfer.files);
-  });
-}
-
 export function startQuery() {
   const choose = iconButton("picture", "Look for a picture (or drop or paste one)", () => chooser.click());
   const box = h("div", { class: "search-box" }, icon("search"), likes, words, clear, choose, chooser);
@@ -231,6 +206,5 @@ export function startQuery() {
   });
   asked.onChange(draw);
   showFilters(change);
-  listenForPictures();
   draw();
 }

@@ -10,6 +10,7 @@ import { on } from "./keyboard.js";
 import { opened, openPlayer } from "./opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
+import { saveButton } from "./saved.js";
 import { Observable, asked, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
 import { drawWelcome } from "./welcome.js";
 
@@ -134,7 +135,7 @@ function drawStatus(found, shown) {
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` in ${count(videos, "video")}` : "";
   fill(status, h("span", { class: "said" }, `${said}${where}`),
-    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value), markChips());
+    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value), markChips(), saveButton());
 }
 
 /** @param {string} words */

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { h } from "./dom.js";
 import { clock, count, long, title } from "./format.js";
 import { openPlayer } from "./opening.js";
+import { savedSection } from "./saved.js";
 import { Observable, asked, libraryInfo, remembered } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
@@ -46,7 +47,7 @@ export function drawWelcome() {
     tries.append(...texts.map(searchChip));
     examples.hidden = texts.length === 0;
   }, () => {});
-  return h("div", { class: "welcome" }, recentSearches(), examples,
+  return h("div", { class: "welcome" }, savedSection(), recentSearches(), examples,
     h("section", { "aria-labelledby": "shelf-title" },
       h("h2", { id: "shelf-title" }, "In this library", h("span", { class: "muted" }, said)), shelf));
 }
