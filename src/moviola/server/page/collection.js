@@ -1,11 +1,14 @@
 // The view of the collection: order, ends, notes, and out into files.
 
 import * as api from "./api.js";
-import { changeItem, collection, collectionTitle, discard, discardAll, moveItem } from "./collecting.js";
+import {
+  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, moveItem, newCollection, openCollection, renameCollection,
+} from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
 import { clock, count, long, seconds, title } from "./format.js";
 import { on } from "./keyboard.js";
+import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
@@ -42,6 +45,7 @@ function endField(item, side) {
  * @param {Item} item @param {"start" | "end"} side @param {number} wanted */
 async function complaint(item, side, wanted) {
   if (side === "start" ? wanted >= item.end : wanted <= item.start) return "The end must come after the start";
+  if (wanted <= item.end) return "";
   const { duration } = await api.video(item.video_id).catch(() => ({ duration: Infinity }));
   return wanted > duration ? `The video ends at ${clock(Math.floor(10 * duration) / 10, 1)}` : "";
 }
@@ -126,16 +130,44 @@ function move(by) {
 
 function drawBar() {
   fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"),
-    exportForm(failure), h("button", { type: "button", class: "quiet", onclick: discardAll }, icon("remove"), "empty it"));
+    exportForm(failure));
+}
+
+const name = h("input", { type: "text", "aria-label": "Title of the collection", class: "collection-title", maxlength: "500" });
+const others = h("select", { "aria-label": "Other collections" });
+
+/** @param {Promise<void>} done */
+const orSay = (done) => void done.catch((error) => notify(error instanceof Error ? error.message : String(error)));
+
+/** The collection's name, the others of the library, a new one, away with this one. */
+function collectionHead() {
+  name.addEventListener("input", () => name.setCustomValidity(""));
+  name.addEventListener("change", () => orSay(renameCollection(name.value.trim()).then((complaint) => {
+    name.setCustomValidity(complaint);
+    name.reportValidity();
+  })));
+  others.addEventListener("change", () => orSay(openCollection(others.value)));
+  return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary, h("span", { class: "spring" }), others,
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), "new"),
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), "delete"));
+}
+
+function drawHead() {
+  if (document.activeElement !== name) name.value = collectionName.value;
+  const all = new Set([collectionName.value, ...collectionNames.value]);
+  fill(others, [...all].map((one) => h("option", { value: one, selected: one === collectionName.value }, one)));
+  others.hidden = all.size < 2;
 }
 
 export function startCollection() {
   const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, "Nothing collected yet"),
     h("p", {}, "Press ", h("kbd", {}, "c"), " on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor."));
-  const name = h("input", { type: "text", placeholder: "Untitled", value: collectionTitle.value, "aria-label": "Title of the collection", class: "collection-title", oninput: () => { collectionTitle.value = name.value; } });
   drawBar();
-  fill(section, h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary), bar, failure, list, empty);
+  fill(section, collectionHead(), bar, failure, list, empty);
   collection.onChange(draw);
+  collectionName.onChange(drawHead);
+  collectionNames.onChange(drawHead);
+  drawHead();
   on("collection", {
     up: () => move(-1), down: () => move(1),
     moveUp: () => { const at = focusedPlace(); if (at?.id) moveItem(at.id, at.index - 1); },

@@ -2,6 +2,7 @@
 
 import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
+import { collectionName, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
@@ -15,6 +16,7 @@ const VIEWS = ["search", "collection", "library"];
 function currentHash() {
   const parameters = view.value === "search" ? parametersOf(asked.value) : new URLSearchParams();
   if (view.value === "search" && showWeak.value) parameters.set("weak", "1");
+  if (view.value === "collection") parameters.set("name", collectionName.value);
   const playing = opened.value?.moments[opened.value.index];
   if (playing) parameters.set("play", `${playing.video_id}@${short(playing.start)}-${short(playing.end)}`);
   return `#/${view.value}${parameters.size ? `?${parameters}` : ""}`;
@@ -92,6 +94,8 @@ function read() {
     if (String(parametersOf(wanted)) !== String(parametersOf(asked.value))) asked.value = wanted;
     if (parameters.get("weak") === "1") showWeak.value = true;
   }
+  const named = view.value === "collection" && parameters.get("name");
+  if (named) void openCollection(named).catch(() => {});
   readPlaying(parameters.get("play"));
   reading = false;
   typing = false;
@@ -115,6 +119,7 @@ export function startHistory() {
   asked.onChange(onAsked);
   showWeak.onChange((wanted) => { if (wanted) write(true); });
   view.onChange((now, before) => { if (now !== before) write(true); });
+  collectionName.onChange(() => { if (view.value === "collection") write(false); });
   opened.onChange((now, before) => {
     if (now && !before) meant();
     if (now) write(!before);

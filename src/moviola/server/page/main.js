@@ -50,7 +50,7 @@ async function start() {
   startNotices();
   const info = await api.library();
   libraryInfo.value = info;
-  rememberCollection(info.name);
+  const collections = rememberCollection(info.name);
   rememberSeen(info.name);
   rememberRecent(info.name);
   rememberKnown(info.name);
@@ -68,6 +68,7 @@ async function start() {
   startLibrary();
   view.onChange(drawView);
   asked.onChange(drawBox);
+  await collections.catch(() => {}); // the server went away just now, which the page says
   startHistory();
   drawView();
   drawBox();
