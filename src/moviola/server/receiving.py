@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator
@@ -30,7 +29,7 @@ async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, announc
         announced: number of bytes; 0 where it is not known.
 
     Raises:
-        InvalidValue: no name of a video, or no room for it.
+        InvalidValue: no name of a video, no room for it, or a folder that cannot be written to.
     """
     _require_name(name)
     if announced > (room := shutil.disk_usage(folder).free - _SPARE):
@@ -41,6 +40,8 @@ async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, announc
             async for chunk in chunks:
                 await file.write(chunk)
         return await anyio.to_thread.run_sync(_put, part, folder, name)
+    except OSError as error:
+        raise InvalidValue(f"{name}: cannot be written to {folder} ({error.strerror})") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -62,7 +63,9 @@ def _put(part: Path, folder: Path, name: str) -> Path:
     while True:
         out = folder / (name if number == 1 else f"{stem} ({number}){suffix}")
         try:
-            os.link(part, out)
-            return out
+            out.touch(exist_ok=False)  # the name is ours from now on
         except FileExistsError:
             number += 1
+        else:
+            part.replace(out)
+            return out
