@@ -14,7 +14,7 @@ class _Answer(BaseModel):
 class RootInfo(_Answer):
     """A folder of the library."""
 
-    path: str = Field(examples=["/home/ann/Videos"])
+    path: str = Field(examples=["videos/holiday"])
     videos: int = Field(description="Number of videos in it.", examples=[24])
     away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
     watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
