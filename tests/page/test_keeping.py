@@ -206,15 +206,9 @@ def test_collections_have_names_links_and_an_end(
 
 
 def test_what_the_browser_kept_is_taken_over_once(page: Page) -> None:
-    item = {
-        "id": "a",
-        "video_id": "work/launch",
-        "start": 1,
-        "end": 4,
-        "score": 0.5,
-        "query": "x",
-        "note": "old",
-    }
+    expect(page.locator(".shelf .moment")).to_have_count(4)
+    span = {"video_id": "work/launch", "start": 1, "end": 4}
+    item = {"id": "a", **span, "score": 0.5, "query": "x", "note": "old"}
     page.evaluate(
         """item => {
           localStorage.clear();

@@ -102,7 +102,7 @@ async def _write(service: Service, change: Callable[[Library], object]) -> None:
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"video/*": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
 )
