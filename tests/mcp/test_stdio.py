@@ -49,7 +49,7 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     async def talk() -> tuple[list[str], CallToolResult, CallToolResult]:
         async with Client(started) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
-            found = await client.call_tool("search_moments", {"text": "a red wall", "top_k": 1})
+            found = await client.call_tool("search_moments", {"text": "The umbrella is gone", "top_k": 1})
             assert found.structured_content is not None
             (moment,) = found.structured_content["moments"]
             wanted = {key: moment[key] for key in ("video_id", "start", "end")}

@@ -80,7 +80,9 @@ def test_tools_say_what_they_are(library: Library, clips: Path) -> None:
     for name, tool in tools.items():
         assert tool.title and tool.description and tool.output_schema and tool.annotations
         assert tool.annotations.read_only_hint is (name != "cut_clip")
-        assert tool.annotations.idempotent_hint and tool.annotations.open_world_hint is False
+        assert tool.annotations.idempotent_hint is (name != "cut_clip")
+        assert tool.annotations.open_world_hint is False
+        assert tool.input_schema["additionalProperties"] is False
         described = [one.get("description") for one in tool.input_schema["properties"].values()]
         undescribed = [
             key for key, one in zip(tool.input_schema["properties"], described, strict=True) if not one
@@ -115,22 +117,46 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
         for moment in expected
     ]
     assert all(Path(row["path"]).is_file() for row in found["moments"])
-    (sheet,) = pictures(result)
-    assert max(sheet.size) <= LONGEST_SIDE
+    assert len(pictures(result)) == expected.confident
     assert FoundMoments.model_validate_json(text(result)).model_dump() == found
 
 
-def test_every_parameter_reaches_the_library(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_come_from_the_library_the_clips_or_a_folder_of_their_own(
+    library: Library, films: Path, clips: Path, tmp_path: Path
+) -> None:
+    given = tmp_path / "pictures"
+    for place in (given, clips, films / "deep", tmp_path):
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8)).save(place / "x.png")
+    (given / "link.png").symlink_to(tmp_path / "x.png")
+    server = library_server(library, clips=clips, pictures=given)
+
+    async def ask(path: Path) -> CallToolResult:
+        async with Client(server) as client:
+            return await client.call_tool("search_moments", {"picture": str(path)})
+
+    for allowed in (given, clips, films / "deep"):
+        assert not anyio.run(ask, allowed / "x.png").is_error
+    for refused in (tmp_path / "x.png", given / "link.png", given / ".." / "x.png"):
+        assert "outside of the folders" in error(anyio.run(ask, refused))
+    (films / "deep" / "x.png").unlink()
+
+
+def test_every_parameter_reaches_the_library(
+    call: Call, clips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = clips / "x.png"
     asked = answering(monkeypatch, SearchResult(confident=True))
     call(
-        "search_moments", text="a dog", like="street@0:05", picture="x.png", then=["rain"], gap=5,
+        "search_moments", text="a dog", like="street@0:05", picture=str(picture), then=["rain"], gap=5,
         without=["snow"], videos=["street"], folder="films", modified="2024-05-01..", video_length="..60",
         moment_length="2..", where="0..50%", by="visual", top_k=4, per_video=1, right=["street@1-2"],
         wrong=["street@0:03-0:04.5"],
     )  # fmt: skip
     ((query, options),) = asked
     assert (
-        str(query) == "a dog + like street@5 + like x.png, within 5 s then rain; not snow (1 right, 1 wrong)"
+        str(query)
+        == f"a dog + like street@5 + like {picture}, within 5 s then rain; not snow (1 right, 1 wrong)"
     )
     given = options.filter
     assert (given.folder, given.video_length, given.moment_length) == ("films", (None, 60), (2, None))
@@ -152,14 +178,17 @@ def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = Moment("street", 2.0, 4.0, 0.1, 1)
-    answering(monkeypatch, SearchResult([moment], confident=False))
+    moments = [Moment("street", float(place), place + 4.0, 0.1, place + 1) for place in range(8)]
+    answering(monkeypatch, SearchResult(moments, confident=False))
     result = call("search_moments", text="an octopus")
     found = structure(result)
     assert found["confident"] is False and "No strong match" in found["note"]
-    assert len(pictures(result)) == 1
-    answering(monkeypatch, SearchResult([moment], confident=True))
-    assert structure(call("search_moments", text="an octopus"))["note"] == ""
+    assert len(found["moments"]) == 3 and pictures(result) == []
+    answering(monkeypatch, SearchResult(moments, confident=True))
+    result = call("search_moments", text="an octopus")
+    assert structure(result)["note"] == "" and len(structure(result)["moments"]) == 8
+    (sheet,) = pictures(result)
+    assert max(sheet.size) <= LONGEST_SIDE
 
 
 def test_no_moment_at_all(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +202,7 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         raise FileNotFoundError("street.mp4")
 
     monkeypatch.setattr("moviola.export.sheet.frame_at", gone)
+    answering(monkeypatch, SearchResult([Moment("street", 2.0, 4.0, 0.9, 1)], confident=True))
     result = call("search_moments", text="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of" not in structure(result)["note"]  # small stills are kept
     monkeypatch.setattr(Library, "kept_still", lambda *_: None)
@@ -189,14 +219,18 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"like": "street"}, "write VIDEO@TIME"),
         ({"like": "strete@2"}, "did you mean street"),
         ({"like": "street@99"}, "the video ends at 12 s"),
-        ({"picture": "no/picture.png"}, "no/picture.png"),
+        ({"picture": "no/picture.png"}, "outside of the folders"),
+        ({"picture": "/etc/hostname"}, "outside of the folders"),
         ({"text": "a", "videos": ["none"]}, "no such video"),
         ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
         ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
         ({"text": "a", "by": "text"}, "holds no text read in pictures"),
-        ({"text": "a", "top_k": 21}, "less than or equal to 20"),
-        ({"text": "a" * 1001}, "at most 1000 characters"),
-        ({"text": "a", "by": "smell"}, "Input should be"),
+        ({"text": "a", "top_k": 21}, "top_k 21: give at most 20"),
+        ({"text": "a" * 1001}, "give at most 1000 characters"),
+        ({"text": "a", "by": "smell"}, "by 'smell': give one of 'all'"),
+        ({"text": "a", "then": "rain"}, "then 'rain': give a valid list"),
+        ({"text": "a", "not": "snow"}, "did you mean without? It takes by, camera"),
+        ({"text": "a", "wihtout": ["snow"]}, "did you mean without?"),
     ],
 )
 def test_what_cannot_be_asked(call: Call, arguments: dict[str, Any], message: str) -> None:
@@ -245,8 +279,8 @@ def test_look_to_the_end_of_the_video(call: Call) -> None:
         ({"video_id": "broken", "start": 0, "end": 1}, "refused when indexed"),
         ({"video_id": "street", "start": 5, "end": 5}, "the end must come after the start"),
         ({"video_id": "street", "start": 12, "end": 13}, "ends at 12 s"),
-        ({"video_id": "street", "start": -1, "end": 1}, "greater than or equal to 0"),
-        ({"video_id": "street", "start": 0, "end": 1, "frames": 13}, "less than or equal to 12"),
+        ({"video_id": "street", "start": -1, "end": 1}, "start -1: give at least 0"),
+        ({"video_id": "street", "start": 0, "end": 1, "frames": 13}, "frames 13: give at most 12"),
     ],
 )
 def test_what_cannot_be_looked_at(call: Call, arguments: dict[str, Any], message: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from browser import REMEDY, find_browser
+from moviola.server import Client
 from page_server import Served
 from photo_library import make_library
 
@@ -63,15 +64,18 @@ Opener = Callable[..., Page]
 def open_page(browser: Browser) -> Iterator[Opener]:
     """Open a page: ``open_page(server, "#/search?q=a+cat", **context options)``, a visitor of its own each.
 
-    At the end no page may have asked another host for anything, or have thrown an error.
+    At the end no page may have asked another host for anything, or have thrown an error. What visitors kept
+    in a library is deleted.
     """
     contexts: list[BrowserContext] = []
+    visited: list[Served] = []
     asked: list[str] = []
     errors: list[str] = []
 
     def opened(server: Served, link: str = "", **options: object) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
         contexts.append(context)
+        visited.append(server)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
 
@@ -85,6 +89,11 @@ def open_page(browser: Browser) -> Iterator[Opener]:
         return page
 
     yield opened
+    for server in visited:
+        if server.process is not None:
+            with Client(server.url) as client:
+                for entry in client.kept():
+                    client.unkeep(entry.kind, entry.name)
     for context in contexts:
         context.close()
     assert not asked

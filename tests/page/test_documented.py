@@ -14,7 +14,7 @@ NAMES = {"ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown":
 def test_every_key_is_documented() -> None:
     table = (PAGE / "keyboard.js").read_text(encoding="utf-8")
     keys = {
-        key.rpartition("+")[2]
+        key.rpartition("+")[2] or key
         for keys in re.findall(r'\[\[("[^\]]+")\], "', table)
         for key in re.findall(r'"([^"]+)"', keys)
     }
@@ -39,3 +39,13 @@ def test_pictures_of_the_page_are_small_and_there() -> None:
     assert len(shown) >= 6
     for name in shown:
         assert 10_000 < (ROOT / "docs" / "images" / name).stat().st_size < 300_000
+
+
+def test_the_page_is_as_light_as_is_said() -> None:
+    """All that a first visit loads but pictures, as it is sent."""
+    loaded = [
+        path for path in PAGE.iterdir() if path.suffix in {".js", ".css", ".svg"} and path.stem != "judge"
+    ]
+    weight = sum(path.stat().st_size for path in [*loaded, PAGE / "index.html"])
+    said = re.search(r"(\d+) kB", HOWTO)
+    assert said and weight <= int(said[1]) * 1000 <= 250_000

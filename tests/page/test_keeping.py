@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from page_server import Served
 from page_visitor import card, opened, search, until
 
 pytestmark = pytest.mark.slow
@@ -93,6 +95,9 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     moved.fill("0:01")
     moved.press("Enter")
     assert moved.evaluate("field => field.validationMessage") == "The end must come after the start"
+    moved.fill("9:59")
+    moved.press("Enter")
+    expect(moved).to_have_js_property("validationMessage", "The video ends at 0:24.0")
     moved.fill("0:12.5")
     moved.press("Enter")
     expect(collected.locator(".item").first).to_contain_text(" s")
@@ -168,3 +173,56 @@ def test_trimming_a_result_before_it_is_collected(page: Page) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("2")
     assert starts(page) == ["0:09.0"]
+
+
+def test_collections_have_names_links_and_an_end(
+    collected: Page, open_page: Callable[..., Page], served: Served
+) -> None:
+    title = collected.get_by_label("Title of the collection")
+    title.fill("Rockets & stars")
+    title.press("Enter")
+    expect(collected).to_have_url(re.compile("name=Rockets"))
+    collected.get_by_role("button", name="new", exact=True).click()
+    expect(collected.locator(".item")).to_have_count(0)
+    expect(title).to_have_value("Untitled")
+    collected.get_by_label("Other collections").select_option("Rockets & stars")
+    expect(collected.locator(".item")).to_have_count(2)
+    visitor = open_page(served, "#" + collected.url.partition("#")[2])
+    expect(visitor.locator(".item")).to_have_count(2)
+    visitor.get_by_label(re.compile("^Note on")).first.fill("theirs")
+    with visitor.expect_response("**/api/kept") as kept:
+        visitor.get_by_label(re.compile("^Note on")).first.blur()
+    assert kept.value.ok
+    # Two who change the same: the second one is shown what the first one did.
+    collected.get_by_role("button", name=re.compile("^Take .* out")).last.click()
+    expect(collected.locator("#notices")).to_contain_text("changed elsewhere")
+    expect(collected.get_by_label(re.compile("^Note on")).first).to_have_value("theirs")
+    expect(collected.locator(".item")).to_have_count(2)
+    collected.get_by_role("button", name="delete", exact=True).click()
+    expect(collected.locator("#notices")).to_contain_text("is deleted")
+    expect(collected.locator(".item")).to_have_count(0)
+    collected.get_by_role("button", name="Undo").last.click()
+    expect(collected.locator(".item")).to_have_count(2)
+
+
+def test_what_the_browser_kept_is_taken_over_once(page: Page) -> None:
+    expect(page.locator(".shelf .moment")).to_have_count(4)
+    span = {"video_id": "work/launch", "start": 1, "end": 4}
+    item = {"id": "a", **span, "score": 0.5, "query": "x", "note": "old"}
+    page.evaluate(
+        """item => {
+          localStorage.clear();
+          localStorage.setItem("moviola.collection:photographs", JSON.stringify([item]));
+          localStorage.setItem("moviola.collection-title:photographs", JSON.stringify("My cut"));
+        }""",
+        item,
+    )
+    with page.expect_response("**/api/kept") as kept:
+        page.reload()
+    assert kept.value.ok
+    page.get_by_role("link", name="Collection 1").click()
+    expect(page.get_by_label("Title of the collection")).to_have_value("My cut")
+    expect(page.get_by_label(re.compile("^Note on"))).to_have_value("old")
+    page.reload()
+    expect(page.locator(".item")).to_have_count(1)
+    assert page.evaluate("localStorage.getItem('moviola.collection:photographs')") is None

@@ -37,6 +37,9 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     expect(job.locator(".refused")).to_contain_text("broken", timeout=120_000)
     expect(job).to_contain_text("1 video added", timeout=120_000)
     expect(page.locator(".videos tbody tr", has_text="another cat")).to_be_visible()
+    files = page.get_by_role("region", name="Refused files").get_by_role("listitem")
+    expect(files).to_have_count(1)
+    expect(files.get_by_role("button", name="Read broken again")).to_be_visible()
     page.get_by_label("Videos by state").select_option("refused")
     expect(page.locator(".videos tbody tr")).to_have_count(1)
     expect(page.locator(".videos .why")).not_to_be_empty()
@@ -44,6 +47,52 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     page.get_by_role("link", name="Search").click()
     search(page, "a cat")
     expect(page.locator(".caption .title", has_text="another cat").first).to_be_visible()
+
+
+def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
+    open_page: Callable[..., Page], own_server: Served, made: Path, tmp_path: Path
+) -> None:
+    film_like(made / "films" / "home" / "a cat.mp4", tmp_path / "another cat.mp4")
+    page = open_page(own_server)
+    search(page, "a cat")
+    page.get_by_role("button", name="save this search").click()
+    expect(page.locator("#notices")).to_contain_text("The search is saved")
+    page.get_by_role("link", name="Library").click()
+    rows = page.locator(".videos tbody tr")
+    expect(rows).to_have_count(4)
+    expect(page.locator(".roots li")).to_contain_text("4 videos")
+    data = page.evaluate_handle(
+        """bytes => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(bytes)], "another cat.mp4", { type: "video/mp4" }));
+          return data;
+        }""",
+        list((tmp_path / "another cat.mp4").read_bytes()),
+    )
+    page.dispatch_event("main", "drop", {"dataTransfer": data})
+    expect(page.get_by_role("article", name=re.compile("^Ingest"))).to_contain_text(
+        "1 video added", timeout=120_000
+    )
+    expect(rows).to_have_count(5)
+    page.get_by_label("Order of the videos").select_option("-added")
+    expect(rows.first).to_contain_text("another cat")
+    page.get_by_label("Order of the videos").select_option("-length")
+    expect(rows.first).to_contain_text("launch")
+    page.get_by_role("button", name="Take another cat out of the library").click()
+    expect(rows).to_have_count(4)
+    page.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(5)
+    assert (own_server.incoming / "another cat.mp4").is_file()
+    page.goto(f"{own_server.url}/")
+    page.reload()
+    saved = page.get_by_role("region", name="Saved searches")
+    expect(saved.locator(".number")).to_have_text(re.compile(r"^\d+ new$"))
+    saved.get_by_role("link", name="a cat").click()
+    expect(page.get_by_label("What to look for")).to_have_value("a cat")
+    page.get_by_role("button", name="Clear the search").click()
+    expect(saved.locator(".number")).to_be_empty()
+    saved.get_by_role("button", name="Forget the search").click()
+    expect(saved).to_be_hidden()
 
 
 def test_a_folder_that_is_not_allowed_is_refused_in_words(

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from page_server import Served
-from page_visitor import card, moments, search
+from page_visitor import card, moments, search, searching
 
 pytestmark = pytest.mark.slow
 
@@ -77,8 +77,23 @@ def test_filters_narrow_the_answer_and_can_be_taken_away(page: Page) -> None:
     expect(page.locator("#status .chip", has_text="moment ..0:06")).to_be_visible()
     chip.get_by_role("button").click()
     expect(work.first).to_be_visible()
+    shown = moments(page).count()
     page.get_by_label("Length of the moment, to").fill("soon")
     expect(page.get_by_role("alert").filter(has_text="moment length")).to_be_visible()
+    for end in ("from", "to"):
+        expect(page.get_by_label(f"Length of the moment, {end}")).to_have_attribute("aria-invalid", "")
+    expect(page.get_by_label("Where in the video, to")).not_to_have_attribute("aria-invalid", "")
+    expect(moments(page)).to_have_count(shown)
+    page.get_by_label("Length of the moment, to").fill("0:10")
+    expect(page.locator("#failure")).to_be_empty()
+
+
+def test_no_more_is_taken_than_a_query_may_have(page: Page) -> None:
+    page.get_by_label("What to look for").fill("a rocket " * 500)
+    expect(page.get_by_label("What to look for")).to_have_attribute("maxlength", "2000")
+    page.goto(f"{page.url.split('#')[0]}#/search?q={'a' * 3000}")
+    expect(page.get_by_role("alert").filter(has_text="2,000 characters")).to_be_visible()
+    expect(page.get_by_label("What to look for")).to_have_attribute("aria-invalid", "")
 
 
 def test_coarse_and_by_evidence(page: Page) -> None:
@@ -180,10 +195,20 @@ def test_back_goes_back_to_the_search_before(page: Page) -> None:
 
 
 def test_what_was_looked_for_lately_is_a_click_away(page: Page) -> None:
+    search(page, "a rock")
+    page.keyboard.press("Enter")
     search(page, "a rocket")
     page.keyboard.press("Enter")
+    card(page).locator(".opener").focus()
+    page.keyboard.press("l")
+    expect(page.locator(".chip.picture")).to_be_visible()
+    expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
+    card(page).locator(".opener").press("Enter")
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Clear the search").click()
-    page.get_by_role("region", name="Lately").get_by_role("link", name="a rocket").click()
+    lately = page.get_by_role("region", name="Lately").get_by_role("link")
+    expect(lately).to_have_text([re.compile(r"^like launch 0:\d\d$"), "a rocket"])
+    lately.last.click()
     expect(card(page).locator(".title")).to_have_text("launch")
 
 
@@ -207,3 +232,70 @@ def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
     search(page, "a rocket")
     expect(card(page).locator(".title")).to_have_text("launch")
     assert len(held) == 1
+
+
+def test_examples_to_try_come_from_the_library(page: Page) -> None:
+    page.get_by_role("region", name="Try").get_by_role("link", name="breakfast").click()
+    expect(page.get_by_label("What to look for")).to_have_value("breakfast")
+    expect(card(page).locator(".title")).to_have_text("breakfast")
+
+
+def test_strong_moments_come_first_and_say_why(page: Page) -> None:
+    found = search(page, "every point of light is a galaxy")["moments"]
+    strong = sum(moment["strong"] for moment in found)
+    expect(moments(page)).to_have_count(strong)
+    expect(card(page).locator(".reason", has_text="said").locator("q")).to_contain_text("galaxy")
+    more = page.get_by_role("button", name="weaker one")
+    expect(more).to_have_text(re.compile(rf"^{len(found) - strong} weaker"))
+    page.locator("body").press("w")
+    card(page).locator(".opener").focus()
+    page.keyboard.press("w")
+    expect(moments(page)).to_have_count(len(found))
+    page.keyboard.press("w")
+    expect(moments(page)).to_have_count(strong)
+
+
+def test_moments_that_overlap_are_opened_in_place(page: Page) -> None:
+    def folding(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        first = content["moments"][0]
+        first["folded"] = [{"start": first["start"], "end": first["end"] - 1}]
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/api/search", folding)
+    search(page, "a rocket")
+    card(page).get_by_role("button", name="1 more that overlap").click()
+    card(page).locator(".folded .opener").click()
+    expect(page.locator("#player")).to_be_visible()
+
+
+def test_marks_teach_the_answer_and_a_name(open_page: Callable[..., Page], own_server: Served) -> None:
+    page = open_page(own_server)
+    first = search(page, "a rocket")["moments"][0]
+    card(page).locator(".opener").focus()
+    with searching(page, '"right"') as answered:
+        page.keyboard.press("+")
+    marks = answered.value.request.post_data_json["query"]["right"]
+    assert [mark["video_id"] for mark in marks] == [first["video_id"]]
+    expect(page.locator(".moment.right")).to_have_count(1)
+    expect(page.locator("#status .chip", has_text="1 right")).to_be_visible()
+    with searching(page, '"wrong"'):
+        card(page, 1).hover()
+        card(page, 1).get_by_role("button", name="Wrong").click()
+    expect(page).to_have_url(re.compile("wrong="))
+    with searching(page):
+        page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator("#status .chip", has_text="1 right")).to_have_text("1 right")
+    page.get_by_role("button", name="teach this as…").click()
+    page.get_by_label("Name of what these marks teach").fill("our rocket")
+    page.keyboard.press("Enter")
+    expect(page.locator("#notices")).to_contain_text("@our-rocket stands for this")
+    box = page.get_by_label("What to look for")
+    box.fill("")
+    box.press_sequentially("@o")
+    expect(page.get_by_role("option")).to_have_text("@our-rocketour rocket")
+    with searching(page, "@our-rocket"):
+        page.keyboard.press("Enter")
+    expect(box).to_have_value("@our-rocket ")
+    expect(card(page).locator(".title")).to_have_text("launch")

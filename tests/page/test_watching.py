@@ -145,6 +145,7 @@ def test_what_was_opened_is_marked_as_seen(page: Page) -> None:
     expect(page.locator("#player")).to_be_hidden()
     expect(card(page)).to_have_class(re.compile("seen"))
     expect(card(page, 1)).not_to_have_class(re.compile("seen"))
+    expect(card(page).locator("img").first).to_have_css("opacity", "1")
     page.reload()
     expect(card(page)).to_have_class(re.compile("seen"))
 
@@ -161,6 +162,66 @@ def test_a_link_opens_the_player_and_back_closes_it(
     page.go_back()
     expect(page.locator("#player")).to_be_hidden()
     expect(page.get_by_label("What to look for")).to_have_value("a rocket")
+
+
+def test_back_after_escape_does_not_open_the_player_again(page: Page) -> None:
+    search(page, "a cat")
+    page.keyboard.press("Enter")
+    search(page, "a rocket")
+    page.keyboard.press("Enter")
+    opened(page)
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("play="))
+    page.go_back()
+    expect(page.get_by_label("What to look for")).to_have_value("a cat")
+    expect(page.locator("#player")).to_be_hidden()
+    page.go_forward()
+    page.go_forward()
+    expect(page.locator("#player")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [(404, "not_found", "its file is gone"), (409, "unavailable", "no picture can be decoded")],
+)
+def test_what_is_wrong_with_a_stream_is_said_and_not_asked_again(
+    page: Page, status: int, code: str, said: str
+) -> None:
+    asked: list[str] = []
+
+    def refused(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=status, json={"error": {"code": code, "message": f"launch: {said}"}})
+
+    page.clock.install()
+    page.route("**/stream", refused)
+    search(page, "a rocket")
+    card(page).locator(".opener").click()
+    expect(page.locator("#player").get_by_role("alert")).to_have_text(f"launch: {said}")
+    before = len(asked)
+    page.clock.run_for(60_000)
+    assert len(asked) == before <= 2
+
+
+def test_a_video_that_is_being_converted_plays_when_that_is_done(page: Page) -> None:
+    """503 is asked again; the next stream that is opened is not held up by it."""
+    answers = [503, 503, 503]
+
+    def converting(route: Route) -> None:
+        if answers:
+            message = "launch: being converted for browsers, once"
+            error = {"error": {"code": "busy", "message": message}}
+            route.fulfill(status=answers.pop(), json=error)
+        else:
+            route.continue_()
+
+    page.route("**/stream", converting)
+    search(page, "a rocket")
+    card(page).locator(".opener").click()
+    expect(page.locator("#player").get_by_role("alert")).to_contain_text("being converted")
+    until(page, "video.readyState >= 2 && !video.paused")
+    expect(page.locator("#player").get_by_role("alert")).to_have_count(0)
+    assert not answers
 
 
 def test_more_like_the_picture_that_is_shown(page: Page) -> None:

@@ -41,6 +41,8 @@ def test_a_job_brings_videos_in_and_says_what_it_refuses(serving: Serving, empty
         names, last = [name for name, _ in told], told[-1][1]
         assert names[-1] == "done" and {"progress", "refused"} <= set(names)
         assert (last.state, last.added, last.error) == ("done", 3, "")
+        shares = [one.share for _, one in told]
+        assert shares == sorted(shares) and (shares[0], shares[-1]) == (0, 1)
         assert [refusal.video for refusal in last.refused] == ["broken"]
         assert "text file" in last.refused[0].reason
         assert client.search("umbrella").moments[0].video_id == "harbour"

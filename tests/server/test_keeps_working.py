@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -221,6 +221,34 @@ def test_half_a_head_is_not_waited_for(
         client.sendall(sent)
         with suppress(ConnectionResetError):
             assert client.recv(1000) == b""
+
+
+async def listener(scope: Scope, receive: Receive, send: Send) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await hello(scope, receive, send)
+
+
+@pytest.mark.parametrize("sent", [b"", b"half of"])
+def test_half_a_body_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(running, "BODY_SECONDS", 0.1)
+    with listening(listener) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n" + sent)
+        with suppress(ConnectionResetError):
+            assert client.recv(1000) == b""
+
+
+def test_connections_beyond_the_cap_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "CONNECTIONS", 2)
+    with listening(hello) as port, ExitStack() as all_of_them:
+        first, _, third = (
+            all_of_them.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            for _ in range(3)
+        )
+        with suppress(ConnectionResetError):
+            assert third.recv(1000) == b""
+        first.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert first.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 def test_a_body_in_chunks_is_not_read_to_its_end(serving: Serving, folder: Path) -> None:

@@ -78,6 +78,29 @@ def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> 
         assert 0 < len(problem["message"]) < 1000
 
 
+COMPLAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "long": (
+        {"query": {"terms": [{"text": "a" * 100_000}]}},
+        "query.terms.1.text",
+        "at most 2,000 characters",
+    ),
+    "plain": ({"query": "a" * 100_000}, "query", "at most 2,000 characters; these are 100,000"),
+    "empty": ({"query": {"terms": [{"text": "a"}], "without": [""]}}, "query.without.1.text", "is empty"),
+    "filter": ({"query": "a", "filter": {"moment_length": "soon"}}, "filter.moment_length", "'soon'"),
+    "date": ({"query": "a", "filter": {"taken": "soon"}}, "filter.taken", "'soon'"),
+    "unknown": ({"query": "a", "sort": "best"}, "sort", "not known"),
+}
+
+
+@pytest.mark.parametrize("what", COMPLAINTS)
+def test_what_is_wrong_is_said_to_people_and_where(client: TestClient, what: str) -> None:
+    body, field, said = COMPLAINTS[what]
+    problem = client.post("/api/search", json=body).json()["error"]
+    assert problem["field"] == field
+    assert said in problem["message"]
+    assert "object" not in problem["message"] and "String should" not in problem["message"]
+
+
 def test_a_year_that_no_calendar_has_is_refused(client: TestClient) -> None:
     for modified in (
         "0001-01-01..",

@@ -190,3 +190,22 @@ def test_an_id_with_every_sign_is_one_segment(client: TestClient) -> None:
         answer = client.get(f"/api/videos/{quote(name, safe='')}{what}")
         assert answer.status_code == 200, answer.text
     assert client.get(f"/api/videos/{quote(name, safe='')}").json()["video_id"] == name
+
+
+def test_a_browser_without_the_token_is_shown_where_to_give_it(serving: Serving, original: Path) -> None:
+    page = {"Accept": "text/html,*/*"}
+    with serving(original, token=TOKEN) as client:
+        for path in ("/", "/judge"):
+            answer = client.get(path, headers=page)
+            assert (answer.status_code, answer.headers["content-type"][:9]) == (401, "text/html")
+            assert "Sign in" in answer.text and TOKEN not in answer.text
+        assert client.get("/static/style.css").status_code == 200
+        assert client.get("/api/library", headers=page).json()["error"]["code"] == "unauthorised"
+        for given in ("", "wrong", TOKEN[:-1], "a" * 100_000):
+            answer = client.post("/sign-in", data={"token": given})
+            assert answer.status_code == 401 and 'data-state="wrong"' in answer.text
+            assert "set-cookie" not in answer.headers
+        foreign = {"Origin": "http://evil.example"}
+        assert client.post("/sign-in", data={"token": TOKEN}, headers=foreign).status_code == 403
+        assert client.post("/sign-in", data={"token": f" {TOKEN} "}).status_code == 200
+        assert client.get("/api/library").status_code == 200

@@ -74,12 +74,12 @@ def until(page: Page, condition: str) -> None:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds seriously wrong with the page as it stands, and where; what was still fading is done."""
+    """What axe finds wrong with the page as it stands, from moderate on, and where; fading is over."""
     page.emulate_media(reduced_motion="reduce")
     violations = Axe().run(page).response["violations"]
     page.emulate_media(reduced_motion="no-preference")
     return [
         f"{one['id']}: {one['nodes'][0]['html']}"
         for one in violations
-        if one["impact"] in ("serious", "critical")
+        if one["impact"] in ("moderate", "serious", "critical")
     ]

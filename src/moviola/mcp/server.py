@@ -17,9 +17,12 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from moviola.errors import MoviolaError
+from moviola.mcp.arguments import complaint, require_known
 from moviola.mcp.tools import ClipTool, LibraryTools
 from moviola.search import Library
 
@@ -33,8 +36,9 @@ How to go about it:
 1. search_moments with a few plain words for what is seen or said, as one would describe a picture. One call \
 answers; the numbers on the contact sheet are the ranks of the moments. The sheet is evidence, a score is a \
 hint.
-2. If `confident` is false, or the sheet does not show it, try other words, `by`, or a filter; \
-then say that nothing was found rather than present the nearest moment. Where some moments are right and \
+2. If `confident` is false, there is no sheet, and the moments are only the nearest. Then, or where the \
+sheet does not show what was asked, try other words, `by`, or a filter; then say that nothing was found \
+rather than present the nearest moment. Where some moments are right and \
 others wrong, ask the same with `right` and `wrong`, VIDEO_ID@START-END each. More of one picture: `like` \
 with VIDEO_ID@TIME.
 3. look at a moment before you rely on it or name exact times; a narrower stretch shows where something \
@@ -48,38 +52,67 @@ _CLIPS = "\n6. cut_clip makes a file of a moment, only on request."
 
 _READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _ADDING = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
 
 
-def library_server(library: Library, *, clips: Path | None = None) -> MCPServer:
+class _Server(MCPServer):
+    """Answers wrong arguments with errors that an agent can act on."""
+
+    def __init__(self, *args: Any, tools: list[Tool], **options: Any) -> None:
+        super().__init__(*args, tools=tools, **options)
+        self._known = {tool.name: set(tool.parameters["properties"]) for tool in tools}
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool.
+
+        Raises:
+            ToolError: an argument that the tool does not know, or a value outside its range.
+        """
+        if name in self._known:
+            require_known(name, arguments, self._known[name])
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(complaint(error.__cause__)) from None
+            raise
+
+
+def library_server(library: Library, *, clips: Path | None = None, pictures: Path | None = None) -> MCPServer:
     """The server of a library.
 
     Args:
-        library: an open library, best read-only; the server does not close it.
-        clips: folder for clips; None: no tool that cuts clips.
+        library: opened, best read-only; the server does not close it.
+        clips: folder for clips; without one there is no tool that cuts any.
+        pictures: folder from which pictures may be searched with, besides the folders of the library and
+            that for clips.
 
     Raises:
         InvalidValue: the folder for clips cannot be made.
     """
-    server = MCPServer(
+    tools = LibraryTools(library, [folder for folder in (clips, pictures) if folder is not None])
+    offered = [
+        _offered(tools.search_moments, "Find moments in videos", _READING),
+        _offered(tools.look, "Look at a stretch of a video", _READING),
+        _offered(tools.list_videos, "List the videos", _READING),
+    ]
+    if clips is not None:
+        offered.append(_offered(ClipTool(library, clips).cut_clip, "Cut a clip", _ADDING))
+    return _Server(
         "moviola",
+        tools=offered,
         title="Moviola: moments in videos",
         version=version("moviola"),
         instructions=_INSTRUCTIONS.format(clips=_CLIPS if clips else ""),
         log_level="WARNING",
     )
-    tools = LibraryTools(library)
-    for tool, title in (
-        (tools.search_moments, "Find moments in videos"),
-        (tools.look, "Look at a stretch of a video"),
-        (tools.list_videos, "List the videos"),
-    ):
-        server.add_tool(_errors_as_answers(tool), title=title, annotations=_READING)
-    if clips is not None:
-        cutter = ClipTool(library, clips)
-        server.add_tool(_errors_as_answers(cutter.cut_clip), title="Cut a clip", annotations=_ADDING)
-    return server
+
+
+def _offered(tool: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
+    """A tool whose schema says that there are no other arguments."""
+    offered = Tool.from_function(_with_errors(tool), title=title, annotations=annotations)
+    return offered.model_copy(update={"parameters": {**offered.parameters, "additionalProperties": False}})
 
 
 def serve_stdio(server: MCPServer) -> None:
@@ -99,8 +132,8 @@ def serve_http(server: MCPServer, port: int) -> None:
     server.run("streamable-http", host="127.0.0.1", port=port)
 
 
-def _errors_as_answers(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """A tool whose errors become responses that an agent can read; other exceptions are defects."""
+def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """The tool with its errors as answers that an agent can read; what else is raised is a defect."""
 
     @wraps(tool)
     def run(**arguments: Any) -> Any:

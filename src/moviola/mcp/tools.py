@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Literal
@@ -45,9 +46,10 @@ __all__ = ["ClipTool", "LibraryTools"]
 
 _NO_MATCH = (
     "No strong match: probably nothing in the library shows this, and these are only the nearest "
-    "moments. Look at the contact sheet before you use one; otherwise ask in other words, or say that "
-    "nothing was found."
+    "moments. Ask in other words, or say that nothing was found; `look` at one before you use it."
 )
+# Moments of an answer that nothing in the library fits.
+_NEAREST = 3
 _COLUMNS = 4
 # Widths in pixels of a single still, and of one of several.
 _STILL_WIDTHS = (1024, 512)
@@ -59,10 +61,11 @@ class LibraryTools:
 
     Args:
         library: opened; used from several threads.
+        pictures: folders besides the library's own from which a picture may be searched with.
     """
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, library: Library, pictures: Sequence[Path] = ()) -> None:
+        self._library, self._pictures = library, pictures
 
     def search_moments(
         self,
@@ -78,7 +81,10 @@ class LibraryTools:
             ),
         ] = None,
         picture: Annotated[
-            str | None, Field(description="More like the picture in this file (a path); joins `text`.")
+            str | None,
+            Field(
+                description="More like the picture in this file, below a folder of the library; joins `text`."
+            ),
         ] = None,
         then: Annotated[
             list[Words],
@@ -143,7 +149,7 @@ class LibraryTools:
         names a concept of the library.
         """
         alike = [LikeMoment.parse(like)] if like is not None else []
-        pictures = [LikePicture(Path(picture))] if picture is not None else []
+        pictures = [LikePicture(self._allowed(picture))] if picture is not None else []
         query = compose(text, [*alike, *pictures], then=then, gap=gap, excluded=without)
         if right or wrong:
             query = Marked(
@@ -156,16 +162,18 @@ class LibraryTools:
                 taken=taken, near=near, camera=camera, where=where,
             ),
         )  # fmt: skip
-        found = self._library.search(query, options)
-        found, present, _ = still_there(found, self._library.catalogue)
+        found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
         answer = FoundMoments(
             query=str(query),
             confident=found.confident,
-            moments=[_found(one, sources[one.video_id]) for one in found],
+            moments=[
+                _found(one, sources[one.video_id]) for one in (found if found.confident else found[:_NEAREST])
+            ],
             note=_NO_MATCH if found and not found.confident else "",
         )
-        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if found else [])
+        shown = found and found.confident
+        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if shown else [])
 
     def look(
         self,
@@ -222,6 +230,27 @@ class LibraryTools:
         return _answer(
             ListedVideos(total=len(matching), videos=page, next_offset=last if last < len(matching) else None)
         )
+
+    def _allowed(self, name: str) -> Path:
+        """Where a picture lies, if agents may see it.
+
+        Raises:
+            InvalidValue: it lies elsewhere on this machine.
+            NotFound: there is none.
+        """
+        path = Path(name).expanduser()
+        roots = [Path(root.path) for root in self._library.catalogue.roots()]
+        allowed = [folder.resolve() for folder in (*roots, *self._pictures)]
+        try:
+            found = path.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise NotFound(f"picture {name!r:.200}: cannot be followed ({error!s:.200})") from error
+        if not any(found.is_relative_to(folder) for folder in allowed):
+            raise InvalidValue(
+                f"picture {name!r:.200}: outside of the folders from which pictures may be used "
+                f"({', '.join(map(str, allowed)) or 'none'}); put it into one of them"
+            )
+        return path
 
     def _video(self, video_id: str) -> VideoRow:
         return there(self._library.catalogue.video(video_id), self._library.catalogue)
@@ -311,8 +340,7 @@ def _sheet(
     cells, failed = moment_cells(found, sources, snippets if any(snippets) else [], kept)
     if failed:
         answer.note += " ".join(["", "No pictures of:", *(f"{name} ({why})" for name, why in failed.items())])
-    title = f"{'' if found.confident else 'no strong match: '}{answer.query}"
-    return [picture(sheet_picture(cells, _COLUMNS, title))]
+    return [picture(sheet_picture(cells, _COLUMNS, answer.query))]
 
 
 def _within(video: VideoRow, start: float, end: float) -> Span:

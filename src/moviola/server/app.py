@@ -14,7 +14,18 @@ from fastapi.responses import Response
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
-from moviola.server.routes import exports, jobs, judging, kept, library, search, stills, streams, videos
+from moviola.server.routes import (
+    exports,
+    jobs,
+    judging,
+    kept,
+    library,
+    search,
+    stills,
+    streams,
+    upkeep,
+    videos,
+)
 from moviola.server.routes.pages import mount_pages
 from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
 from moviola.server.service import Service
@@ -47,7 +58,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept):
+    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep):
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
@@ -60,7 +71,11 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     """Wrap the app; the guard added last comes first."""
     limits = options.limits
     app.add_middleware(RawPaths)
-    app.add_middleware(BodyLimit, most=limits.body_bytes, longer={"/api/pictures": limits.picture_bytes})
+    app.add_middleware(
+        BodyLimit,
+        most=limits.body_bytes,
+        longer={"/api/pictures": limits.picture_bytes, "/api/uploads": limits.upload_bytes},
+    )
     app.add_middleware(Guard, token=options.token, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)

@@ -6,12 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 
 from moviola.errors import InvalidValue
-from moviola.search import LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text, WeightedSum
+from moviola.search import (
+    Filter,
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchQuery,
+    Text,
+    WeightedSum,
+)
 from moviola.search.queries import as_query
 from moviola.server.options import Limits
+from moviola.server.problems import WrongField
 from moviola.server.schemas import (
     AskedQuery,
     CurveRequest,
+    Filters,
     MomentTerm,
     PictureTerm,
     SearchRequest,
@@ -19,7 +30,22 @@ from moviola.server.schemas import (
 )
 from moviola.server.uploads import Uploads
 
-__all__ = ["as_search_query", "require_within"]
+__all__ = ["as_filter", "as_search_query", "require_within"]
+
+
+def as_filter(asked: Filters) -> Filter:
+    """What a filter's texts mean.
+
+    Raises:
+        WrongField: one of them means nothing.
+    """
+    given = asked.model_dump(exclude_none=True)
+    for name, text in given.items():
+        try:
+            Filter.parse(**{name: text})
+        except InvalidValue as error:
+            raise WrongField(f"filter.{name}", error) from error
+    return Filter.parse(**given)
 
 
 def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:

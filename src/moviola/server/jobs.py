@@ -117,7 +117,8 @@ class Jobs:
             raise Busy(f"{self._most} jobs wait or run; try again when one is done")
         job = Job(
             job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
-            step="", video="", seconds=0.0, refused=[], added=0, started=None, finished=None, error="",
+            share=0.0, step="", video="", seconds=0.0, refused=[], added=0, started=None, finished=None,
+            error="",
         )  # fmt: skip
         run = self._runs[job.job] = _Run(job, paths, ocr)
         run.note("progress")
@@ -221,7 +222,8 @@ class Jobs:
         except asyncio.CancelledError:
             state = "cancelled"
         finally:
-            run.note("done", state=state, finished=_now(), video="", seconds=0.0)
+            share = 1.0 if state == "done" else run.job.share
+            run.note("done", state=state, finished=_now(), video="", seconds=0.0, share=share)
 
     async def _process(self, run: _Run) -> int:
         """Run the worker; returns its exit code."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError,
 from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Code, Problem, ProblemAnswer
 
-__all__ = ["ANSWERS", "Defects", "TooLarge", "handle_problems", "problem"]
+__all__ = ["ANSWERS", "Defects", "TooLarge", "WrongField", "complaint", "handle_problems", "problem"]
 
 log = logging.getLogger("moviola.server")
 
@@ -64,9 +64,24 @@ class TooLarge(HTTPException):
         super().__init__(413, f"body: more than {most:,} bytes; send less", {"Connection": "close"})
 
 
-def problem(code: Code, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as a response; lone surrogates, which JSON cannot carry, are written as numbers."""
-    answer = ProblemAnswer(error=Problem(code=code, message=printable(_plain(message))))
+class WrongField(InvalidValue):
+    """A value of one field of a request cannot be used.
+
+    Attributes:
+        field: which, with dots: ``filter.taken``.
+    """
+
+    def __init__(self, field: str, error: MoviolaError) -> None:
+        super().__init__(str(error))
+        self.field = field
+
+
+def problem(
+    code: Code, message: str, headers: Mapping[str, str] | None = None, *, field: str = ""
+) -> JSONResponse:
+    """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
+    message = printable(_plain(message))
+    answer = ProblemAnswer(error=Problem(code=code, message=message, field=printable(_plain(field))))
     extra = {"Retry-After": "1"} if code == "busy" else {}
     return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
 
@@ -91,18 +106,47 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     message = str(error)
     for place in places:
         message = message.replace(str(place), place.name)
-    return problem(code, message)
+    return problem(code, message, field=error.field if isinstance(error, WrongField) else "")
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     """The first validation error, with its field; the value itself may be anything."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(map(str, first["loc"][1:])) or "body"
-    reason = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "json_invalid":
-        place, reason = "body", f"no JSON ({first.get('ctx', {}).get('error', reason)}, at {place})"
-    return problem("invalid_value", f"{place}: {reason}")
+        reason = first.get("ctx", {}).get("error", first["msg"])
+        return problem("invalid_value", f"body: no JSON ({reason}, at {first['loc'][-1]})")
+    field = _field(first["loc"][1:])
+    return problem("invalid_value", f"{field or 'body'}: {complaint(first)}", field=field)
+
+
+def _field(place: Sequence[object]) -> str:
+    """Where a value stands in a request, without the kinds of which it could have been."""
+    kept: list[str] = []
+    for before, part in zip([None, *place], place, strict=False):
+        if isinstance(part, int):
+            kept.append(str(part + 1))
+        elif part not in ("object", before) and not (part == "text" and before == "query"):
+            kept.append(str(part))
+    return ".".join(kept)
+
+
+def complaint(error: Mapping[str, Any]) -> str:
+    """What pydantic says of a value, for people who have never heard of it."""
+    limits, kind = error.get("ctx", {}), error["type"]
+    if kind == "string_too_long":
+        given = error.get("input")
+        said = f"; these are {len(given):,}" if isinstance(given, str) else ""
+        return f"at most {limits['max_length']:,} characters{said}"
+    if kind == "too_long":
+        return f"at most {limits['max_length']:,}"
+    if kind in ("string_too_short", "too_short"):
+        return "is empty; give something"
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "not known; look for a slip of the pen"
+    return str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:

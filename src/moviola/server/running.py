@@ -20,37 +20,63 @@ __all__ = ["serve"]
 
 # Seconds that streams may continue after the server begins to end.
 _PATIENCE = 3
-# Seconds to wait for the head of a request.
 HEAD_SECONDS = 20.0
+"""Seconds that the head of a request may take."""
+BODY_SECONDS, BODY_BYTES = 20.0, 1 << 14
+"""Seconds that so many bytes of a body may take: who sends more slowly is cut off."""
+CONNECTIONS = 1000
+"""Most connections that are open at once; further ones are closed unheard."""
 
 
 class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Closes connections that do not send a request; uvicorn waits for ever."""
+    """Closes connections that do not say what they want; uvicorn waits for the rest of a request for ever."""
 
     _waiting: asyncio.TimerHandle | None = None
+    _arrived = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for the first head."""
         super().connection_made(transport)
-        self._wait()
+        if len(self.connections) > CONNECTIONS:
+            transport.close()
+        else:
+            self._wait(HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        """Stop the timer when a head is complete, start it when the next one begins."""
+        """Stop waiting where a request is whole, wait for its rest or for the next one where it is not."""
+        was_answering = self._is_answering
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        if not self._is_answering:
+            if was_answering or self._waiting is None:
+                self._wait(HEAD_SECONDS)
+        elif not self.cycle.more_body:
             self._stop()
-        elif self._waiting is None:
-            self._wait()
+        else:
+            self._arrived += len(data)
+            if not was_answering or self._arrived >= BODY_BYTES:
+                self._wait(BODY_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait(self, seconds: float) -> None:
+        self._stop()
+        self._waiting = self.loop.call_later(seconds, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self.flow.read_paused and self._is_answering:  # we are the slow ones: the body waits to be read
+            self._wait(BODY_SECONDS)
+        else:
+            self.transport.close()
 
     def _stop(self) -> None:
+        self._arrived = 0
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

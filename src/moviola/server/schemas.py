@@ -100,6 +100,7 @@ class Problem(_Answer):
 
     code: Code = Field(examples=["not_found"])
     message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
+    field: str = Field(description="Of the request, if one alone is wrong.", examples=["filter.taken"])
 
 
 class ProblemAnswer(_Answer):
@@ -351,6 +352,15 @@ class Concept(_Answer):
     wrong: int = Field(description="Number of wrong examples.", examples=[1])
 
 
+class TeachRequest(_Request):
+    """Marks to keep under a name."""
+
+    title: str = Field(min_length=1, max_length=60, examples=["our logo"])
+    query: AskedQuery = Field(
+        examples=[{"terms": [{"text": "a logo"}], "right": [{"video_id": "beach", "start": 1, "end": 4}]}]
+    )
+
+
 class ConceptList(_Answer):
     """All concepts."""
 
@@ -401,6 +411,7 @@ class LibraryInfo(_Answer):
     sentence_encoder: str = Field(description="Sentence encoder; empty without one.", examples=["minilm"])
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
+    judging: bool = Field(description="Whether there is something to judge.", examples=[False])
     writable: bool = Field(examples=[True])
     can_ingest: bool = Field(examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
@@ -529,6 +540,7 @@ class Job(_Answer):
     sources: list[str] = Field(examples=[["films/holiday"]])
     done: int = Field(description="Finished videos of this step.", examples=[3])
     total: int = Field(examples=[24])
+    share: float = Field(description="Done of all steps, from 0 to 1; never falls.", examples=[0.125])
     step: str = Field(description="pictures, text or speech.", examples=["pictures"])
     video: str = Field(description="In flight.", examples=["holiday/beach"])
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])

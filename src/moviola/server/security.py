@@ -3,10 +3,10 @@
 Pure ASGI, so that it covers every route and every file, and nothing is read before it is allowed.
 
 - *Host*: a page of another site can be made to resolve to 127.0.0.1 (DNS rebinding), but then the browser
-  still sends that site's name. Names other than ``localhost`` and the allowed ones are refused; numeric
-    addresses cannot be rebound.
-- *Origin*: a request from another site's page carries its name, or ``Sec-Fetch-Site`` says so.
-- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` sets once.
+  still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
+  addresses in numbers cannot be rebound.
+- *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
+- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the page to sign in sets once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import hmac
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,8 +28,11 @@ from moviola.server.problems import TooLarge, problem
 __all__ = ["BodyLimit", "Guard", "RawPaths", "SecurityHeaders"]
 
 COOKIE = "moviola"
-OPEN_PATHS = {"/healthz"}
-"""Paths without a token."""
+OPEN_PATHS = {"/healthz", "/static/style.css", "/static/icon.svg"}
+"""Need no token: that the server runs, and how the page to sign in looks."""
+SIGN_IN = "/sign-in"
+# Bytes of a form with a token.
+_FORM = 4096
 
 HEADERS = {
     "content-security-policy": (
@@ -46,6 +50,7 @@ _WELCOME = (
     '<!doctype html><meta charset="utf-8"><title>moviola</title>'
     '<meta http-equiv="refresh" content="0; url=/">'
 )
+_SIGN_IN_PAGE = (Path(__file__).parent / "page" / "sign-in.html").read_text(encoding="utf-8")
 
 
 class SecurityHeaders:
@@ -92,15 +97,14 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
-        refusal = (
-            self._wrong_host(headers)
-            or self._wrong_origin(scope, headers)
-            or self._wrong_token(scope, headers)
-        )
+        refusal = self._wrong_host(headers) or self._wrong_origin(scope, headers)
+        if refusal is None and self.token and (scope["method"], scope["path"]) == ("POST", SIGN_IN):
+            refusal = await self._signed_in(scope, receive)
+        refusal = refusal or self._wrong_token(scope, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif self.token and scope["path"] == "/" and b"token=" in scope["query_string"]:
-            await self._welcome(scope)(scope, receive, send)
+            await self._welcome(scope, _token_in(scope["query_string"]))(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -145,8 +149,10 @@ class Guard:
             return None
         if _same(_cookie(headers), self._cookie_value):
             return None
-        if scope["path"] == "/" and _same(_token_in(scope), self.token):
+        if scope["path"] == "/" and _same(_token_in(scope["query_string"]), self.token):
             return None
+        if scope["path"] in ("/", "/judge") and "text/html" in headers.get("accept", ""):
+            return _sign_in_page()
         return problem(
             "unauthorised",
             "token: missing or wrong; send 'Authorization: Bearer TOKEN', or open /?token=TOKEN in a browser",
@@ -158,14 +164,29 @@ class Guard:
         """Value of the cookie: a digest, not the token itself."""
         return hashlib.sha256(f"moviola cookie {self.token}".encode()).hexdigest()
 
-    def _welcome(self, scope: Scope) -> ASGIApp:
+    async def _signed_in(self, scope: Scope, receive: Receive) -> ASGIApp:
+        """What a form with a token gets: a cookie, or the form again."""
+        form, more = b"", True
+        while more and len(form) < _FORM:
+            message = await receive()
+            form, more = form + message.get("body", b""), message.get("more_body", False)
+        token = _token_in(form)
+        return self._welcome(scope, token) if _same(token, self.token) else _sign_in_page("wrong")
+
+    def _welcome(self, scope: Scope, token: str) -> ASGIApp:
         answer = HTMLResponse(_WELCOME, headers={"Cache-Control": "no-store"})
-        if _same(_token_in(scope), self.token):
+        if _same(token, self.token):
             answer.set_cookie(
                 COOKIE, self._cookie_value, path="/", secure=scope["scheme"] == "https", httponly=True,
                 samesite="strict",
             )  # fmt: skip
         return answer
+
+
+def _sign_in_page(state: str = "") -> ASGIApp:
+    """A form for the token; ``"wrong"`` says that another one was given."""
+    page = _SIGN_IN_PAGE.replace('data-state=""', f'data-state="{state}"')
+    return HTMLResponse(page, 401, {"Cache-Control": "no-store", "WWW-Authenticate": "Bearer"})
 
 
 class BodyLimit:
@@ -232,12 +253,13 @@ def _cookie(headers: Headers) -> str:
     return cookies[COOKIE].value if COOKIE in cookies else ""
 
 
-def _token_in(scope: Scope) -> str:
+def _token_in(fields: bytes) -> str:
+    """The token among fields as addresses and forms write them; empty where there is none."""
     try:
-        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
-    except ValueError:  # more fields than the parser allows
+        given = parse_qs(fields.decode("latin-1"), max_num_fields=10)
+    except ValueError:  # more fields than that
         return ""
-    return str(query.get("token", [""])[0])
+    return given.get("token", [""])[0].strip()
 
 
 def _same(given: str, wanted: str) -> bool:

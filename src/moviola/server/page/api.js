@@ -10,22 +10,28 @@
  * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
  * @typedef {{picture: string, weight?: number}} PictureTerm
  * @typedef {TextTerm | MomentTerm | PictureTerm} Term
- * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], without?: string[]}} Query
+ * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], without?: string[], right?: Span[], wrong?: Span[]}} Query
+ * @typedef {{video_id: string, start: number, end: number}} Span
+ * @typedef {"search" | "collection"} KeptKind
+ * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
+ * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], judging: boolean, writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
- *   error: string, bytes: number, modified: string, width: number, height: number, version: string}} Video
+ *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
+ * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root
+ * @typedef {{video_ids: string[], paths: string[], bytes: number, wasted: number}} Copies
  * @typedef {Video & {fps: number | null, playable: boolean, stream_ready: boolean}} VideoDetails
  * @typedef {{start: number, end: number, kind: string}} Shot
  * @typedef {{start: number, end: number, text: string, kind: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
- *   total: number, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
  * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
@@ -34,10 +40,12 @@ export class ApiError extends Error {
   /**
    * @param {string} code one of the API's error codes.
    * @param {string} message
+   * @param {string} [field] of what was asked that is wrong, with dots.
    */
-  constructor(code, message) {
+  constructor(code, message, field = "") {
     super(message);
     this.code = code;
+    this.field = field;
   }
 }
 
@@ -89,7 +97,8 @@ async function request(path, options = {}) {
 async function refusal(response) {
   const said = await response.json().catch(() => null);
   const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
-  return new ApiError(said?.error?.code ?? String(response.status), message);
+  if (response.status === 401) location.reload(); // to where the token is asked for
+  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
 }
 
 /**
@@ -162,23 +171,92 @@ export const curve = (query, video, signal) => postJson("/api/curve", { query, v
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
 
+/** Why the stream of a video is not given; null where it is, or where nobody answers.
+ * @param {string} video @param {AbortSignal} signal @returns {Promise<ApiError | null>} */
+export async function streamRefusal(video, signal) {
+  try {
+    await (await request(videoUrl(video, "/stream"), { headers: { Range: "bytes=0-0" }, signal })).arrayBuffer();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    if (!(error instanceof Unreachable)) throw error;
+  }
+  return null;
+}
+
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Shot[]>} */
 export const shots = async (video, signal) => (await getJson(videoUrl(video, "/shots"), signal)).shots;
 
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<Cue[]>} */
 export const cues = async (video, signal) => (await getJson(videoUrl(video, "/cues"), signal)).cues;
 
+/** @returns {Promise<Root[]>} */
+export const roots = async () => (await getJson("/api/roots")).roots;
+
+/** @returns {Promise<Copies[]>} */
+export const duplicates = async () => (await getJson("/api/duplicates")).duplicates;
+
+/** @param {string} video */
+export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DELETE" });
+
+/** @param {string} video */
+export const restoreVideo = (video) => request(videoUrl(video, "/restore"), { method: "POST" });
+
+/** Send a video; gives its path on the server. Not by fetch, which does not say how much was sent.
+ * @param {File} file @param {(bytes: number) => void} progress @param {AbortSignal} signal
+ * @returns {Promise<string>} */
+export function sendVideo(file, progress, signal) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("POST", `/api/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.responseType = "json";
+    sending.upload.addEventListener("progress", (event) => progress(event.loaded));
+    sending.addEventListener("load", () => {
+      const { response, status } = sending;
+      if (status === 201) resolve(response.path);
+      else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? `the server answered ${status}`));
+    });
+    sending.addEventListener("error", () => reject(new Unreachable("the connection broke off; send it again")));
+    sending.addEventListener("abort", () => reject(new Unreachable("cancelled")));
+    signal.addEventListener("abort", () => sending.abort());
+    sending.send(file);
+  });
+}
+
 /**
- * @param {{offset: number, limit: number, state: string, text: string}} asked
+ * @param {{offset: number, limit: number, state: string, text: string, sort?: string, descending?: boolean}} asked
  * @param {AbortSignal} [signal]
  * @returns {Promise<{total: number, videos: Video[]}>}
  */
-export function videos({ offset, limit, state, text }, signal) {
+export function videos({ offset, limit, state, text, sort, descending }, signal) {
   const asked = new URLSearchParams({ offset: String(offset), limit: String(limit) });
   if (state) asked.set("state", state);
   if (text) asked.set("text", text);
+  if (sort) asked.set("sort", sort);
+  if (descending) asked.set("descending", "true");
   return getJson(`/api/videos?${asked}`, signal);
 }
+
+/** What people keep in the library.
+ * @param {KeptKind} kind @returns {Promise<Kept[]>} */
+export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).entries;
+
+/** Keep something; with a version, only in place of that one.
+ * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
+export async function keep(kind, name, value, version) {
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify({ kind, name, value, ...(version !== undefined && { version }) });
+  return (await request("/api/kept", { method: "PUT", headers, body })).json();
+}
+
+/** @param {KeptKind} kind @param {string} name */
+export const unkeep = (kind, name) => request(`/api/kept?${new URLSearchParams({ kind, name })}`, { method: "DELETE" });
+
+/** @returns {Promise<Concept[]>} */
+export const concepts = async () => (await getJson("/api/concepts")).concepts;
+
+/** Keep what the marks of a query teach.
+ * @param {string} title @param {Query} query @returns {Promise<Concept>} */
+export const teach = (title, query) => postJson("/api/concepts", { title, query });
 
 /** @param {Blob} picture @returns {Promise<string>} its id */
 export async function sendPicture(picture) {

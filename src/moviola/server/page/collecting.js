@@ -1,21 +1,189 @@
-// The collection: moments that were put aside, in order, with notes. It stays in this browser.
+// The collection that is worked on: moments that were put aside, in order, with notes.
+//
+// Collections are kept in the library, under names. This browser holds what it has not been able to keep there yet,
+// and all of it where the library cannot be written to.
 
+import * as api from "./api.js";
 import { notify } from "./notices.js";
-import { Observable, remembered } from "./store.js";
+import { Observable, libraryInfo, remembered } from "./store.js";
 
 /** @typedef {{id: string, video_id: string, start: number, end: number, score: number | null, query: string, note: string}} Item */
+/** @typedef {{name: string, version: number, items: Item[], unsaved: boolean}} State version 0: not in the library. */
+
+const UNTITLED = "Untitled";
+const channel = new BroadcastChannel("moviola.collections");
 
 /** @type {Observable<Item[]>} */
-export let collection = new Observable(/** @type {Item[]} */ ([]));
+export const collection = new Observable(/** @type {Item[]} */ ([]));
 
-/** What the exported files are called.
+/** Under which name it is kept; what exported files are called.
  * @type {Observable<string>} */
-export let collectionTitle = new Observable("");
+export const collectionName = new Observable(UNTITLED);
 
-/** @param {string} library */
-export function rememberCollection(library) {
-  collection = remembered(`moviola.collection:${library}`, /** @type {Item[]} */ ([]));
-  collectionTitle = remembered(`moviola.collection-title:${library}`, "");
+/** All collections of the library.
+ * @type {Observable<string[]>} */
+export const collectionNames = new Observable(/** @type {string[]} */ ([]));
+
+/** @type {Observable<State | null>} */
+let mirror = new Observable(/** @type {State | null} */ (null));
+let version = 0;
+/** How often it was changed; what the library has is that many changes old. */
+let changes = 0;
+let kept = 0;
+let saving = Promise.resolve();
+
+/** @param {{video_id: string, start: number, end: number, title?: string, note?: string}} moment @returns {Item} */
+const itemOf = ({ video_id, start, end, title = "", note = "" }) => ({ id: newId(), video_id, start, end, score: null, query: title, note });
+
+const newId = () => crypto.randomUUID?.() ?? String(Math.random());
+
+const isKeptInLibrary = () => Boolean(libraryInfo.value?.writable);
+
+function remember() {
+  mirror.value = { name: collectionName.value, version, items: collection.value, unsaved: changes > kept };
+}
+
+/** @param {string} name @param {Item[]} items @param {number} version_ */
+function show(name, items, version_) {
+  collectionName.value = name;
+  version = version_;
+  kept = changes;
+  collection.value = items;
+  remember();
+}
+
+/** @param {api.Kept} entry */
+function showKept({ name, value, version }) {
+  const { moments } = /** @type {{moments: Parameters<typeof itemOf>[0][]}} */ (value);
+  show(name, moments.map(itemOf), version);
+}
+
+/** @param {Item[]} items */
+function change(items) {
+  changes += 1;
+  collection.value = items;
+  remember();
+  save();
+}
+
+function save() {
+  saving = saving.then(push).catch(() => {});
+}
+
+/** Keep the collection in the library as it is now. Where somebody else was faster, theirs is shown. */
+async function push() {
+  if (changes === kept || !isKeptInLibrary()) return;
+  const [name, pushed] = [collectionName.value, changes];
+  const moments = collection.value.map(({ video_id, start, end, query, note }) => ({ video_id, start, end, title: query.slice(0, 500), note: note.slice(0, 5000) }));
+  try {
+    const entry = await api.keep("collection", name, { moments }, version);
+    if (collectionName.value !== name) return;
+    [version, kept] = [entry.version, pushed];
+    if (!collectionNames.value.includes(name)) await readNames();
+    channel.postMessage(name);
+  } catch (error) {
+    if (error instanceof api.ApiError && error.code === "unavailable") await showTheirs(name, error.message);
+    else if (!(error instanceof api.Unreachable)) notify(`Not kept in the library: ${error instanceof Error ? error.message : error}`);
+  }
+  remember();
+}
+
+/** @param {string} name @param {string} why */
+async function showTheirs(name, why) {
+  const entry = (await api.kept("collection")).find((other) => other.name === name);
+  if (!entry) return notify(why);
+  showKept(entry);
+  notify(`“${name}” was changed elsewhere meanwhile; that is shown now`);
+}
+
+async function readNames() {
+  const entries = isKeptInLibrary() ? await api.kept("collection") : [];
+  collectionNames.value = entries.map((entry) => entry.name);
+  return entries;
+}
+
+/** Another collection of the library, or a new one.
+ * @param {string} name */
+export async function openCollection(name) {
+  if (name === collectionName.value) return;
+  await saving;
+  const entry = (await readNames()).find((other) => other.name === name);
+  if (entry) showKept(entry);
+  else show(name, [], 0);
+}
+
+export async function newCollection() {
+  await saving;
+  await readNames();
+  let [name, number] = [UNTITLED, 2];
+  while (collectionNames.value.includes(name)) name = `${UNTITLED} ${number++}`;
+  return openCollection(name);
+}
+
+/** @param {string} name @returns {Promise<string>} why it cannot be called so; empty where it is. */
+export async function renameCollection(name) {
+  const before = collectionName.value;
+  if (name === before) return "";
+  if (!name || collectionNames.value.includes(name)) return name ? `There is a collection “${name}” already` : "Give it a name";
+  collectionName.value = name;
+  const renamed = saving.then(async () => {
+    const wasKept = version > 0;
+    version = 0;
+    if (!wasKept) return remember();
+    changes += 1;
+    await push();
+    if (version > 0) await api.unkeep("collection", before);
+    await readNames();
+  });
+  saving = renamed.catch(() => {});
+  await renamed;
+  return "";
+}
+
+/** Away with the collection; another one is shown. */
+export async function deleteCollection() {
+  const [name, items] = [collectionName.value, collection.value];
+  await saving;
+  if (version > 0) await api.unkeep("collection", name);
+  const [next] = await readNames();
+  if (next) showKept(next);
+  else show(UNTITLED, [], 0);
+  const undo = () => { show(name, [], 0); change(items); };
+  notify(`“${name}” is deleted`, { label: "Undo", run: undo });
+}
+
+/** Begin where this browser left off, with what the library has now.
+ * @param {string} library */
+export async function rememberCollection(library) {
+  mirror = remembered(`moviola.kept-collection:${library}`, /** @type {State | null} */ (null));
+  const before = mirror.value ?? takenOver(library);
+  if (before) show(before.name, before.items, before.version);
+  channel.addEventListener("message", ({ data }) => { void readAgain(data); });
+  api.connection.addEventListener("up", save);
+  const entries = await readNames();
+  const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length ? undefined : entries[0]);
+  if (before?.unsaved) {
+    changes += 1;
+    save();
+  } else if (entry) showKept(entry);
+}
+
+/** A collection was changed in another tab.
+ * @param {string} name */
+async function readAgain(name) {
+  const entry = (await readNames()).find((other) => other.name === name);
+  if (entry && name === collectionName.value && entry.version > version && changes === kept) showKept(entry);
+}
+
+/** What earlier versions of this page kept in the browser alone, once.
+ * @param {string} library @returns {State | null} */
+function takenOver(library) {
+  const [items, title] = [`moviola.collection:${library}`, `moviola.collection-title:${library}`].map((key) => {
+    const text = localStorage.getItem(key);
+    localStorage.removeItem(key);
+    return text && JSON.parse(text);
+  });
+  return items?.length ? { name: title || "From this browser", version: 0, items, unsaved: true } : null;
 }
 
 /** @typedef {{video_id: string, start: number, end: number, score?: number}} Span */
@@ -35,26 +203,20 @@ export function collect(span, query = "") {
   const inside = find(span);
   if (inside) return discard(inside.id);
   const { video_id, start, end, score = null } = span;
-  collection.value = [...collection.value, { id: crypto.randomUUID?.() ?? String(Math.random()), video_id, start, end, score, query, note: "" }];
-  notify("In the collection");
+  change([...collection.value, { id: newId(), video_id, start, end, score, query, note: "" }]);
+  notify(`In “${collectionName.value}”`);
 }
 
 /** @param {string} id */
 export function discard(id) {
   const before = collection.value;
-  collection.value = before.filter((item) => item.id !== id);
-  notify("Taken out of the collection", { label: "Undo", run: () => { collection.value = before; } });
+  change(before.filter((item) => item.id !== id));
+  notify("Taken out of the collection", { label: "Undo", run: () => change(before) });
 }
 
-export function discardAll() {
-  const before = collection.value;
-  collection.value = [];
-  notify("The collection is empty", { label: "Undo", run: () => { collection.value = before; } });
-}
-
-/** @param {string} id @param {Partial<Item>} change */
-export function changeItem(id, change) {
-  collection.value = collection.value.map((item) => (item.id === id ? { ...item, ...change } : item));
+/** @param {string} id @param {Partial<Item>} part */
+export function changeItem(id, part) {
+  change(collection.value.map((item) => (item.id === id ? { ...item, ...part } : item)));
 }
 
 /** Move an item to a place.
@@ -63,5 +225,5 @@ export function moveItem(id, to) {
   const item = collection.value.find((other) => other.id === id);
   if (!item || to < 0 || to >= collection.value.length) return;
   const others = collection.value.filter((other) => other.id !== id);
-  collection.value = [...others.slice(0, to), item, ...others.slice(to)];
+  change([...others.slice(0, to), item, ...others.slice(to)]);
 }

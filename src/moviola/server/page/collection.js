@@ -1,12 +1,17 @@
 // The view of the collection: order, ends, notes, and out into files.
 
-import { changeItem, collection, collectionTitle, discard, discardAll, moveItem } from "./collecting.js";
+import * as api from "./api.js";
+import {
+  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, moveItem, newCollection, openCollection, renameCollection,
+} from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
 import { clock, count, long, seconds, title } from "./format.js";
 import { on } from "./keyboard.js";
+import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
+import { titleSpan } from "./titles.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
 
@@ -26,13 +31,23 @@ function play(index, goOn = false) {
  * @param {Item} item @param {"start" | "end"} side */
 function endField(item, side) {
   const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": `${side === "start" ? "Start" : "End"} of ${title(item.video_id)}` });
-  input.addEventListener("change", () => {
+  input.addEventListener("change", () => void take());
+  const take = async () => {
     const wanted = seconds(input.value);
-    const ordered = wanted !== null && (side === "start" ? wanted < item.end : wanted > item.start);
-    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : ordered ? "" : "The end must come after the start");
+    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : await complaint(item, side, wanted));
     if (input.reportValidity()) changeItem(item.id, { [side]: wanted ?? 0 });
-  });
+  };
+  input.addEventListener("input", () => input.setCustomValidity(""));
   return input;
+}
+
+/** Why a time cannot be an end of a moment; empty where it can.
+ * @param {Item} item @param {"start" | "end"} side @param {number} wanted */
+async function complaint(item, side, wanted) {
+  if (side === "start" ? wanted >= item.end : wanted <= item.start) return "The end must come after the start";
+  if (wanted <= item.end) return "";
+  const { duration } = await api.video(item.video_id).catch(() => ({ duration: Infinity }));
+  return wanted > duration ? `The video ends at ${clock(Math.floor(10 * duration) / 10, 1)}` : "";
 }
 
 /** @param {Item} item @param {number} index */
@@ -43,7 +58,7 @@ function row(item, index) {
   const note = h("textarea", { rows: "1", placeholder: "note", "aria-label": `Note on ${name}`, oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id }, gripFor(item), h("div", { class: "frame" }, opener),
-    h("div", { class: "item-text" }, h("span", { class: "title", title: item.video_id }, title(item.video_id)),
+    h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
       h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
       item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
     h("div", { class: "item-tools" },
@@ -115,16 +130,44 @@ function move(by) {
 
 function drawBar() {
   fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"),
-    exportForm(failure), h("button", { type: "button", class: "quiet", onclick: discardAll }, icon("remove"), "empty it"));
+    exportForm(failure));
+}
+
+const name = h("input", { type: "text", "aria-label": "Title of the collection", class: "collection-title", maxlength: "500" });
+const others = h("select", { "aria-label": "Other collections" });
+
+/** @param {Promise<void>} done */
+const orSay = (done) => void done.catch((error) => notify(error instanceof Error ? error.message : String(error)));
+
+/** The collection's name, the others of the library, a new one, away with this one. */
+function collectionHead() {
+  name.addEventListener("input", () => name.setCustomValidity(""));
+  name.addEventListener("change", () => orSay(renameCollection(name.value.trim()).then((complaint) => {
+    name.setCustomValidity(complaint);
+    name.reportValidity();
+  })));
+  others.addEventListener("change", () => orSay(openCollection(others.value)));
+  return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary, h("span", { class: "spring" }), others,
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), "new"),
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), "delete"));
+}
+
+function drawHead() {
+  if (document.activeElement !== name) name.value = collectionName.value;
+  const all = new Set([collectionName.value, ...collectionNames.value]);
+  fill(others, [...all].map((one) => h("option", { value: one, selected: one === collectionName.value }, one)));
+  others.hidden = all.size < 2;
 }
 
 export function startCollection() {
   const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, "Nothing collected yet"),
     h("p", {}, "Press ", h("kbd", {}, "c"), " on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor."));
-  const name = h("input", { type: "text", placeholder: "Untitled", value: collectionTitle.value, "aria-label": "Title of the collection", class: "collection-title", oninput: () => { collectionTitle.value = name.value; } });
   drawBar();
-  fill(section, h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary), bar, failure, list, empty);
+  fill(section, collectionHead(), bar, failure, list, empty);
   collection.onChange(draw);
+  collectionName.onChange(drawHead);
+  collectionNames.onChange(drawHead);
+  drawHead();
   on("collection", {
     up: () => move(-1), down: () => move(1),
     moveUp: () => { const at = focusedPlace(); if (at?.id) moveItem(at.id, at.index - 1); },

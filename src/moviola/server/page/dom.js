@@ -80,6 +80,9 @@ export function svg(tag, attributes = {}, ...children) {
 const ICONS = {
   add: "M10 4v12M4 10h12",
   added: "M4 10.5l4 4 8-9",
+  right: "M4 10.5l4 4 8-9",
+  wrong: "M5 5l10 10M15 5L5 15",
+  keep: "M6 3.5h8v13l-4-3.5-4 3.5z",
   like: "M3 8c2.3-3 4.7-3 7 0s4.7 3 7 0M3 13c2.3-3 4.7-3 7 0s4.7 3 7 0",
   picture: "M3 5h14v10H3zM3 13l4-4 3.5 3.5 2-2L17 14M13 7.6v.1",
   filter: "M3 6h14M6 10h8M8.5 14h3",

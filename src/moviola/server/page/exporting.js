@@ -1,7 +1,7 @@
 // The collection, written to a file: its format, and what can be chosen of that format.
 
 import * as api from "./api.js";
-import { collection, collectionTitle } from "./collecting.js";
+import { collection, collectionName } from "./collecting.js";
 import { fill, h, icon } from "./dom.js";
 import { libraryInfo } from "./store.js";
 
@@ -74,7 +74,7 @@ async function save(format, options, failure) {
     video_id, start, end, rank: i + 1, ...(score !== null && { score }), ...(query && { title: query }), ...(note && { note }),
   }));
   try {
-    const { name, content } = await api.exportMoments({ format, title: collectionTitle.value.trim() || "moments", moments, options });
+    const { name, content } = await api.exportMoments({ format, title: collectionName.value, moments, options });
     const link = h("a", { href: URL.createObjectURL(content), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

@@ -65,6 +65,16 @@ let change = () => {};
 const fields = [];
 
 let typing = 0;
+/** The fields of each filter, by its name.
+ * @type {Map<string, HTMLInputElement[]>} */
+const inputs = new Map();
+
+/** Mark the field with which the server cannot do anything, and only that.
+ * @param {string} field as the API names it, such as "filter.where". */
+export function markProblem(field) {
+  for (const [name, own] of inputs)
+    for (const input of own) input.toggleAttribute("aria-invalid", field === `filter.${name}`);
+}
 
 /** Half a folder or half a time is no filter yet: it counts when the typing rests.
  * @param {string} name @param {string} value empty takes the filter away. */
@@ -85,15 +95,17 @@ function follow(input, value) {
 function rangeField({ name, label, kind, hints }) {
   const set = () => setFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
   /** @param {"from" | "to"} end @param {string} hint */
-  const bound = (end, hint) => h("input", { type: kind, placeholder: hint, "aria-label": `${label}, ${end}`, oninput: set });
+  const bound = (end, hint) => h("input", { type: kind, placeholder: hint, "aria-label": `${label}, ${end}`, "aria-describedby": "failure", oninput: set });
   const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];
+  inputs.set(name, [low, high]);
   follow(low, (search) => (search.filter[name] ?? "").split("..")[0] ?? "");
   follow(high, (search) => (search.filter[name] ?? "").split("..")[1] ?? "");
   return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
 }
 
 function folderField() {
-  const input = h("input", { type: "text", placeholder: "a folder, or */beach/*.mov", oninput: () => setFilter("folder", input.value.trim()) });
+  const input = h("input", { type: "text", placeholder: "a folder, or */beach/*.mov", "aria-describedby": "failure", oninput: () => setFilter("folder", input.value.trim()) });
+  inputs.set("folder", [input]);
   follow(input, (search) => search.filter.folder ?? "");
   return h("label", { class: "field" }, h("span", {}, "Folder"), input);
 }

@@ -19,6 +19,7 @@ const TABLE = [
     [["x"], "not", "add what must not be there"],
     [["v"], "layout", "grid, or rows by video"],
     [["w"], "weak", "weaker moments, too"],
+    [["u"], "undo", "take the last mark back"],
   ] },
   { place: "results", title: "On a moment", keys: [
     [["ArrowLeft"], "left", "the one before"],
@@ -32,6 +33,8 @@ const TABLE = [
     [[","], "scrubBack", "scrub back"],
     [["."], "scrubOn", "scrub on"],
     [["c"], "collect", "into the collection, or out"],
+    [["+", "="], "markRight", "right: the answer goes by it"],
+    [["-"], "markWrong", "wrong: likewise"],
     [["l"], "like", "more like this picture"],
     [["L"], "alsoLike", "this picture too, beside what is asked"],
   ] },
@@ -50,6 +53,8 @@ const TABLE = [
     [["i"], "setStart", "begin here"],
     [["o"], "setEnd", "end here"],
     [["c"], "collect", "into the collection, or out"],
+    [["+", "="], "markRight", "right, and on to the next"],
+    [["-"], "markWrong", "wrong, and on to the next"],
     [["l"], "like", "more like this picture"],
     [["m"], "mute", "sound"],
     [["F"], "full", "full screen"],
@@ -123,7 +128,7 @@ function onKey(event) {
 }
 
 /** @param {string} key */
-const cap = (key) => h("kbd", {}, key.split("+").map((part) => NAMES[part] ?? part).join(" "));
+const cap = (key) => h("kbd", {}, (key.length > 1 ? key.split("+") : [key]).map((part) => NAMES[part] ?? part).join(" "));
 
 export function showKeys() {
   const dialog = byId("keys", HTMLDialogElement);

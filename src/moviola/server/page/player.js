@@ -6,6 +6,7 @@ import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { clock, marked, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { notify } from "./notices.js";
+import { markOf, setMark } from "./marks.js";
 import { closePlayer, opened, step } from "./opening.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
@@ -16,7 +17,7 @@ import { Timeline } from "./timeline.js";
 
 const FRAME = 1 / 25;
 const LISTED = 400; // most cues in the list
-const CONVERTING = 3000; // ms until it is asked again for a video that is being converted
+const BUSY = 1000; // ms before a busy server is asked again
 
 const dialog = byId("player", HTMLDialogElement);
 const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => toggle() });
@@ -42,6 +43,8 @@ let loops = false;
 /** The next call of onFrame. */
 let frame = 0;
 let muted = false;
+/** Whether the stream of this video has failed before. */
+let retried = false;
 
 /** @param {number} seconds */
 function seek(seconds) {
@@ -82,7 +85,10 @@ function onOpened(now, before) {
   drawHead(now);
   drawActions();
   if (sameVideo) drawAround();
-  else void load(moment);
+  else {
+    retried = false;
+    void load(moment);
+  }
   start(sameVideo);
   drawTransport();
 }
@@ -90,12 +96,10 @@ function onOpened(now, before) {
 /** @param {boolean} sameVideo */
 function start(sameVideo) {
   if (!playing) return;
-  failure.hidden = true;
   if (!sameVideo) {
+    failure.hidden = true;
     video.src = `${api.url.stream(playing.video_id)}#t=${playing.start}`;
     video.poster = api.url.still(playing, playing.start, 960);
-    const from = playing.start;
-    video.addEventListener("loadedmetadata", () => { if (Math.abs(video.currentTime - from) > 0.2) video.currentTime = from; }, { once: true });
   } else video.currentTime = playing.start;
   video.muted = muted;
   stopsAtEnd = true;
@@ -123,6 +127,7 @@ async function load(moment) {
   if (signal.aborted) return;
   const [info, shots, cues, curve] = parts;
   if (info.status === "rejected") showFailure(info.reason instanceof Error ? info.reason.message : String(info.reason));
+  else if (willBeConverted(info.value)) showFailure("Being converted for browsers, once…");
   around = {
     duration: info.status === "fulfilled" ? info.value.duration : around.duration,
     shape: info.status === "fulfilled" && info.value.height ? info.value.width / info.value.height : 16 / 9,
@@ -133,22 +138,32 @@ async function load(moment) {
   drawAround();
 }
 
+/** @param {api.VideoDetails} info */
+const willBeConverted = (info) => !(info.playable || info.stream_ready || info.away || info.state === "refused" || video.readyState || video.error);
+
 /** @param {string} message */
 function showFailure(message) {
   failure.textContent = message;
   failure.hidden = false;
 }
 
-/** Some videos are converted for browsers when they are first played: that takes a while, and then they play. */
-async function onBroken() {
+/** The stream itself says what is wrong with it. A server that is busy converting is asked again, no other.
+ * @param {boolean} again whether the stream was tried a second time already */
+async function explainFailure(again) {
   const moment = playing;
   if (!moment || !video.getAttribute("src")) return;
-  const info = await api.video(moment.video_id).catch(() => null);
-  if (playing?.video_id !== moment.video_id) return;
-  if (!info) return; // what is wrong has been said
-  if (info.playable || info.stream_ready) return showFailure("This video cannot be played here. The clip can still be downloaded.");
-  showFailure("Being converted for this browser, once. It plays as soon as that is done.");
-  setTimeout(() => { if (playing?.video_id === moment.video_id) start(false); }, CONVERTING);
+  const { signal } = loading;
+  let refusal = await api.streamRefusal(moment.video_id, signal);
+  while (refusal?.code === "busy" && !signal.aborted) {
+    showFailure(refusal.message);
+    await new Promise((resolve) => setTimeout(resolve, BUSY));
+    refusal = await api.streamRefusal(moment.video_id, signal);
+  }
+  if (signal.aborted) return;
+  if (refusal) return showFailure(refusal.message);
+  if (again) return showFailure("This browser cannot play this video. A clip of the moment can still be downloaded.");
+  retried = true;
+  start(false);
 }
 
 function drawAround() {
@@ -246,10 +261,27 @@ function drawActions() {
   const inside = span.id !== undefined || isCollected(span);
   const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), "clip");
   fill(actions,
-    action(inside ? "added" : "add", inside ? "collected" : "collect", "c", collectThis),
+    ...(isEmpty(asked.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
+    action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
     action("link", "link", "", () => void copyLink()),
     clip);
+}
+
+/** @param {import("./marks.js").Mark} mark @param {string} key */
+function markAction(mark, key) {
+  const on = playing !== null && markOf(playing) === mark;
+  const button = action(mark, mark, key, () => markThis(mark));
+  button.setAttribute("aria-pressed", String(on));
+  return button;
+}
+
+/** Mark what is shown, and go on: the answer is on its way meanwhile.
+ * @param {import("./marks.js").Mark} mark */
+function markThis(mark) {
+  if (!playing || isEmpty(asked.value)) return;
+  setMark(playing, mark);
+  if (!step(1)) drawActions();
 }
 
 function collectThis() {
@@ -329,7 +361,8 @@ export function startPlayer() {
   for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
   video.addEventListener("playing", () => { failure.hidden = true; onFrame(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
-  video.addEventListener("error", () => void onBroken());
+  video.addEventListener("loadedmetadata", () => { if (playing && Math.abs(video.currentTime - playing.start) > 0.2) video.currentTime = playing.start; });
+  video.addEventListener("error", () => void explainFailure(retried).catch(() => {}));
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); closePlayer(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
   opened.onChange(onOpened);
@@ -337,6 +370,6 @@ export function startPlayer() {
   on("player", {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
     frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
-    collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
+    markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
   });
 }

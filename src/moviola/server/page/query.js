@@ -6,14 +6,17 @@ import { activeFilters, filterButton, filterPanel, showFilters } from "./filters
 import { clock, title } from "./format.js";
 import { notify } from "./notices.js";
 import { GAP, NOTHING, asked, view } from "./store.js";
+import { suggestions } from "./suggestions.js";
 
 /** @typedef {import("./store.js").Likeness} Likeness */
 /** @typedef {import("./store.js").Search} Search */
 
+const LONGEST = "2000"; // characters: what the server takes of a query
+
 const form = byId("query", HTMLFormElement);
 const words = h("input", {
   id: "words", type: "text", enterkeyhint: "search", autocomplete: "off", autocapitalize: "off",
-  spellcheck: "false", "aria-label": "What to look for", placeholder: "What do you want to see?",
+  spellcheck: "false", dir: "auto", maxlength: LONGEST, "aria-describedby": "failure", "aria-label": "What to look for", placeholder: "What do you want to see?",
   oninput: () => change({ text: words.value }),
 });
 const likes = h("span", { class: "chips" });
@@ -33,9 +36,11 @@ const chooser = h("input", {
  * @type {Map<string, HTMLCanvasElement>} */
 const thumbnails = new Map();
 
-/** @param {Partial<Search>} part */
+/** Marks are on the answer to one query: another one begins without.
+ * @param {Partial<Search>} part */
 function change(part) {
-  asked.value = { ...asked.value, ...part };
+  const isOther = "text" in part || "likes" in part || "then" in part || "not" in part;
+  asked.value = { ...asked.value, ...(isOther && { right: [], wrong: [] }), ...part };
 }
 
 export function focusSearch() {
@@ -81,7 +86,7 @@ function lastInput(element) {
 }
 
 /** @param {Iterable<Blob> | null} files */
-async function takePictures(files) {
+export async function takePictures(files) {
   for (const file of files ?? []) {
     if (!file.type.startsWith("image/")) {
       notify(`${file.type || "A file of unknown kind"} is not a picture: give JPEG, PNG or WebP`);
@@ -123,7 +128,7 @@ function stepRow(step, at) {
   /** @param {Partial<import("./store.js").Step>} part */
   const set = (part) => change({ then: asked.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
   const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", "aria-label": `Then, step ${at + 2}`, value: step.text,
+    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Then, step ${at + 2}`, value: step.text,
     placeholder: "what happens later", oninput: () => set({ text: text.value }),
   });
   const gap = h("input", {
@@ -138,7 +143,7 @@ function stepRow(step, at) {
 /** @param {string} excluded @param {number} at */
 function exclusion(excluded, at) {
   const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", "aria-label": `Not, ${at + 1}`, value: excluded,
+    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Not, ${at + 1}`, value: excluded,
     placeholder: "what must not be there",
     oninput: () => change({ not: asked.value.not.map((other, i) => (i === at ? text.value : other)) }),
   });
@@ -185,31 +190,6 @@ function drawLikes(wanted) {
   fill(likes, wanted.map(likeChip));
 }
 
-/** @param {DataTransfer | null} data */
-function picturesIn(data) {
-  return [...(data?.files ?? [])].filter((file) => file.type.startsWith("image/"));
-}
-
-function listenForPictures() {
-  const target = byId("drop", HTMLDivElement);
-  document.addEventListener("paste", (event) => {
-    const pictures = picturesIn(event.clipboardData);
-    if (pictures.length) { event.preventDefault(); void takePictures(pictures); }
-  });
-  document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    target.hidden = false;
-  });
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) target.hidden = true; });
-  document.addEventListener("drop", (event) => {
-    target.hidden = true;
-    if (!event.dataTransfer?.files.length) return;
-    event.preventDefault();
-    void takePictures(event.dataTransfer.files);
-  });
-}
-
 export function startQuery() {
   const choose = iconButton("picture", "Look for a picture (or drop or paste one)", () => chooser.click());
   const box = h("div", { class: "search-box" }, icon("search"), likes, words, clear, choose, chooser);
@@ -218,7 +198,7 @@ export function startQuery() {
     h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), "not"),
     filterButton);
   exclusions.className = "";
-  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions), more, filterPanel);
+  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, (text) => change({ text }))), more, filterPanel);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
   words.addEventListener("keydown", (event) => {
@@ -226,6 +206,5 @@ export function startQuery() {
   });
   asked.onChange(draw);
   showFilters(change);
-  listenForPictures();
   draw();
 }

@@ -1,15 +1,16 @@
 // The answer: a grid of moments, or rows by video.
 
 import * as api from "./api.js";
-import { collect, isCollected, collection } from "./collecting.js";
+import { drawState, momentCard } from "./card.js";
+import { collect, collection } from "./collecting.js";
 import { byId, fill, h, iconButton } from "./dom.js";
-import { filterChips } from "./filters.js";
-import { clock, count, marked, spanClock, title } from "./format.js";
+import { filterChips, markProblem } from "./filters.js";
+import { count, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { opened, openPlayer } from "./opening.js";
+import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
-import { isSeen } from "./seen.js";
-import { Still } from "./still.js";
+import { saveButton } from "./saved.js";
 import { Observable, asked, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
 import { drawWelcome } from "./welcome.js";
 
@@ -18,7 +19,9 @@ import { drawWelcome } from "./welcome.js";
 
 const TYPING = 140; // ms without a key before a search starts
 const STALE = 120; // ms after which the answer before is dimmed
+const BUSY = 1500; // ms until a busy server is asked again
 const SLOW = 600; // ms after which it is said that there is none yet
+const NAMING = /(^|\s)@[\p{L}\p{N}-]*$/u;
 const PAGE = 24;
 const ROWS = 10;
 
@@ -34,7 +37,7 @@ let topK = PAGE;
 let timer = 0;
 let running = new AbortController();
 /** Cards in the order of the arrows.
- * @type {{moment: Moment, still: Still, opener: HTMLButtonElement, element: HTMLElement}[]} */
+ * @type {import("./card.js").Card[]} */
 let cards = [];
 let current = 0;
 
@@ -54,12 +57,12 @@ async function search() {
   const slow = setTimeout(() => fill(status, h("span", { class: "took" }, "Searching…")), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
-    fill(failure);
+    showProblem(null);
     answer.value = found;
   } catch (error) {
-    if (mine.signal.aborted) return;
-    if (error instanceof api.Unreachable) return;
-    showFailure(error instanceof Error ? error.message : String(error));
+    if (mine.signal.aborted || error instanceof api.Unreachable) return;
+    if (NAMING.test(asked.value.text)) return; // a name that is still being typed
+    showProblem(error instanceof Error ? error : new Error(String(error)));
   } finally {
     clearTimeout(late);
     clearTimeout(slow);
@@ -84,15 +87,20 @@ function request() {
 }
 
 function showNothing() {
-  fill(failure);
+  showProblem(null);
   results.classList.remove("stale");
   answer.value = null;
 }
 
-/** @param {string} message */
-function showFailure(message) {
-  fill(failure, h("div", { class: "failure" }, h("strong", {}, "This cannot be searched"), h("p", {}, message)));
-  answer.value = null;
+/** Say what is wrong, at the field that it is about; the answer before stays.
+ * @param {Error | null} error */
+function showProblem(error) {
+  const field = error instanceof api.ApiError ? error.field : "";
+  fill(failure, error && h("p", { class: "problem" }, error.message));
+  markProblem(field);
+  byId("words", HTMLInputElement).toggleAttribute("aria-invalid", field.startsWith("query"));
+  if (error instanceof api.ApiError && error.code === "busy") searchSoon(BUSY);
+  if (error && !answer.value) draw();
 }
 
 function draw() {
@@ -102,7 +110,7 @@ function draw() {
   cards = [];
   results.className = "";
   if (!found) {
-    status.replaceChildren(...filterChips(asked.value));
+    status.replaceChildren(...filterChips(asked.value), ...markChips());
     fill(results, failure.hasChildNodes() || !isEmpty(asked.value) ? null : drawWelcome());
     return;
   }
@@ -110,7 +118,7 @@ function draw() {
   drawStatus(found, shown);
   if (!found.moments.length) fill(results, nothingFound());
   else if (!shown.length) fill(results, unsure(found));
-  else fill(results, layout.value.layout === "rows" ? rows(shown) : grid(shown, 0), weaker(found), more(found));
+  else fill(results, layout.value.layout === "rows" ? [rows(shown), weakButtonFor(found)] : byStrength(found), more(found));
   current = Math.min(current, Math.max(cards.length - 1, 0));
   cards[current]?.opener.setAttribute("tabindex", "0");
   if (focused) cards[current]?.opener.focus();
@@ -127,12 +135,13 @@ function drawStatus(found, shown) {
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` in ${count(videos, "video")}` : "";
   fill(status, h("span", { class: "said" }, `${said}${where}`),
-    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value));
+    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value), markChips(), saveButton());
 }
 
 /** @param {string} words */
 const weakButton = (words) => h("button", {
-  type: "button", class: "plain", "aria-keyshortcuts": "w", onclick: () => { showWeak.value = true; },
+  type: "button", class: "plain", "aria-keyshortcuts": "w", "aria-expanded": String(showWeak.value),
+  onclick: () => { showWeak.value = !showWeak.value; },
 }, words);
 
 /** @param {Answer} found */
@@ -142,10 +151,21 @@ function unsure(found) {
     weakButton("Show the nearest moments"));
 }
 
+/** The strong moments, then a button with the number of weaker ones, then these where they are wanted.
+ * @param {Answer} found */
+function byStrength(found) {
+  const strong = found.moments.filter((moment) => moment.strong);
+  const weak = found.moments.slice(strong.length);
+  return [strong.length ? grid(strong, 0) : null, weakButtonFor(found), showWeak.value ? grid(weak, strong.length) : null];
+}
+
 /** @param {Answer} found */
-function weaker(found) {
-  const left = found.moments.length - visible(found).length;
-  return left ? h("div", { class: "more" }, weakButton(left === 1 ? "1 weaker one" : `${left} weaker ones`)) : null;
+function weakButtonFor(found) {
+  const weak = found.moments.filter((moment) => !moment.strong).length;
+  if (!weak) return null;
+  const many = weak === found.moments.length;
+  const words = many ? "The nearest moments" : weak === 1 ? "1 weaker one" : `${weak} weaker ones`;
+  return h("div", { class: "more" }, weakButton(words));
 }
 
 function nothingFound() {
@@ -165,7 +185,8 @@ function more(found) {
 /** @param {Moment[]} moments @param {number} first rank of the first in the order of the arrows */
 function grid(moments, first) {
   const words = wordsOf(asked.value);
-  return h("ul", { class: "grid" }, moments.map((moment, i) => card(moment, first + i, words)));
+  const videos = new Set(moments.map((moment) => moment.video_id));
+  return h("ul", { class: "grid" }, moments.map((moment, i) => card(moment, first + i, words, videos)));
 }
 
 /** @param {Moment[]} moments */
@@ -185,46 +206,15 @@ function rows(moments) {
   }));
 }
 
-/** @param {Moment} moment @param {number} index @param {Set<string>} words */
-function card(moment, index, words) {
-  const steps = moment.steps.length > 1 ? moment.steps : [];
-  const still = new Still(moment, { priority: index < 8, ...(steps[0] && { time: middle(steps[0]) }) });
-  const percent = Math.round(moment.score * 100);
-  const name = `${title(moment.video_id)}, ${clock(moment.start)} to ${clock(moment.end)}, score ${percent} %`;
-  const opener = h("button", {
-    type: "button", class: "opener", tabindex: "-1", "aria-label": isSeen(moment) ? `${name}, seen` : name,
-    "aria-keyshortcuts": "Enter Space c l", onclick: () => open(index), onfocus: () => focusOn(index),
-  }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
-  const tools = h("div", { class: "tools" },
-    iconButton("like", "More like this picture (l)", () => like(index), { tabindex: "-1" }), collectButton(moment));
-  const source = moment.snippet_kind === "text" ? "written" : "said";
-  const element = h("li", { class: `moment${isSeen(moment) ? " seen" : ""}${steps.length ? " steps" : ""}` },
-    h("div", { class: "frame" }, opener, tools),
-    h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
-    h("div", { class: "caption" }, h("span", { class: "title", title: moment.video_id }, title(moment.video_id)),
-      h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
-      h("span", { class: "percent", "aria-hidden": "true" }, percent)),
-    moment.snippet ? h("p", { class: "snippet" }, h("span", { class: "source" }, source), marked(moment.snippet, words)) : null);
-  cards[index] = { moment, still, opener, element };
-  return element;
+/** @param {Moment} moment @param {number} index @param {Set<string>} words @param {Set<string>} videos */
+function card(moment, index, words, videos) {
+  const made = momentCard(moment, index, words, videos, does(index));
+  cards[index] = made;
+  return made.element;
 }
 
-/** @param {{start: number, end: number}} span */
-const middle = (span) => (span.start + span.end) / 2;
-
-/** @param {number} score */
-function scoreBar(score) {
-  const bar = h("span");
-  bar.style.setProperty("--score", String(score));
-  return bar;
-}
-
-/** @param {Moment} moment */
-function collectButton(moment) {
-  const inside = isCollected(moment);
-  const label = inside ? "In the collection; take it out (c)" : "Into the collection (c)";
-  return iconButton(inside ? "added" : "add", label, () => collect(moment, asked.value.text), { tabindex: "-1", class: `icon-button collect${inside ? " on" : ""}` });
-}
+/** @param {number} index */
+const does = (index) => ({ open: () => open(index), focus: () => focusOn(index), like: () => like(index) });
 
 /** @param {number} index */
 function open(index) {
@@ -275,12 +265,15 @@ export function focusResults() {
   else results.focus();
 }
 
-/** Marks of what was seen and collected, without drawing all anew. */
-function drawMarks() {
-  for (const { moment, element } of cards) {
-    element.classList.toggle("seen", isSeen(moment));
-    element.querySelector(".collect")?.replaceWith(collectButton(moment));
-  }
+/** What was marked, seen and collected, without drawing all anew. */
+function drawStates() {
+  cards.forEach((card, index) => drawState(card, does(index)));
+}
+
+/** @param {import("./marks.js").Mark} mark */
+function markCurrent(mark) {
+  const card = cards[current];
+  if (card) setMark(card.moment, mark);
 }
 
 function layoutSwitch() {
@@ -299,26 +292,30 @@ function listenForKeys() {
     preview: () => cards[current]?.still.toggle(),
     scrubBack: () => cards[current]?.still.scrub(-1), scrubOn: () => cards[current]?.still.scrub(1),
     collect: () => { const card = cards[current]; if (card) collect(card.moment, asked.value.text); },
+    markRight: () => markCurrent("right"), markWrong: () => markCurrent("wrong"),
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
   });
-  on("anywhere", { weak: () => { showWeak.value = true; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
+  on("anywhere", { undo: undoMark, weak: () => { showWeak.value = !showWeak.value; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
 }
+
+/** @param {import("./store.js").Search} search */
+const unmarked = (search) => queryOf({ ...search, right: [], wrong: [] });
 
 export function startResults() {
   asked.onChange((search, before) => {
     topK = PAGE;
     current = 0;
-    if (JSON.stringify(queryOf(search)) !== JSON.stringify(queryOf(before))) showWeak.value = false;
+    if (JSON.stringify(unmarked(search)) !== JSON.stringify(unmarked(before))) showWeak.value = false;
     if (isEmpty(search) && !isEmpty(before)) searchSoon(0);
     else if (!isEmpty(search)) searchSoon();
     else draw();
   });
   answer.onChange(draw);
-  showWeak.onChange((value) => { if (value) draw(); });
+  showWeak.onChange((value, before) => { if (value !== before) draw(); });
   layout.onChange(() => { layoutSwitch(); searchSoon(0); });
-  collection.onChange(drawMarks);
-  opened.onChange((now, before) => { drawMarks(); if (!now && before && view.value === "search") goTo(before.index); });
+  collection.onChange(drawStates);
+  opened.onChange((now, before) => { drawStates(); if (!now && before && view.value === "search") goTo(before.index); });
   api.connection.addEventListener("up", () => searchSoon(0));
   layoutSwitch();
   listenForKeys();

@@ -1,4 +1,4 @@
-// Which moments were opened before, so that their stills can fade.
+// Which moments were opened before, so that they can be told from new ones.
 
 import { Observable, remembered } from "./store.js";
 

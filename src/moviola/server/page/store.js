@@ -76,8 +76,10 @@ function read(name, initial) {
  * @typedef {import("./api.js").Moment} Moment
  * @typedef {{kind: "moment", video_id: string, time: number} | {kind: "picture", id: string, name: string}} Likeness
  * @typedef {{text: string, gap: number | null}} Step
+ * @typedef {{video_id: string, start: number, end: number}} Marked
  * @typedef {{text: string, weight: number, likes: Likeness[], then: Step[], not: string[],
- *   filter: Record<string, string>, videos: string[], by: string, refine: boolean, minScore: number}} Search
+ *   filter: Record<string, string>, videos: string[], by: string, refine: boolean, minScore: number,
+ *   right: Marked[], wrong: Marked[]}} Search
  * @typedef {{layout: "grid" | "rows", perRow: number}} Layout
  * @typedef {"search" | "collection" | "library"} View
  */
@@ -87,6 +89,7 @@ export const GAP = 60;
 /** @type {Readonly<Search>} */
 export const NOTHING = Object.freeze({
   text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "all", refine: true, minScore: 0,
+  right: [], wrong: [],
 });
 
 /** What is asked.
@@ -126,7 +129,11 @@ export function queryOf(search) {
     .filter((step) => step.text.trim())
     .map((step) => ({ terms: [{ text: step.text.trim() }], gap: step.gap }));
   const without = search.not.map((text) => text.trim()).filter(Boolean);
-  return { terms: [...words, ...likes], ...(then.length && { then }), ...(without.length && { without }) };
+  const { right, wrong } = search;
+  return {
+    terms: [...words, ...likes], ...(then.length && { then }), ...(without.length && { without }),
+    ...(right.length && { right }), ...(wrong.length && { wrong }),
+  };
 }
 
 /**

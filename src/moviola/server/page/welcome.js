@@ -4,11 +4,17 @@ import * as api from "./api.js";
 import { h } from "./dom.js";
 import { clock, count, long, title } from "./format.js";
 import { openPlayer } from "./opening.js";
+import { savedSection } from "./saved.js";
 import { Observable, asked, libraryInfo, remembered } from "./store.js";
 import { Still } from "./still.js";
+import { titleSpan } from "./titles.js";
 
 const SHOWN = 12;
 const KEPT = 8;
+const ASKED = 4; // videos that are looked into for examples
+const EXAMPLES = 5;
+const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
+const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
 /** What was looked for lately, newest first, as hashes that repeat it.
  * @type {Observable<{text: string, hash: string}[]>} */
@@ -21,7 +27,8 @@ export function rememberRecent(library) {
 
 /** @param {string} text @param {string} hash */
 export function addRecent(text, hash) {
-  recent.value = [{ text, hash }, ...recent.value.filter((other) => other.text !== text)].slice(0, KEPT);
+  const isPart = (/** @type {{text: string}} */ other) => text.startsWith(other.text);
+  recent.value = [{ text, hash }, ...recent.value.filter((other) => !isPart(other))].slice(0, KEPT);
 }
 
 /** @type {Promise<{total: number, videos: api.Video[]}> | null} */
@@ -34,7 +41,13 @@ export function drawWelcome() {
   some ??= api.videos({ offset: 0, limit: SHOWN, state: "ready", text: "" });
   some.then(({ videos }) => shelf.append(...videos.map(videoCard)), () => { some = null; });
   const said = info ? `${count(info.videos, "video")}, ${long(info.seconds)}` : "";
-  return h("div", { class: "welcome" }, recentSearches(),
+  const tries = h("div", { class: "chips" });
+  const examples = h("section", { "aria-labelledby": "try-title", hidden: true }, h("h2", { id: "try-title" }, "Try"), tries);
+  some.then(({ videos }) => examplesOf(videos)).then((texts) => {
+    tries.append(...texts.map(searchChip));
+    examples.hidden = texts.length === 0;
+  }, () => {});
+  return h("div", { class: "welcome" }, savedSection(), recentSearches(), examples,
     h("section", { "aria-labelledby": "shelf-title" },
       h("h2", { id: "shelf-title" }, "In this library", h("span", { class: "muted" }, said)), shelf));
 }
@@ -44,6 +57,18 @@ function recentSearches() {
   const links = recent.value.map(({ text, hash }) => h("a", { class: "chip", href: hash }, h("span", { class: "chip-name" }, text)));
   return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, "Lately"), h("div", { class: "chips" }, links));
 }
+
+/** What could be asked of this library: what was taught, what is said in it, what its videos are called.
+ * @param {api.Video[]} videos @returns {Promise<string[]>} */
+async function examplesOf(videos) {
+  const [taught, ...cues] = await Promise.all([api.concepts(), ...videos.slice(0, ASKED).map((video) => api.cues(video.video_id))]);
+  const said = cues.flatMap((own) => own.find((cue) => FEW_WORDS.test(cue.text))?.text.replace(/[.!?,;:]+$/, "") ?? []);
+  const named = videos.map((video) => title(video.video_id).replace(/[_-]+/g, " ")).filter((name) => WORDS.test(name));
+  return [...new Set([...taught.map((one) => `@${one.name}`), ...said, ...named])].slice(0, EXAMPLES);
+}
+
+/** @param {string} text */
+const searchChip = (text) => h("a", { class: "chip", href: `#/search?${new URLSearchParams({ q: text })}` }, h("span", { class: "chip-name", dir: "auto" }, text));
 
 function noVideos() {
   return h("div", { class: "empty" }, h("h2", {}, "This library is empty"),
@@ -58,7 +83,7 @@ function videoCard(video) {
   const onclick = () => { still.reset(); openPlayer([whole]); };
   return h("li", { class: "moment" },
     h("div", { class: "frame" }, h("button", { type: "button", class: "opener", onclick, "aria-label": `Play ${title(video.video_id)}` }, still.element)),
-    h("div", { class: "caption" }, h("span", { class: "title" }, title(video.video_id)), h("span", { class: "time" }, clock(video.duration))));
+    h("div", { class: "caption" }, titleSpan(video.video_id), h("span", { class: "time" }, clock(video.duration))));
 }
 
 /** After an ingest there is more to show. */

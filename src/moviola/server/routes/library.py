@@ -57,6 +57,7 @@ def _about(service: Service, library: Library) -> LibraryInfo:
         sentence_encoder=settings.sentence_encoder,
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
+        judging=service.task is not None,
         writable=os.access(library.folder, os.W_OK),
         can_ingest=bool(options.allow_ingest) and os.access(library.folder, os.W_OK),
         ingest_folders=[str(folder.resolve()) for folder in options.allow_ingest],

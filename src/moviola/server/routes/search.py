@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 
-from moviola.search import Filter, Library, SearchOptions, SearchResult
+from moviola.errors import InvalidValue
+from moviola.library import Concept as TaughtConcept
+from moviola.search import Library, Marked, SearchOptions, SearchResult
 from moviola.search.present import still_there
-from moviola.server.asking import as_search_query, require_within
+from moviola.server.asking import as_filter, as_search_query, require_within
 from moviola.server.schemas import (
     Answer,
     Concept,
@@ -21,6 +24,7 @@ from moviola.server.schemas import (
     Reason,
     SearchRequest,
     Stretch,
+    TeachRequest,
 )
 from moviola.server.service import ServiceOf
 from moviola.timing import milliseconds
@@ -38,7 +42,7 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     query = as_search_query(request.query, service.uploads)
     options = SearchOptions(
         top_k=request.top_k, per_video=request.per_video, videos=request.videos,
-        filter=Filter.parse(**request.filter.model_dump()), min_score=request.min_score,
+        filter=as_filter(request.filter), min_score=request.min_score,
         by=request.by, refine=request.refine, weak=request.weak,
     )  # fmt: skip
 
@@ -90,14 +94,42 @@ def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
 
 @router.get("/concepts")
 async def concepts(service: ServiceOf) -> ConceptList:
-    """The concepts of the library; `@name` refers to one in the text of a query."""
-    known = await service.searching.run(service.library.concepts)
-    return ConceptList(
-        concepts=[
-            Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
-            for one in known
-        ]
-    )
+    """What was taught to the library; `@name` stands for it in the text of a query."""
+    found = await service.searching.run(service.library.concepts)
+    return ConceptList(concepts=[_concept(one) for one in found])
+
+
+def _concept(one: TaughtConcept) -> Concept:
+    return Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
+
+
+@router.post("/concepts", status_code=201)
+async def teach(request: TeachRequest, service: ServiceOf) -> Concept:
+    """Keep what a query's marks teach, of which one at least is right. 409: the library cannot be changed."""
+    query = as_search_query(request.query, service.uploads)
+    if not isinstance(query, Marked):
+        raise InvalidValue("query: nothing is marked; give moments that are right")
+
+    def work() -> Concept:
+        with Library(service.library.folder) as library:
+            name = library.teach(request.title, query)
+        (kept,) = (one for one in service.library.concepts() if one.name == name)
+        return _concept(kept)
+
+    return await service.searching.run(work)
+
+
+@router.delete("/concepts/{name}", status_code=204)
+async def forget(
+    service: ServiceOf, name: Annotated[str, Path(max_length=100, examples=["our-logo"])]
+) -> None:
+    """Delete what was taught under a name."""
+
+    def work() -> None:
+        with Library(service.library.folder) as library:
+            library.forget(name)
+
+    await service.searching.run(work)
 
 
 @router.post("/curve")

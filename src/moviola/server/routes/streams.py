@@ -26,8 +26,8 @@ __all__ = ["converted_name", "router"]
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["streams"])
 
 _TYPES = {"webm": "video/webm"}
-# Seconds that a first request waits for the conversion of a video; later ones find it done.
-_PATIENCE = 20.0
+# Seconds that a request waits for a video to be converted: long enough for what is only copied.
+_PATIENCE = 3.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
@@ -77,7 +77,9 @@ async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
     try:
         return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
     except TimeoutError:
-        raise Busy(f"{video.video_id}: being converted for browsers; try again") from None
+        raise Busy(
+            f"{video.video_id}: being converted for browsers, once; it plays when that is done"
+        ) from None
 
 
 @router.get(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
@@ -24,10 +25,13 @@ from moviola.server.schemas import (
     VideoSummary,
 )
 from moviola.server.service import Service, ServiceOf, VideoOf
+from moviola.types import Capture
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
+
+Order = Literal["name", "date", "length", "added"]
 
 
 @router.get("")
@@ -40,14 +44,22 @@ def videos(
         str,
         Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"]),
     ] = "",
+    sort: Annotated[
+        Order, Query(description="name, date on which they were taken, length, or when they came in.")
+    ] = "name",
+    descending: Annotated[bool, Query(description="The other way round.")] = False,
 ) -> VideoList:
-    """Videos by id; refused ones with the reason."""
+    """Videos in an order, refused ones with the reason."""
     wanted = text.casefold()
     matching = [
         video
         for video in service.library.catalogue.videos()
         if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
     ]
+    if sort != "name":
+        matching.sort(key=_order(service, sort))
+    if descending:
+        matching.reverse()
     shown = [VideoSummary(**_summary(service, video)) for video in matching[offset : offset + limit]]
     return VideoList(total=len(matching), videos=shown)
 
@@ -85,6 +97,16 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
         if cue.end > start and (end is None or cue.start < end)
     ]
     return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
+
+
+def _order(service: Service, sort: Order) -> Callable[[VideoRow], Any]:
+    """What videos are sorted by."""
+    if sort == "length":
+        return lambda video: video.duration
+    if sort == "added":
+        return lambda video: video.row
+    captures = service.library.catalogue.captures()
+    return lambda video: taken_of(video, captures.get(video.row, Capture())).instant
 
 
 def _summary(service: Service, video: VideoRow) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+// One moment of an answer: its still, why it was found, what it stands for, what can be done with it.
+
+import * as api from "./api.js";
+import { collect, isCollected } from "./collecting.js";
+import { fill, h, iconButton } from "./dom.js";
+import { clock, marked, spanClock, title } from "./format.js";
+import { markOf, setMark } from "./marks.js";
+import { openPlayer } from "./opening.js";
+import { isSeen } from "./seen.js";
+import { asked } from "./store.js";
+import { Still } from "./still.js";
+import { titleSpan } from "./titles.js";
+
+/** @typedef {import("./api.js").Moment} Moment */
+/** @typedef {{moment: Moment, still: Still, opener: HTMLButtonElement, element: HTMLElement}} Card */
+/** @typedef {{open: () => void, focus: () => void, like: () => void}} Does */
+
+const EAGER = 8; // first cards whose stills are loaded at once
+
+const TELLING = 0.4; // of the score of the best reason: what says less is not named
+
+/** The reasons that count.
+ * @param {Moment} moment */
+function tellingReasons({ why }) {
+  const best = Math.max(0, ...why.map(({ score }) => score));
+  return why.filter(({ score }) => score >= TELLING * best);
+}
+
+/** What a reason is called, with the words that match.
+ * @param {{kind: string, words: string[]}} reason */
+function reasonChip({ kind, words }) {
+  return h("li", { class: "reason" }, kind === "like" ? "alike" : kind, words.length ? h("q", { dir: "auto" }, words.join(" ")) : null);
+}
+
+/**
+ * @param {Moment} moment
+ * @param {number} index
+ * @param {Set<string>} words that are looked for
+ * @param {Iterable<string>} videos ids of those that are shown beside it
+ * @param {Does} does
+ * @returns {Card}
+ */
+export function momentCard(moment, index, words, videos, does) {
+  const steps = moment.steps.length > 1 ? moment.steps : [];
+  const still = new Still(moment, { priority: index < EAGER, ...(steps[0] && { time: middle(steps[0]) }) });
+  const opener = h("button", {
+    type: "button", class: "opener", tabindex: "-1", "aria-keyshortcuts": "Enter Space c l + -", onclick: does.open, onfocus: does.focus,
+  }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
+  const element = h("li", { class: `moment${steps.length ? " steps" : ""}` },
+    h("div", { class: "frame" }, opener, h("div", { class: "tools" })),
+    h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
+    h("div", { class: "caption" }, titleSpan(moment.video_id, videos),
+      h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
+      h("span", { class: "percent", "aria-hidden": "true" }, percent(moment))),
+    reasons(moment),
+    moment.snippet ? h("p", { class: "snippet", dir: "auto" }, marked(moment.snippet, words)) : null);
+  const card = { moment, still, opener, element };
+  drawState(card, does);
+  return card;
+}
+
+/** What changes after a card is drawn: marks, whether it was collected and seen.
+ * @param {Card} card @param {Does} does */
+export function drawState({ moment, opener, element }, does) {
+  const [mark, seen] = [markOf(moment), isSeen(moment)];
+  element.classList.toggle("seen", seen);
+  element.classList.toggle("right", mark === "right");
+  element.classList.toggle("wrong", mark === "wrong");
+  const said = [title(moment.video_id), `${clock(moment.start)} to ${clock(moment.end)}`, `score ${percent(moment)} %`, seen && "seen", mark && `marked ${mark}`];
+  opener.setAttribute("aria-label", said.filter(Boolean).join(", "));
+  const tools = element.querySelector(".tools");
+  if (tools) fill(tools, ...toolButtons(moment, mark, does));
+}
+
+/** @param {Moment} moment @param {string} mark @param {Does} does */
+function toolButtons(moment, mark, does) {
+  const inside = isCollected(moment);
+  /** @param {import("./dom.js").IconName} name @param {string} label @param {boolean} on @param {string} kind @param {() => void} run */
+  const button = (name, label, on, kind, run) => iconButton(name, label, run, { tabindex: "-1", "aria-pressed": String(on), class: `icon-button ${kind}${on ? " on" : ""}` });
+  return [
+    button("right", "Right (+)", mark === "right", "mark", () => setMark(moment, "right")),
+    button("wrong", "Wrong (-)", mark === "wrong", "mark", () => setMark(moment, "wrong")),
+    iconButton("like", "More like this picture (l)", does.like, { tabindex: "-1" }),
+    button("keep", inside ? "In the collection; take it out (c)" : "Into the collection (c)", inside, "collect", () => collect(moment, asked.value.text)),
+  ];
+}
+
+/** Why it was found, and how many it stands for.
+ * @param {Moment} moment */
+function reasons(moment) {
+  if (!moment.why.length && !moment.folded.length) return null;
+  const inside = h("ul", { class: "folded", hidden: true });
+  const toggle = h("button", {
+    type: "button", class: "reason more-folded", "aria-expanded": "false", "aria-label": `${moment.folded.length} more that overlap`,
+    onclick: () => {
+      if (!inside.children.length) fill(inside, moment.folded.map((_, i) => foldedStill(moment, i)));
+      inside.hidden = !inside.hidden;
+      toggle.setAttribute("aria-expanded", String(!inside.hidden));
+    },
+  }, `+${moment.folded.length}`);
+  return h("div", {}, h("ul", { class: "reasons" }, tellingReasons(moment).map(reasonChip), moment.folded.length ? h("li", {}, toggle) : null), inside);
+}
+
+/** @param {Moment} moment @param {number} place */
+function foldedStill(moment, place) {
+  const spans = moment.folded.map((span) => ({ ...span, video_id: moment.video_id, version: moment.version }));
+  const span = spans[place];
+  if (!span) return null;
+  const onclick = () => openPlayer(spans, place);
+  return h("li", {}, h("button", { type: "button", class: "opener", onclick, "aria-label": `${clock(span.start)} to ${clock(span.end)}` },
+    h("img", { alt: "", src: api.url.still(span, middle(span), 160) }), h("span", { class: "time" }, spanClock(span))));
+}
+
+/** @param {{score: number}} moment */
+const percent = ({ score }) => Math.round(100 * score);
+
+/** @param {{start: number, end: number}} span */
+const middle = (span) => (span.start + span.end) / 2;
+
+/** @param {number} score */
+function scoreBar(score) {
+  const bar = h("span");
+  bar.style.setProperty("--score", String(score));
+  return bar;
+}

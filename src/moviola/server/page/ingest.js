@@ -1,0 +1,123 @@
+// Bringing videos in: from a folder of the server, or sent from here; one progress over all steps.
+
+import * as api from "./api.js";
+import { fill, h, icon, iconButton } from "./dom.js";
+import { count, long, size, title } from "./format.js";
+import { libraryInfo, view } from "./store.js";
+
+/** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
+
+const jobs = h("div", { class: "jobs" });
+/** @type {Does} */
+let does = { changed: async () => {}, failed: () => {} };
+
+function ingestForm() {
+  const folders = libraryInfo.value?.ingest_folders ?? [];
+  const source = h("input", { type: "text", id: "source", required: true, list: "folders", value: folders[0] ?? "", spellcheck: "false" });
+  const form = h("form", { class: "ingest" }, h("label", { for: "source" }, "A folder or a file, on the machine of the server"),
+    h("div", { class: "ingest-row" }, source, h("datalist", { id: "folders" }, folders.map((folder) => h("option", { value: folder }))),
+      h("button", { type: "submit", class: "main" }, "Bring in")));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void bringIn([source.value.trim()]);
+  });
+  return form;
+}
+
+function sendForm() {
+  const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": "Videos to send", onchange: () => { void sendVideos(chooser.files ?? []); chooser.value = ""; } });
+  return h("p", { class: "muted" }, "Or drop videos here, or ",
+    h("button", { type: "button", class: "plain", onclick: () => chooser.click() }, icon("up"), "choose some to send"), chooser);
+}
+
+/** @param {string[]} sources paths on the server */
+export async function bringIn(sources) {
+  try {
+    followJob(await api.startJob(sources));
+  } catch (error) {
+    does.failed("Not brought in", error);
+  }
+}
+
+/** Send videos one after the other, each to be brought in when it is there.
+ * @param {Iterable<File>} files */
+export async function sendVideos(files) {
+  if (!libraryInfo.value?.can_ingest) return does.failed("Not sent", "This server only reads; start it with --allow-ingest FOLDER");
+  view.value = "library";
+  for (const file of files) {
+    const element = h("article", { class: "job", "aria-label": `Sending ${file.name}` });
+    jobs.prepend(element);
+    const going = new AbortController();
+    /** @param {number} sent */
+    const draw = (sent) => fill(element, h("div", { class: "job-head" }, h("strong", {}, "sending"),
+      h("span", { class: "job-video" }, `${file.name}, ${size(sent)} of ${size(file.size)}`), iconButton("close", `Do not send ${file.name}`, () => going.abort())),
+      h("progress", { max: String(file.size || 1), value: sent, "aria-label": `Sent of ${file.name}` }));
+    draw(0);
+    try {
+      const path = await api.sendVideo(file, draw, going.signal);
+      await bringIn([path]);
+    } catch (error) {
+      if (!going.signal.aborted) does.failed(`${file.name} was not sent`, error);
+    } finally {
+      element.remove();
+    }
+  }
+}
+
+/** @param {api.Job} job */
+const runs = (job) => job.state === "running" || job.state === "queued";
+
+/** Show a job and follow it to its end.
+ * @param {api.Job} job */
+function followJob(job) {
+  const element = h("article", { class: "job", "aria-label": `Ingest ${job.job}` });
+  jobs.prepend(element);
+  let now = job;
+  const draw = () => fill(element, jobParts(now));
+  draw();
+  if (!runs(now)) return;
+  const events = api.jobEvents(job);
+  const update = async (/** @type {MessageEvent} */ event) => {
+    now = JSON.parse(event.data);
+    draw();
+    if (runs(now)) return;
+    events.close();
+    await does.changed();
+  };
+  for (const kind of ["progress", "refused", "done"]) events.addEventListener(kind, (event) => void update(event).catch(() => {}));
+}
+
+/** @param {api.Job} job */
+function timeLeft({ share, started }) {
+  const passed = started ? (Date.now() - Date.parse(started)) / 1000 : 0;
+  return share > 0.05 && passed > 5 ? `, about ${long((passed * (1 - share)) / share)} left` : "";
+}
+
+/** @param {api.Job} job */
+function jobParts(job) {
+  const states = /** @type {Record<string, string>} */ ({ queued: "waits", running: "running", done: "done", failed: "failed", cancelled: "cancelled" });
+  const bar = h("progress", { max: "1", value: job.share, "aria-label": "Done of all steps" });
+  if (!job.share) bar.removeAttribute("value");
+  const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => does.failed("Not cancelled", error))) : null;
+  return [
+    h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
+      h("span", { class: "muted" }, runs(job) && job.share ? `${Math.round(100 * job.share)} %${timeLeft(job)}` : ""),
+      h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
+    runs(job) ? bar : null,
+    job.error ? h("p", { class: "why" }, job.error) : null,
+    job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,
+  ];
+}
+
+/** Jobs of this server that were not begun here. */
+export async function showJobs() {
+  if (!libraryInfo.value?.can_ingest || jobs.children.length) return;
+  const known = await api.jobs().catch(() => []);
+  if (!jobs.children.length) for (const job of known.toReversed()) followJob(job);
+}
+
+/** @param {Does} does_ */
+export function ingestSection(does_) {
+  does = does_;
+  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, "Bring in videos"), ingestForm(), sendForm(), jobs);
+}

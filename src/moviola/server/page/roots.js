@@ -1,0 +1,35 @@
+// The folders of the library with how they stand, and files that lie there more than once.
+
+import * as api from "./api.js";
+import { fill, h } from "./dom.js";
+import { count, size } from "./format.js";
+
+const SHOWN = 20; // groups of copies
+
+const list = h("ul", { class: "roots" });
+const copies = h("details", { class: "copies", hidden: true });
+
+/** @param {api.Root} root */
+function rootRow({ path, videos, away, watched, patterns }) {
+  const state = away ? h("span", { class: "why" }, `away: ${away}`) : watched ? "watched" : "";
+  return h("li", {}, h("span", { class: "path", dir: "auto" }, path), h("span", { class: "muted" }, count(videos, "video")),
+    h("span", { class: "state" }, state), patterns.length ? h("span", { class: "muted" }, `without ${patterns.join(", ")}`) : null);
+}
+
+/** @param {api.Copies} group */
+function copyRow({ paths, bytes }) {
+  return h("li", {}, h("strong", {}, size(bytes)), h("ul", {}, paths.map((path) => h("li", { dir: "auto" }, path))));
+}
+
+export async function showRoots() {
+  const [roots, groups] = await Promise.all([api.roots(), api.duplicates()]).catch(() => [[], []]);
+  fill(list, roots.map(rootRow));
+  list.hidden = roots.length === 0;
+  const wasted = groups.reduce((total, group) => total + group.wasted, 0);
+  copies.hidden = groups.length === 0;
+  fill(copies, h("summary", {}, `${count(groups.length, "file")} more than once, ${size(wasted)} too much`), h("ul", {}, groups.slice(0, SHOWN).map(copyRow)));
+}
+
+export function rootsSection() {
+  return h("section", { "aria-labelledby": "roots-title" }, h("h2", { id: "roots-title" }, "Folders"), list, copies);
+}

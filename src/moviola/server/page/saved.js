@@ -1,0 +1,89 @@
+// Searches that are kept in the library, with what has come in since they were opened here.
+
+import * as api from "./api.js";
+import { fill, h, icon, iconButton } from "./dom.js";
+import { describe, parametersOf } from "./links.js";
+import { notify } from "./notices.js";
+import { GAP, NOTHING, Observable, asked, isEmpty, queryOf, remembered } from "./store.js";
+
+/** @typedef {import("./store.js").Search} Search */
+/** @typedef {{text: string, then: string[], gap: number, without: string[], filter: Record<string, string>, by: string}} SavedSearch */
+
+const COUNTED = 100; // moments of which new ones are counted
+
+/** The newest video that was there when a search was opened last, by the search's name.
+ * @type {Observable<Record<string, number>>} */
+let known = new Observable(/** @type {Record<string, number>} */ ({}));
+
+/** @param {string} library */
+export function rememberKnown(library) {
+  known = remembered(`moviola.saved-known:${library}`, /** @type {Record<string, number>} */ ({}));
+}
+
+/** Whether the library can keep a search: pictures and single videos it does not.
+ * @param {Search} search */
+const canBeSaved = (search) => Boolean(search.text.trim()) && !search.likes.length && !search.videos.length;
+
+/** @param {SavedSearch} saved @returns {Search} */
+function searchOfSaved({ text, then, gap, without, filter, by }) {
+  return { ...NOTHING, text, then: then.map((words) => ({ text: words, gap })), not: without, filter, by };
+}
+
+/** Number of the video that came in last. */
+async function newestVideo() {
+  const { videos } = await api.videos({ offset: 0, limit: 1, state: "", text: "", sort: "added", descending: true });
+  return Number(videos[0]?.version ?? 0);
+}
+
+async function save() {
+  const search = asked.value;
+  const name = describe(search);
+  const then = search.then.map((step) => step.text.trim()).filter(Boolean);
+  const without = search.not.map((text) => text.trim()).filter(Boolean);
+  try {
+    await api.keep("search", name, { text: search.text.trim(), then, gap: search.then[0]?.gap ?? GAP, without, filter: search.filter, by: search.by });
+    known.value = { ...known.value, [name]: await newestVideo() };
+    notify("The search is saved: it stands on the first page, with what is new");
+  } catch (error) {
+    notify(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @returns {HTMLElement | null} */
+export function saveButton() {
+  if (isEmpty(asked.value) || !canBeSaved(asked.value)) return null;
+  return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), "save this search");
+}
+
+/** Moments of a search in videos that came in since it was opened.
+ * @param {Search} search @param {number} since */
+async function countNew(search, since) {
+  const { filter, by } = search;
+  const found = await api.search({ query: queryOf(search), filter, by, refine: false, min_score: 0, top_k: COUNTED }, new AbortController().signal);
+  return found.moments.filter((moment) => moment.strong && Number(moment.version) > since).length;
+}
+
+/** The saved searches; drawn when they are known.
+ * @returns {HTMLElement} */
+export function savedSection() {
+  const chips = h("div", { class: "chips" });
+  const section = h("section", { "aria-labelledby": "saved-title", hidden: true }, h("h2", { id: "saved-title" }, "Saved searches"), chips);
+  const show = async () => {
+    const [entries, newest] = await Promise.all([api.kept("search"), newestVideo()]);
+    section.hidden = entries.length === 0;
+    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), newest, () => void show())));
+  };
+  show().catch(() => {});
+  return section;
+}
+
+/** @param {string} name @param {Search} search @param {number} newest @param {() => void} changed */
+function savedChip(name, search, newest, changed) {
+  const fresh = h("span", { class: "number" });
+  const since = known.value[name] ?? 0;
+  if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? `${number} new` : ""; }, () => {});
+  const open = () => { known.value = { ...known.value, [name]: newest }; };
+  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(String(error)));
+  return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
+    iconButton("close", `Forget the search “${name}”`, remove));
+}

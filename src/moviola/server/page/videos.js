@@ -1,0 +1,128 @@
+// The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
+
+import * as api from "./api.js";
+import { fill, h, icon, iconButton } from "./dom.js";
+import { clock, count, size, title } from "./format.js";
+import { bringIn } from "./ingest.js";
+import { notify } from "./notices.js";
+import { openPlayer } from "./opening.js";
+import { Still } from "./still.js";
+import { libraryInfo } from "./store.js";
+
+/** @typedef {import("./ingest.js").Does} Does */
+
+const PAGE = 50;
+const TYPING = 200;
+
+/** @type {[string, string][]} what can be sorted by; a minus is the other way round */
+const ORDERS = [
+  ["name", "by name"], ["-date", "newest first"], ["date", "oldest first"], ["-length", "longest first"], ["length", "shortest first"], ["-added", "last added first"],
+];
+
+const refused = h("section", { class: "refused-files", "aria-label": "Refused files", hidden: true });
+const table = h("tbody");
+const tableStatus = h("p", { class: "muted", role: "status" });
+const more = h("button", { type: "button", class: "plain", onclick: () => void loadVideos(true) }, "More videos");
+const text = h("input", { type: "search", placeholder: "name or folder", "aria-label": "Videos by name", oninput: () => listSoon() });
+const state = h("select", { "aria-label": "Videos by state", onchange: () => void loadVideos() },
+  [["", "all"], ["ready", "ready"], ["partial", "in part"], ["refused", "refused"]].map(([value, label]) => h("option", { value }, label)));
+const order = h("select", { "aria-label": "Order of the videos", onchange: () => void loadVideos() }, ORDERS.map(([value, label]) => h("option", { value }, label)));
+
+/** @type {Does} */
+let does = { changed: async () => {}, failed: () => {} };
+let timer = 0;
+let listed = 0;
+let loading = new AbortController();
+
+function listSoon() {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => void loadVideos(), TYPING);
+}
+
+/** @param {boolean} [further] after those that are shown */
+export async function loadVideos(further = false) {
+  loading.abort();
+  const { signal } = (loading = new AbortController());
+  const asked = { limit: PAGE, text: text.value.trim() };
+  try {
+    const offset = further ? listed : 0;
+    const [{ total, videos }, wrong] = await Promise.all([
+      api.videos({ ...asked, offset, state: state.value, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
+      further || state.value ? null : api.videos({ ...asked, offset: 0, state: "refused" }, signal),
+    ]);
+    if (!further) fill(table);
+    table.append(...videos.map(videoRow));
+    listed = offset + videos.length;
+    tableStatus.textContent = total ? count(total, "video") : "No video is called so.";
+    more.hidden = listed >= total;
+    if (!further) drawRefused(wrong);
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof api.Unreachable)) does.failed("The videos cannot be listed", error);
+  }
+}
+
+/** @param {{total: number, videos: api.Video[]} | null} wrong */
+function drawRefused(wrong) {
+  refused.hidden = !wrong?.total;
+  if (!wrong?.total) return;
+  fill(refused, h("h3", {}, `${count(wrong.total, "file")} refused`), h("ul", {}, wrong.videos.map((video) =>
+    h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, video.error), tools(video)))));
+}
+
+/** What can be done with a video.
+ * @param {api.Video} video */
+function tools(video) {
+  if (!libraryInfo.value?.can_ingest) return null;
+  const name = title(video.video_id);
+  const again = iconButton("loop", `Read ${name} again, after it was mended`, () => void bringIn([video.path]));
+  return h("span", { class: "video-tools" }, video.state === "refused" ? again : null,
+    iconButton("remove", `Take ${name} out of the library`, () => void takeOut(video)));
+}
+
+/** @param {api.Video} video */
+async function takeOut(video) {
+  try {
+    await api.removeVideo(video.video_id);
+    notify(`${title(video.video_id)} is out of the library; its file stays`, { label: "Undo", run: () => void takeBack(video) });
+    await does.changed();
+  } catch (error) {
+    does.failed("Not taken out", error);
+  }
+}
+
+/** @param {api.Video} video */
+async function takeBack(video) {
+  try {
+    await api.restoreVideo(video.video_id);
+    await does.changed();
+  } catch (error) {
+    does.failed("Not brought back", error);
+  }
+}
+
+/** @param {api.Video} video */
+function videoRow(video) {
+  const ready = video.state !== "refused";
+  const whole = { video_id: video.video_id, start: 0, end: video.duration, version: video.version };
+  const still = ready ? new Still(whole, { time: video.duration / 3 }).element : h("span", { class: "still missing" });
+  const play = () => openPlayer([whole]);
+  const name = ready
+    ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
+    : h("span", {}, title(video.video_id));
+  return h("tr", {}, h("td", { class: "thumb" }, ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": `Play ${title(video.video_id)}`, onclick: play }, still) : still),
+    h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.error ? h("span", { class: "why" }, video.error) : null),
+    h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
+    h("td", { class: "figure date" }, video.taken.slice(0, 10)),
+    h("td", { class: "figure" }, size(video.bytes)),
+    h("td", {}, h("span", { class: `state ${video.state}` }, video.away ? "away" : { ready: "ready", partial: "in part", refused: "refused" }[video.state] ?? video.state)),
+    h("td", {}, tools(video)));
+}
+
+/** @param {Does} does_ */
+export function videosSection(does_) {
+  does = does_;
+  const head = h("tr", {}, ["", "Video", "Length", "Taken", "Size", "State", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))));
+  return h("section", { "aria-labelledby": "videos-title" },
+    h("div", { class: "table-head" }, h("h2", { id: "videos-title" }, "Videos"), tableStatus, h("span", { class: "spring" }), icon("search"), text, state, order),
+    refused, h("table", { class: "videos" }, h("thead", {}, head), table), h("div", { class: "more" }, more));
+}

@@ -1,0 +1,125 @@
+"""Looking after the library: its folders, what is there twice, videos taken out, back in, or sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Path as PathParameter
+
+from moviola.errors import NotFound
+from moviola.library.disk.root_states import roots_in
+from moviola.library.exact_copies import exact_copies
+from moviola.search import Library
+from moviola.server.receiving import receive
+from moviola.server.refusals import Forbidden
+from moviola.server.service import Service, ServiceOf, VideoOf
+from moviola.server.upkeep_schemas import DuplicateList, Duplicates, Received, Removed, RootInfo, RootList
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api", tags=["upkeep"])
+
+
+def _require_changing(service: ServiceOf) -> None:
+    """Refuse to change a library that is only read here."""
+    if not service.options.allow_ingest:
+        raise Forbidden("this server only reads; start it with --allow-ingest FOLDER to change the library")
+
+
+Changing = Depends(_require_changing)
+
+
+@router.get("/roots")
+async def roots(service: ServiceOf) -> RootList:
+    """The folders of the library, and whether they are there now."""
+    watched = {folder.resolve() for folder in service.options.watch}
+    found = await service.media.run(roots_in, service.library.catalogue)
+    return RootList(
+        roots=[
+            RootInfo(
+                path=root.path,
+                videos=root.videos,
+                away=root.away,
+                watched=Path(root.path) in watched,
+                patterns=list(root.patterns),
+            )
+            for root in found
+        ]
+    )
+
+
+@router.get("/duplicates")
+async def duplicates(service: ServiceOf) -> DuplicateList:
+    """Videos whose bytes lie at several paths."""
+    found = await service.media.run(exact_copies, service.library.store)
+    return DuplicateList(
+        duplicates=[
+            Duplicates(
+                video_ids=list(one.video_ids), paths=list(one.paths), bytes=one.size, wasted=one.wasted
+            )
+            for one in found
+        ]
+    )
+
+
+@router.delete("/videos/{video_id}", dependencies=[Changing])
+async def remove(service: ServiceOf, video: VideoOf) -> Removed:
+    """Take a video out of the library; its file stays. It can come back until the next compaction."""
+    await _write(service, lambda library: library.remove([video.video_id]))
+    return Removed(video_id=video.video_id)
+
+
+@router.post("/videos/{video_id}/restore", dependencies=[Changing])
+async def restore(
+    service: ServiceOf,
+    video_id: Annotated[str, PathParameter(max_length=12_000, examples=["holiday%2Fbeach"])],
+) -> Removed:
+    """Bring a video back that was taken out, with all that is known of it."""
+    name = unquote(video_id, errors="replace")
+    await _write(service, lambda library: library.restore([name]))
+    return Removed(video_id=name)
+
+
+async def _write(service: Service, change: Callable[[Library], object]) -> None:
+    """Change the library in a thread; 409 while another process writes to it."""
+
+    def work() -> None:
+        with Library(service.library.folder) as library:
+            change(library)
+        service.library.store.refresh()
+
+    await service.media.run(work)
+
+
+@router.post(
+    "/uploads",
+    status_code=201,
+    dependencies=[Changing],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def upload(
+    request: Request,
+    service: ServiceOf,
+    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["beach.mp4"])],
+    folder: Annotated[
+        str, Query(max_length=4_096, description="One of `ingest_folders`; by default the first.")
+    ] = "",
+) -> Received:
+    """Send a video: its bytes as they are. It lies in a folder then, from which a job brings it in."""
+    allowed = {str(place.resolve()): place.resolve() for place in service.options.allow_ingest}
+    if folder and folder not in allowed:
+        raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({', '.join(allowed)})")
+    place = allowed[folder] if folder else next(iter(allowed.values()))
+    announced = request.headers.get("content-length", "0")
+    size = int(announced) if announced.isdecimal() else 0
+    path = await receive(request.stream(), name, place, size)
+    return Received(path=str(path), bytes=path.stat().st_size)

@@ -1,0 +1,55 @@
+"""What requests and answers about looking after a library consist of."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["DuplicateList", "Duplicates", "Received", "Removed", "RootInfo", "RootList"]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class RootInfo(_Answer):
+    """A folder of the library."""
+
+    path: str = Field(examples=["videos/holiday"])
+    videos: int = Field(description="Number of videos in it.", examples=[24])
+    away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
+    watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
+    patterns: list[str] = Field(description="What is left out of it.", examples=[["*/proxies/*"]])
+
+
+class RootList(_Answer):
+    """The folders of the library."""
+
+    roots: list[RootInfo]
+
+
+class Duplicates(_Answer):
+    """The same bytes at several paths."""
+
+    video_ids: list[str] = Field(examples=[["holiday/beach"]])
+    paths: list[str] = Field(examples=[["films/holiday/beach.mp4", "films/copy of beach.mp4"]])
+    bytes: int = Field(description="Size of each file.", examples=[18_345_233])
+    wasted: int = Field(description="Bytes that all but one of them take.", examples=[18_345_233])
+
+
+class DuplicateList(_Answer):
+    """Those first that take most room."""
+
+    duplicates: list[Duplicates]
+
+
+class Removed(_Answer):
+    """A video that was taken out of the library, or is in again; its file is as it was."""
+
+    video_id: str = Field(examples=["holiday/beach"])
+
+
+class Received(_Answer):
+    """A file that was sent."""
+
+    path: str = Field(description="Where it lies, to be brought in.", examples=["/srv/videos/beach.mp4"])
+    bytes: int = Field(examples=[18_345_233])

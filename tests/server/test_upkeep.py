@@ -1,0 +1,103 @@
+"""Looking after a library over HTTP: folders, order, copies, videos taken out, back in, or sent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from moviola.search import Library
+from moviola.server.options import Limits
+
+Serving = Callable[..., TestClient]
+
+
+def ids(client: TestClient, **asked: str) -> list[str]:
+    return [video["video_id"] for video in client.get("/api/videos", params=asked).json()["videos"]]
+
+
+def test_roots_say_how_they_stand(serving: Serving, folder: Path, films: Path) -> None:
+    with serving(folder, watch=()) as client:
+        (root,) = client.get("/api/roots").json()["roots"]
+    assert (root["path"], root["videos"], root["away"], root["watched"]) == (str(films), 4, "", False)
+
+
+@pytest.mark.parametrize("sort", ["name", "date", "length", "added"])
+def test_videos_in_an_order(client: TestClient, sort: str) -> None:
+    found = ids(client, sort=sort)
+    assert len(found) == 4 and ids(client, sort=sort, descending="true") == found[::-1]
+    if sort == "length":
+        assert found[0] == "broken"
+
+
+def test_a_video_that_is_taken_out_comes_back(serving: Serving, folder: Path, films: Path) -> None:
+    with serving(folder) as client:
+        assert client.delete("/api/videos/harbour").json()["error"]["code"] == "forbidden"
+    with serving(folder, allow_ingest=(films,)) as client:
+        before = client.post("/api/search", json={"query": "umbrella"}).json()["moments"]
+        assert client.delete("/api/videos/harbour").json() == {"video_id": "harbour"}
+        assert "harbour" not in ids(client) and (films / "harbour.mp4").is_file()
+        assert client.get("/api/videos/harbour").status_code == 404
+        found = client.post("/api/search", json={"query": "umbrella"}).json()["moments"]
+        assert "harbour" not in {moment["video_id"] for moment in found}
+        assert client.post("/api/videos/harbour/restore").status_code == 200
+        after = client.post("/api/search", json={"query": "umbrella"}).json()["moments"]
+        assert [m["video_id"] for m in after] == [m["video_id"] for m in before]
+        again = client.post("/api/videos/harbour/restore")
+        assert again.status_code == 404 and "not among the removed" in again.json()["error"]["message"]
+
+
+def test_what_is_there_twice(serving: Serving, folder: Path, films: Path, tmp_path: Path) -> None:
+    shutil.copy(films / "harbour.mp4", tmp_path / "again.mp4")
+    with Library(folder) as library:
+        library.index(tmp_path / "again.mp4", ocr=False)
+    with serving(folder) as client:
+        (one,) = client.get("/api/duplicates").json()["duplicates"]
+    assert set(one["paths"]) == {str(films / "harbour.mp4"), str(tmp_path / "again.mp4")}
+    assert one["wasted"] == one["bytes"] == (films / "harbour.mp4").stat().st_size
+
+
+def test_a_video_that_is_sent_lies_where_it_may_be_brought_in(
+    serving: Serving, folder: Path, films: Path, tmp_path: Path
+) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    content = (films / "harbour.mp4").read_bytes()
+    with serving(folder, allow_ingest=(inbox,)) as client:
+        for expected in ("beach.mp4", "beach (2).mp4"):
+            answer = client.post("/api/uploads", params={"name": "beach.mp4"}, content=content)
+            assert answer.status_code == 201, answer.text
+            assert answer.json() == {"path": str((inbox / expected).resolve()), "bytes": len(content)}
+            assert (inbox / expected).read_bytes() == content
+        for name in (
+            "../x.mp4",
+            "/x.mp4",
+            "..",
+            ".x.mp4",
+            "a\\b.mp4",
+            "x.sh",
+            "x",
+            "a\0.mp4",
+            "x" * 300 + ".mp4",
+        ):
+            answer = client.post("/api/uploads", params={"name": name}, content=b"x")
+            assert answer.status_code == 422, name
+        answer = client.post("/api/uploads", params={"name": "x.mp4", "folder": "/etc"}, content=b"x")
+        assert answer.status_code == 404
+    assert {path.name for path in inbox.iterdir()} == {"beach.mp4", "beach (2).mp4"}
+    with serving(folder) as client:
+        answer = client.post("/api/uploads", params={"name": "x.mp4"}, content=b"x")
+        assert answer.json()["error"]["code"] == "forbidden"
+
+
+def test_a_video_that_is_too_large_leaves_nothing(serving: Serving, folder: Path, tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    with serving(folder, allow_ingest=(inbox,), limits=Limits(upload_bytes=1000)) as client:
+        for content in (b"x" * 1001, (b"x" * 100 for _ in range(20))):
+            answer = client.post("/api/uploads", params={"name": "x.mp4"}, content=content)
+            assert answer.status_code == 413
+    assert list(inbox.iterdir()) == []
