@@ -35,6 +35,19 @@ def serve(
         list[Path] | None,
         typer.Option(help="Keep the library as this folder is, as `moviola watch` does; repeatable."),
     ] = None,
+    alert: Annotated[
+        list[str] | None,
+        typer.Option(help="Saved search that reports what is new; repeatable; all by default."),
+    ] = None,
+    alert_command: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND", help="Run for each new finding, which is JSON on its standard input."
+        ),
+    ] = "",
+    webhook: Annotated[
+        str, typer.Option(metavar="URL", help="Address that each new finding is posted to, as JSON.")
+    ] = "",
     judge: Annotated[
         Path | None, typer.Option(help="A task of `moviola judge new`, to be judged in the page.")
     ] = None,
@@ -54,12 +67,16 @@ def serve(
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
+    import shlex
+
+    from moviola.search.alerts import AlertOptions
     from moviola.server import Options
     from moviola.server import serve as run
 
     options = Options(
         host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
+        alerts=AlertOptions(tuple(alert or ()), tuple(shlex.split(alert_command)), webhook),
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -42,6 +42,19 @@ def watch(
         bool, typer.Option("--force-polling", help="Poll whatever file system it is.")
     ] = False,
     settle: Annotated[float, typer.Option(help="Seconds that a file must have stayed the same.")] = 2.0,
+    alert: Annotated[
+        list[str] | None,
+        typer.Option(help="Saved search that reports what is new; repeatable; all by default."),
+    ] = None,
+    alert_command: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND", help="Run for each new finding, which is JSON on its standard input."
+        ),
+    ] = "",
+    webhook: Annotated[
+        str, typer.Option(metavar="URL", help="Address that each new finding is posted to, as JSON.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Keep a library as some folders are: new, changed, moved and deleted files, until Ctrl-C.
@@ -53,8 +66,12 @@ def watch(
 
     At night, on half of a machine: `moviola watch /films --hours 22:00-06:00 --cores 4`
 
-    From Python: `moviola.library.watching.Watcher`.
+    With a word when a saved search finds something new:
+    `moviola watch ~/Videos --alert "red doors" --alert-command "notify-send found"`
+
+    From Python: `moviola.library.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
+    import shlex
     from dataclasses import asdict
 
     from moviola.library.watching import Hours, Watcher, WatchOptions
@@ -67,10 +84,14 @@ def watch(
         limit_threads(cores)
     os.nice(_NICENESS)
     from moviola.search import Library
+    from moviola.search.alerts import AlertOptions, Alerts
 
+    told_of = AlertOptions(tuple(alert or ()), tuple(shlex.split(alert_command)), webhook)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Library(library, encoder=encoder or encoder_of_new(library)) as lib:
+        alerts = Alerts(lib, told_of, stop)
+        alerts.check()
 
         def told(report: IngestReport) -> None:
             if json:
@@ -78,6 +99,7 @@ def watch(
             else:
                 print_report(report, library, len(lib))
             sys.stdout.flush()
+            alerts.check()
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         Watcher(lib.index, library, folders, options, told, note, stop).run()

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from moviola.errors import InvalidValue
+from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 
 __all__ = ["Limits", "Options", "is_loopback"]
@@ -49,6 +50,7 @@ class Options:
         allow_ingest: folders below which files may be brought into the library; none by default.
         allow_hosts: names by which the server may be addressed, besides ``localhost`` and numeric addresses.
         watch: folders as which the library is kept, see :mod:`moviola.library.watching`; none by default.
+        alerts: who is told when a saved search finds something new in what is watched; nobody by default.
         judge: a judging task about the library's videos, of ``moviola judge new``; None for none.
         threads: that search at once, and that read videos at once; by default one per core.
         limits: see :class:`Limits`.
@@ -64,6 +66,7 @@ class Options:
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     watch: tuple[Path, ...] = ()
+    alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)

@@ -1,10 +1,10 @@
 """What brings videos in for a server, in a process of its own: ``python -m moviola.server.worker``.
 
 The first line of its standard input says what to do, as JSON: ``{"library": …, "sources": […], "allowed":
-[…], "ocr": …, "patient": …}``, or ``{"library": …, "watch": […]}`` to keep the library as some folders are.
-Links may have been put into the sources while the job waited, so they are looked at again.
-It says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it
-does not outlive a server that was killed.
+[…], "ocr": …, "patient": …}``, or ``{"library": …, "watch": […], "alerts": {…}}`` to keep the library as some
+folders are. Links may have been put into the sources while the job waited, so they are looked at again. It
+says how far it is in lines of JSON on standard output. It ends when its standard input does, so that it does
+not outlive a server that was killed.
 """
 
 from __future__ import annotations
@@ -72,11 +72,19 @@ def _indexed(library: Library, order: dict[str, Any], telling: _Telling) -> Inge
 def _watch(order: dict[str, Any]) -> None:
     """Keep the library as some folders are, until the server ends."""
     from moviola.library.watching import Watcher
-
-    def told(report: IngestReport) -> None:
-        _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
+    from moviola.search.alerts import AlertOptions, Alerts
 
     with Library(order["library"]) as library:
+        options = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in order["alerts"].items()
+        }
+        alerts = Alerts(library, AlertOptions(**options))
+        alerts.check()
+
+        def told(report: IngestReport) -> None:
+            _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
+            alerts.check()
+
         folders = [Path(folder) for folder in order["watch"]]
         Watcher(
             library.index,
