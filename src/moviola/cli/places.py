@@ -148,25 +148,49 @@ def restore(
 
 @app.command()
 def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Files that are the same to the byte, those first that take most room.
+    """Files that are the same to the byte, and videos that show the same: encoded otherwise, or a part.
+
+    What is found is remembered: answers show it once from then on, and the next call compares new videos
+    only.
 
     Example: `moviola duplicates --library films`
 
-    From Python: `moviola.library.duplicates.exact_copies`.
+    From Python: `moviola.library.duplicates.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
+    import os
     from dataclasses import asdict
 
     from moviola.library.duplicates import exact_copies
+    from moviola.library.near_copies import find_near_copies, without_fingerprint
     from moviola.search import Library
 
-    with Library(library, read_only=True) as lib:
-        found = exact_copies(lib.store)
+    with Library(library, read_only=not os.access(library, os.W_OK)) as lib:
+        exact, near = exact_copies(lib.store), find_near_copies(lib.store)
+        lacking = without_fingerprint(lib.store)
     if json:
-        emit_json([{**asdict(one), "wasted": one.wasted} for one in found])
+        emit_json([
+            *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
+            *(asdict(one) for one in near),
+        ])  # fmt: skip
         return
-    for one in found:
+    for one in exact:
         console.print(f"{', '.join(one.video_ids)}: {len(one.paths)} copies, {one.size / 2**20:.1f} MiB each")
         for path in one.paths:
             console.print(f"  {path}")
-    wasted = sum(one.wasted for one in found)
-    console.print(f"{library}: {wasted / 2**20:.1f} MiB more than once" if found else f"{library}: no copies")
+    for pair in near:
+        longer, shorter = (
+            f"{video} {span.start:.1f}-{span.end:.1f} s"
+            for video, span in zip(pair.video_ids, pair.spans, strict=True)
+        )
+        console.print(f"{longer} = {shorter} ({pair.kind}, {pair.certainty:.2f})")
+    wasted = sum(one.wasted for one in exact)
+    if lacking:
+        console.print(
+            f"{len(lacking)} videos were indexed before fingerprints were kept, and compared by their bytes "
+            f"only: {', '.join(lacking[:3])}…; `moviola remove` them and index them again to compare pictures"
+        )
+    console.print(
+        f"{library}: {wasted / 2**20:.1f} MiB more than once, {len(near)} pairs of videos that show the same"
+        if exact or near
+        else f"{library}: no copies"
+    )

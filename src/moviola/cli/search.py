@@ -355,10 +355,10 @@ def print_moments(
         table.add_column(title, overflow="ellipsis", no_wrap=True, max_width=_SAID_WIDTH)
     else:
         rows = [row[:-1] for row in rows]
-    if any(moment.folded for moment in moments):
+    if any(moment.folded or moment.copies for moment in moments):
         table.add_column("and")
         rows = [
-            [*row, f"+{len(moment.folded)}" if moment.folded else ""]
+            [*row, f"+{more}" if (more := len(moment.folded) + len(moment.copies)) else ""]
             for row, moment in zip(rows, moments, strict=True)
         ]
     if why:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from moviola.errors import MediaError, printable
 from moviola.library.ahead import Branch, side_by_side
 from moviola.library.catalogue import ShotRow
+from moviola.library.fingerprints import grey
 from moviola.library.repeats import encode_changes
 from moviola.library.scan import FoundFile
 from moviola.media import (
@@ -51,7 +52,7 @@ class Encoded:
     """A video that was read: features (n, d) float32, None without a visual encoder, and then no shots.
 
     ``repeats`` of the features are copies of others, see :mod:`moviola.library.repeats`. ``stills`` are small
-    ones, seconds and WebP bytes.
+    ones, seconds and WebP bytes; ``fingerprint`` is as of :mod:`moviola.library.fingerprints`.
     """
 
     file: FoundFile
@@ -62,6 +63,7 @@ class Encoded:
     shots: Sequence[ShotRow] = ()
     repeats: int = 0
     stills: Sequence[tuple[float, bytes]] = ()
+    fingerprint: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class _Closed:
     duration: float
     broken_at: float | None
     stills: Sequence[tuple[float, bytes]]
+    fingerprint: NDArray[np.uint8]
 
 
 _Step = _Opened | _Pictures | _Looked | _Closed | Refused
@@ -124,7 +127,7 @@ class _Underway:
         shots = _shots(joined(self.marks), duration)
         return Encoded(
             self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
-            shots, self.repeats, self.closed.stills,
+            shots, self.repeats, self.closed.stills, self.closed.fingerprint,
         )  # fmt: skip
 
 
@@ -231,14 +234,18 @@ def _decode(
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
+    fingerprint = []
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
         for images in _batches(stream, small):
             yield _Pictures(images)
-            if stretches := finder.add(shrunk(images)):
+            fields = shrunk(images)
+            fingerprint.append(grey(fields))
+            if stretches := finder.add(fields):
                 yield look(stretches)
     yield look(finder.rest())
     yield _Looked(finder.marks)
-    yield _Closed(stream.duration, stream.broken_at, small.stills if small else ())
+    stills = small.stills if small else ()
+    yield _Closed(stream.duration, stream.broken_at, stills, np.concatenate(fingerprint))
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:

@@ -287,6 +287,12 @@ class Stretch(_Answer):
     end: float = Field(examples=[19.5])
 
 
+class CopiedStretch(Stretch):
+    """A stretch of another video that shows the same."""
+
+    video_id: str = Field(examples=["holiday/beach-small"])
+
+
 class FoundMoment(_Answer):
     """A moment of an answer."""
 
@@ -303,6 +309,9 @@ class FoundMoment(_Answer):
     why: list[Reason] = Field(description="What speaks for it, the most telling first.", examples=[[]])
     folded: list[Stretch] = Field(
         description="Overlapping moments for which it stands, best first.", examples=[[]]
+    )
+    copies: list[CopiedStretch] = Field(
+        description="Moments of other videos that show the same, for which it stands.", examples=[[]]
     )
     duration: float = Field(description="Of the whole video.", examples=[92.4])
     version: str = Field(description="Of the video, for addresses of stills.", examples=["17"])
