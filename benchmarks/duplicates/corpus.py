@@ -163,7 +163,8 @@ def make_corpus(videos: Path, folder: Path, seed: int = 0) -> list[Made]:
 
 def _shots(videos: Path, generator: np.random.Generator) -> tuple[list[Shot], list[Shot]]:
     """Long takes and short pieces, which share no footage."""
-    takes, pieces = [], []
+    takes: list[Shot] = []
+    pieces: list[Shot] = []
     size = FrameSize(HEIGHT, WIDTH, "stretch", interpolation="bilinear")
     for file, begin, end in STRETCHES:
         first, stop = round(begin * SAMPLED), round(end * SAMPLED)

@@ -43,7 +43,7 @@ _PHASES = (-0.5, -0.25, 0.25, 0.5)
 _SEEN = SIDE * SIDE * 3 // 4
 # What is asked of a match: median cosine of its frames, correlation of what changes (the latter of a long
 # match, and how much more of a frame's), and by how many levels of 255 something must change.
-_FRAMES, _CHANGES, _OF_FEW, _MOVING = 0.86, 0.74, 0.5, 0.3
+_FRAMES, _CHANGES, _OF_FEW, _MOVING = 0.86, 0.76, 0.6, 0.3
 # Where nothing moves: levels by which the mean pictures may differ, and the frames that this must hold for.
 _STILL, _LONG = 0.16, 5
 

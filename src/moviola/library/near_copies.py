@@ -9,7 +9,7 @@ one video for ever: a later call compares what is new.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,10 +36,10 @@ __all__ = [
 COPIES_FILE = Path("cache") / "copies.table"
 
 # Nearest segments of each, and of the videos that hold them those that are compared.
-_SEGMENTS, _VIDEOS = 50, 12
+_SEGMENTS, _VIDEOS = 80, 16
 # Share of both videos that the same film has at least.
 _WHOLE = 0.8
-# Videos that are copies of one another, all of which are compared with all others.
+# Copies of one video, which are compared with each other.
 _FAMILY = 40
 _COLUMNS = {"looked": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
 
@@ -128,9 +128,8 @@ def find_near_copies(
         for other in others:
             compare(row, other)
         progress(number, len(new))
-    for family in _families(compare.found()):
-        for one, other in combinations(family[:_FAMILY], 2):
-            compare(one, other)
+    for one, other in _copies_of_one(compare.found()):
+        compare(one, other)
     if new and not store.read_only:
         _write(store.folder, videos, compare.found())
     return _named(store, compare.found())
@@ -198,19 +197,19 @@ def _candidates(
             best, places = np.unique(others, return_index=True)  # scores fall, so the first is the best
             for other, score in zip(best.tolist(), near[places].tolist(), strict=True):
                 if other != row:
-                    votes[other] += score
+                    votes[other] += score - float(near[-1])  # a part stands out from what is merely like it
         yield row, sorted(votes, key=lambda other: (-votes[other], other))[:_VIDEOS]
 
 
-def _families(pairs: Iterable[_Pair]) -> list[list[int]]:
-    """Rows of videos that copies lead from one to another."""
-    family: dict[int, set[int]] = {}
+def _copies_of_one(pairs: Iterable[_Pair]) -> Iterator[tuple[int, int]]:
+    """Two videos that are copies of a third, as row numbers."""
+    copies: dict[int, list[int]] = defaultdict(list)
     for pair in pairs:
-        joined = set().union(*(family.get(row, {row}) for row in pair.rows))
-        for row in joined:
-            family[row] = joined
-    different: Mapping[int, set[int]] = {id(rows): rows for rows in family.values()}
-    return sorted(sorted(rows) for rows in different.values())
+        one, other = pair.rows
+        copies[one].append(other)
+        copies[other].append(one)
+    for rows in copies.values():
+        yield from combinations(sorted(rows)[:_FAMILY], 2)
 
 
 def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:

@@ -75,10 +75,9 @@ def _watch(order: dict[str, Any]) -> None:
     from moviola.search.alerts import AlertOptions, Alerts
 
     with Library(order["library"]) as library:
-        options = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in order["alerts"].items()
-        }
-        alerts = Alerts(library, AlertOptions(**options))
+        told_of = order["alerts"]
+        options = AlertOptions(tuple(told_of["searches"]), tuple(told_of["command"]), told_of["webhook"])
+        alerts = Alerts(library, options)
         alerts.check()
 
         def told(report: IngestReport) -> None:

@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.library import VideoRow
-from moviola.media import make_playable, plays_in_browsers, probe
+from moviola.media import make_playable, plays_in_browsers, probe, track_among
 from moviola.server.ranges import ranged_file
 from moviola.server.refusals import Busy
 from moviola.server.schemas import Seconds
@@ -32,9 +32,19 @@ _PATIENCE = 20.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
-def converted_name(video: VideoRow) -> str:
-    """The name of a video that was made playable, in its cache."""
-    return f"{video.row}.mp4"
+Track = Annotated[
+    str | None,
+    Query(
+        description="Sound track: a number from 1 on, or a language; else the one that players choose.",
+        max_length=40,
+        examples=["de"],
+    ),
+]
+
+
+def converted_name(video: VideoRow, track: int | None = None) -> str:
+    """The name of a video that was made playable, in its cache; with another sound track than the default."""
+    return f"{video.row}.mp4" if track is None else f"{video.row}-{track}.mp4"
 
 
 @router.head("/stream", include_in_schema=False)
@@ -48,27 +58,32 @@ def converted_name(video: VideoRow) -> str:
         416: {"description": "There are no such bytes"},
     },
 )
-async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Response:
+async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Track = None) -> Response:
     """The video for a player: its file, or where browsers don't play that an MP4 that is made once.
 
     A first request for such a video waits for it for some seconds. Where that takes longer, the answer is
     503 `busy` with `Retry-After`, and the work goes on; `/clip` gives a moment meanwhile.
     """
-    path, kind = await _playable(service, video)
+    path, kind = await _playable(service, video, track)
     return ranged_file(path, kind, request.method, request.headers)
 
 
-async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
+async def _playable(service: Service, video: VideoRow, track: str | None) -> tuple[Path, str]:
     """A file that browsers play, and its type."""
-    name, source = converted_name(video), Path(video.path)
-    if found := service.converted.find(name):
+    source = Path(video.path)
+    if track is None and (found := service.converted.find(converted_name(video))):
         return found, "video/mp4"
     if not source.is_file():
         raise NotFound(f"{video.video_id}: its file is gone; index its folder again")
     info = await service.media.run(probe, source)
-    if plays_in_browsers(info):
+    number = None
+    if track is not None:
+        chosen = track_among(info.sound_tracks, source, track)
+        number = None if chosen.default else chosen.number
+    if number is None and plays_in_browsers(info):
         return source, _TYPES.get(info.container, "video/mp4")
-    making = service.converted.get(service.converting, name, partial(make_playable, source))
+    name = converted_name(video, number)
+    making = service.converted.get(service.converting, name, partial(make_playable, source, track=number))
     try:
         return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
     except TimeoutError:
@@ -91,14 +106,7 @@ async def clip(
             description="copy: never encoded again, from the key frame before the start; 409 if that fails."
         ),
     ] = "exact",
-    track: Annotated[
-        str | None,
-        Query(
-            description="Sound track: a number from 1 on, or a language; else the one that players choose.",
-            max_length=40,
-            examples=["de"],
-        ),
-    ] = None,
+    track: Track = None,
 ) -> Response:
     """A moment as an MP4 of its own."""
     span = Span(start, min(end, max(video.duration, start)))

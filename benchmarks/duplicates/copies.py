@@ -1,6 +1,6 @@
 """How well copies are found: precision and recall on a library in which it is known what is a copy of what.
 
-    python benchmarks/duplicates/run.py [--videos FOLDER] [--work FOLDER] [--seed 0]
+    python benchmarks/duplicates/copies.py [--videos FOLDER] [--work FOLDER] [--seed 0]
 
 `corpus.py` makes the videos. Recall counts, for each kind, the copies that are reported together with their
 film. Precision counts all reported pairs, copies with copies too; pairs that share less than three seconds,
