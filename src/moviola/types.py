@@ -20,6 +20,7 @@ __all__ = [
     "Box",
     "Capture",
     "CaptureSource",
+    "CopiedMoment",
     "Cue",
     "CueKind",
     "FrameSize",
@@ -126,6 +127,15 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedMoment:
+    """The same pictures as of a moment, from ``start`` to ``end`` seconds of another video."""
+
+    video_id: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
@@ -134,8 +144,8 @@ class Moment:
     ``steps`` are the moments of a sequence's steps, in order, ranked as the whole is, which runs from the
     start of the first to the end of the last; empty for other queries.
     ``strong`` separates good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the
-    spans of overlapping moments folded into this one, best first, and ``why`` the reasons, the strongest
-    first.
+    spans of overlapping moments folded into this one, best first, ``copies`` moments of other videos that
+    show the same, and ``why`` the reasons, the strongest first.
     """
 
     video_id: str
@@ -150,6 +160,7 @@ class Moment:
     strong: bool = True
     folded: tuple[Span, ...] = ()
     why: tuple[Reason, ...] = ()
+    copies: tuple[CopiedMoment, ...] = ()
 
     @property
     def span(self) -> Span:

@@ -12,7 +12,16 @@ from av.stream import Disposition
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MediaError, NoVideoStream, UnreadableMedia
-from moviola.media import cut, probe, read_sound, read_subtitles, write_subtitles, write_video
+from moviola.media import (
+    cut,
+    make_playable,
+    probe,
+    read_sound,
+    read_subtitles,
+    track_among,
+    write_subtitles,
+    write_video,
+)
 from moviola.types import Cue, Span
 
 RATE = 16_000
@@ -209,6 +218,10 @@ def test_clips_have_the_track_that_is_chosen(tmp_path: Path) -> None:
         for track, hertz in ((None, 660), ("fr", 880), (1, 440)):
             cut(path, Span(0, 2), tmp_path / "clip.mp4", mode=mode, track=track)  # type: ignore[arg-type]
             assert pitch(tmp_path / "clip.mp4") == hertz
+    make_playable(
+        path, tmp_path / "whole.mp4", track=track_among(probe(path).sound_tracks, path, "fr").number
+    )
+    assert pitch(tmp_path / "whole.mp4") == 880
 
 
 def test_asides_are_not_the_default(tmp_path: Path) -> None:

@@ -28,6 +28,12 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         assert client.kept("mark") == []
         found = http.get("/api/kept/entry", params={"kind": "search", "name": "days/at the beach"}).json()
         assert found["value"]["text"] == "sand"
+        lines = client.export_kept()
+        client.unkeep("search", "days/at the beach", version=2)
+        assert [entry.version for entry in client.import_kept(lines)] == [2]
+        assert client.export_kept() == lines and client.import_kept(lines) == []
+        for body in (b"{}", b"\xff"):
+            assert http.post("/api/kept/lines", content=body).status_code == 422
         client.unkeep("search", "days/at the beach", version=2)
         with pytest.raises(NotFound):
             client.unkeep("search", "days/at the beach")

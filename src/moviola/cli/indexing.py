@@ -176,6 +176,17 @@ def watch(
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
     force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
     settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
+    alert: Annotated[
+        list[str] | None,
+        Option(help="Saved search that reports new findings; repeatable; all by default."),
+    ] = None,
+    alert_command: Annotated[
+        str,
+        Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON."),
+    ] = "",
+    webhook: Annotated[
+        str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Keep a library in step with folders: new, changed, moved and deleted files, until Ctrl-C.
@@ -187,8 +198,12 @@ def watch(
 
     At night, on four cores: `moviola watch /films --hours 22:00-06:00 --cores 4`
 
-    From Python: `moviola.library.ingest.watching.Watcher`.
+    With a message for new findings of a saved search:
+    `moviola watch ~/Videos --alert "red doors" --alert-command "notify-send found"`
+
+    From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
+    import shlex
     from dataclasses import asdict
 
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
@@ -202,10 +217,14 @@ def watch(
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICENESS)
     from moviola.search import Library
+    from moviola.search.alerts import AlertOptions, Alerts
 
+    reports = AlertOptions(tuple(alert or ()), tuple(shlex.split(alert_command)), webhook)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Library(library, encoder=encoder_for(context, library, encoder)) as lib:
+        alerts = Alerts(lib, reports, stop)
+        alerts.check()
 
         def print_one(report: IngestReport) -> None:
             if json:
@@ -213,6 +232,7 @@ def watch(
             else:
                 _print_report(report, library, len(lib))
             sys.stdout.flush()
+            alerts.check()
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         Watcher(lib.index, library, folders, options, print_one, note, stop).run()

@@ -130,24 +130,54 @@ def restore(
 
 @app.command()
 def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """List files with the same bytes, the largest waste first.
+    """List files with the same bytes, and videos that show the same: encoded otherwise, or a part.
+
+    The result is kept: answers fold copies from then on, and the next call compares new videos only.
 
     Example: `moviola duplicates --library films`
 
-    From Python: `moviola.library.exact_copies.exact_copies`.
+    From Python: `moviola.library.exact_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
+    import os
     from dataclasses import asdict
 
     from moviola.library.exact_copies import exact_copies
+    from moviola.library.near_copies import find_near_copies, without_fingerprint
     from moviola.search import Library
 
-    with Library(library, read_only=True) as lib:
-        found = exact_copies(lib.store)
-    records = [{**asdict(one), "wasted": one.wasted} for one in found]
-    rows = (
-        (", ".join(one.video_ids), str(len(one.paths)), f"{one.size / 2**20:.1f}", tuple(one.paths))
-        for one in found
+    with Library(library, read_only=not os.access(library, os.W_OK)) as lib:
+        exact, near = exact_copies(lib.store), find_near_copies(lib.store)
+        lacking = without_fingerprint(lib.store)
+    records = [
+        *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
+        *(asdict(one) for one in near),
+    ]
+    rows = [
+        *(
+            ("exact", ", ".join(one.video_ids), f"{len(one.paths)} files", f"{one.size / 2**20:.1f} MiB each")
+            for one in exact
+        ),
+        *(
+            (
+                one.kind,
+                *(
+                    f"{video} {span.start:.1f}-{span.end:.1f} s"
+                    for video, span in zip(one.video_ids, one.spans, strict=True)
+                ),
+                f"{one.certainty:.2f}",
+            )
+            for one in near
+        ),
+    ]
+    show_records(json, records, ("kind", "video", "copy", "size or certainty"), rows)
+    if lacking:
+        note(
+            f"{len(lacking)} videos have no fingerprint, and were compared by their bytes only: "
+            f"{', '.join(lacking[:3])}…; `moviola remove` them and index them again"
+        )
+    wasted = sum(one.wasted for one in exact)
+    note(
+        f"{library}: {wasted / 2**20:.1f} MiB stored more than once, {len(near)} near copies"
+        if exact or near
+        else f"{library}: no copies"
     )
-    show_records(json, records, ("video", "copies", "MiB each", "files"), rows)
-    wasted = sum(one.wasted for one in found)
-    note(f"{library}: {wasted / 2**20:.1f} MiB stored more than once" if found else f"{library}: no copies")

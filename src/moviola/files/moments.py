@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from moviola.errors import DataError
 from moviola.files.rows import number, text
-from moviola.types import CueKind, Moment, Reason, ReasonKind, Span
+from moviola.types import CopiedMoment, CueKind, Moment, Reason, ReasonKind, Span
 
 __all__ = ["moment_row", "read_moment"]
 
@@ -51,6 +51,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
         strong=row.get("strong") not in (False, "False", "false", "0"),
         folded=tuple(_span(one, place) for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),
+        copies=tuple(_copy(one, place) for one in _objects(row, "copies", place)),
     )
 
 
@@ -66,6 +67,11 @@ def _objects(row: Mapping[str, Any], name: str, place: str) -> Sequence[Mapping[
     if not isinstance(values, list | tuple) or not all(isinstance(value, Mapping) for value in values):
         raise DataError(f"{place}: {name}: a list of objects is expected, not {values!r:.40}")
     return values
+
+
+def _copy(row: Mapping[str, Any], place: str) -> CopiedMoment:
+    span = _span(row, place)
+    return CopiedMoment(text(row, "video_id", place), span.start, span.end)
 
 
 def _span(row: Mapping[str, Any], place: str) -> Span:

@@ -22,7 +22,7 @@ from moviola.media.subtitles import (
     sidecars,
     write_subtitles,
 )
-from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice
+from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice, track_among
 from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
@@ -70,6 +70,7 @@ __all__ = [
     "shrunk",
     "sidecars",
     "title_card",
+    "track_among",
     "walk_files",
     "write_subtitles",
     "write_video",

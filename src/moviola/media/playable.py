@@ -43,12 +43,13 @@ def plays_in_browsers(info: MediaInfo) -> bool:
     )
 
 
-def make_playable(path: Path, out: Path) -> None:
+def make_playable(path: Path, out: Path, track: int | None = None) -> None:
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
     Args:
         path: a video file.
         out: the MP4; it appears complete or not at all.
+        track: number of the sound track, from 1 on; None: the default one.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
@@ -56,8 +57,8 @@ def make_playable(path: Path, out: Path) -> None:
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":
         try:
-            cut(path, whole, out, mode="remux")
+            cut(path, whole, out, mode="remux", track=track)
             return
         except MediaError:
             pass
-    cut(path, whole, out, mode="encode")
+    cut(path, whole, out, mode="encode", track=track)

@@ -12,7 +12,10 @@ from av.stream import Disposition
 
 from moviola.errors import InvalidValue, MediaError
 
-__all__ = ["SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks"]
+__all__ = [
+    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks",
+    "track_among",
+]  # fmt: skip
 
 # Commentary, descriptions for the blind and the like, which are not meant by "the sound".
 _ASIDE = (
@@ -84,18 +87,21 @@ def chosen_track(
     usable = _usable(container)
     if choice is None or not usable:
         return _default(usable)
+    return usable[track_among(sound_tracks(container), path, choice).number - 1]
+
+
+def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> SoundTrack:
+    """The track of a file that is meant; arguments and errors as of :func:`chosen_track`."""
     choice = require_track_choice(choice)
-    tracks = sound_tracks(container)
     if isinstance(choice, int):
-        fits: Sequence[SoundTrack] = tracks[choice - 1 : choice]
+        fits = tracks[choice - 1 : choice]
     elif any(track.language for track in tracks):
         fits = [track for track in tracks if track.language == choice]
-        fits = sorted(fits, key=lambda track: not track.default)
     else:
-        return _default(usable)
+        fits = tracks
     if not fits:
-        raise MediaError(path, f"no sound track {choice}; there is {', '.join(map(str, tracks))}")
-    return usable[fits[0].number - 1]
+        raise MediaError(path, f"no sound track {choice}; there is {', '.join(map(str, tracks)) or 'none'}")
+    return min(fits, key=lambda track: not track.default)
 
 
 def require_track_choice(choice: int | str) -> int | str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.retrieval import STRONG
-from moviola.types import CueKind, Moment, Reason, Span
+from moviola.types import CopiedMoment, CueKind, Moment, Reason, Span
 
 __all__ = ["Found", "SearchResult"]
 
@@ -27,6 +27,7 @@ class Found:
         snippet_kind: kind of the snippet's cue; empty without a snippet.
         why: reasons, in any order.
         folded: spans of overlapping moments folded into it, best first.
+        copies: moments of other videos that show the same, folded into it.
     """
 
     row: int
@@ -39,6 +40,7 @@ class Found:
     snippet_kind: CueKind | Literal[""] = ""
     why: tuple[Reason, ...] = ()
     folded: tuple[Span, ...] = ()
+    copies: tuple[CopiedMoment, ...] = ()
 
     @property
     def strong(self) -> bool:
@@ -51,6 +53,7 @@ class Found:
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
             tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,
             self.folded, tuple(sorted(self.why, key=lambda reason: (-reason.score, reason.kind))),
+            self.copies,
         )  # fmt: skip
 
 

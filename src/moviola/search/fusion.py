@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from moviola.library.near_copies import KnownCopies
 from moviola.retrieval import STRONG
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.search.found import Found
 from moviola.search.options import SearchOptions
 from moviola.temporal import fold
-from moviola.types import Moment, Span
+from moviola.types import CopiedMoment, Moment, Span
 
-__all__ = ["folded", "fused", "ranked", "with_odds_times"]
+__all__ = ["folded", "fused", "ranked", "with_odds_times", "without_copies"]
 
 # Upper limit of a score before its odds are computed.
 _MOST = 1 - 1e-12
@@ -94,7 +95,43 @@ def folded(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def ranked(found: Sequence[Found], video_ids: Mapping[int, str], options: SearchOptions) -> list[Moment]:
+def without_copies(found: Sequence[Found], video_ids: Mapping[int, str], known: KnownCopies) -> list[Found]:
+    """Fold moments that show the same in several videos into the best of them.
+
+    Args:
+        found: best first.
+        video_ids: by row number.
+        known: which videos are copies, and of what.
+
+    Returns:
+        best first.
+    """
+    kept: list[Found] = []
+    places: dict[int, list[int]] = defaultdict(list)
+    for moment in found:
+        for row in known.copies_of(moment.row) & places.keys():
+            there = known.there(moment.row, moment.span, row)
+            same = [
+                place
+                for place in places[row]
+                if there and kept[place].span.intersection(there) >= there.duration / 2
+            ]
+            if same:
+                copied = CopiedMoment(video_ids[moment.row], moment.span.start, moment.span.end)
+                kept[same[0]] = replace(kept[same[0]], copies=(*kept[same[0]].copies, copied))
+                break
+        else:
+            places[moment.row].append(len(kept))
+            kept.append(moment)
+    return kept
+
+
+def ranked(
+    found: Sequence[Found],
+    video_ids: Mapping[int, str],
+    options: SearchOptions,
+    known: KnownCopies | None = None,
+) -> list[Moment]:
     """The best moments in order, with ranks from 1, without duplicates.
 
     Of equal scores the one with the larger matching score comes first, then the earlier video id and start.
@@ -103,6 +140,7 @@ def ranked(found: Sequence[Found], video_ids: Mapping[int, str], options: Search
         found: moments in any order.
         video_ids: by row number.
         options: number and minimum score.
+        known: copies among the videos; None or nothing where there are none.
     """
 
     def order(moment: Found) -> tuple[float, float, str, float]:
@@ -111,7 +149,8 @@ def ranked(found: Sequence[Found], video_ids: Mapping[int, str], options: Search
     least = options.min_score if options.weak else max(options.min_score, STRONG)
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)
-    for moment in folded(sorted(found, key=order)):
+    different = folded(sorted(found, key=order))
+    for moment in without_copies(different, video_ids, known) if known else different:
         if moment.score < least or len(answer) == options.top_k:
             break
         if options.per_video is not None and shown[moment.row] == options.per_video:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError
 from moviola.library import Concept, LibraryStore, View, Viewer, background_of, concept_name
+from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
@@ -57,6 +58,7 @@ class Searcher:
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
         self._names: tuple[View, NameSearch] | None = None
+        self._known_copies = 0, KnownCopies()
 
     @one_blas_thread()
     def search_many(
@@ -111,7 +113,7 @@ class Searcher:
         with stage("fusion"):
             videos = gatherer.view.videos
             names = {row: videos[row].video_id for row in {one.row for one in found}}
-            moments = ranked(found, names, options)
+            moments = ranked(found, names, options, self._copies())
             return SearchResult(moments, confident=any(one.strong for one in found))
 
     def _found(
@@ -138,6 +140,17 @@ class Searcher:
             return chosen
         named = frozenset(self._store.catalogue.video(video).row for video in options.videos)
         return named if chosen is None else chosen & named
+
+    def _copies(self) -> KnownCopies:
+        """Known copies among the videos."""
+        try:
+            made = (self._store.folder / COPIES_FILE).stat().st_mtime_ns
+        except OSError:
+            made = 0
+        with self._lock:
+            if made != self._known_copies[0]:
+                self._known_copies = made, known_copies(self._store)
+            return self._known_copies[1]
 
     # -- cached per state of the library ------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -203,6 +203,15 @@ class Client:
         """Delete an entry."""
         params = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
         self._send("DELETE", "/api/kept", params=params)
+
+    def export_kept(self) -> list[str]:
+        """All that people keep, as lines of JSON; see :meth:`moviola.library.kept.Kept.export`."""
+        return self._send("GET", "/api/kept/lines").text.splitlines()
+
+    def import_kept(self, lines: Iterable[str]) -> list[Entry]:
+        """Keep what lines of JSON hold; gives what was taken, see :meth:`moviola.library.kept.Kept.take`."""
+        content = "".join(f"{line}\n" for line in lines).encode()
+        return _read(KeptList, self._send("POST", "/api/kept/lines", content=content)).entries
 
     def jobs(self) -> list[Job]:
         """All jobs since the server started."""

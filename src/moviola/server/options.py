@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from moviola.errors import InvalidValue
+from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 
 __all__ = ["Limits", "Options", "is_loopback"]
@@ -51,6 +52,7 @@ class Options:
         allow_ingest: folders from which videos may be indexed over HTTP; none by default.
         allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
+        alerts: reports of new findings of saved searches in watched folders; none by default.
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
         threads: searching threads, and threads that read videos; by default one per core.
         limits: see :class:`Limits`.
@@ -66,6 +68,7 @@ class Options:
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     watch: tuple[Path, ...] = ()
+    alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)

@@ -288,6 +288,12 @@ class Stretch(_Answer):
     end: float = Field(examples=[19.5])
 
 
+class CopiedStretch(Stretch):
+    """A stretch of another video that shows the same."""
+
+    video_id: str = Field(examples=["holiday/beach-small"])
+
+
 class FoundMoment(_Answer):
     """A moment of an answer."""
 
@@ -304,6 +310,9 @@ class FoundMoment(_Answer):
     why: list[Reason] = Field(description="Reasons, the strongest first.", examples=[[]])
     folded: list[Stretch] = Field(
         description="Overlapping moments folded into it, best first.", examples=[[]]
+    )
+    copies: list[CopiedStretch] = Field(
+        description="Moments of other videos that show the same, folded into it.", examples=[[]]
     )
     duration: float = Field(description="Length of the whole video.", examples=[92.4])
     version: str = Field(description="Version of the video, for addresses of stills.", examples=["17"])

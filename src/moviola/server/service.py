@@ -83,7 +83,7 @@ class Service:
             converted=FileCache(cache / "converted", limits.cache_bytes),
             uploads=Uploads(limits.picture_pixels),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
-            watched=Watched(library.folder, options.watch),
+            watched=Watched(library.folder, options.watch, options.alerts),
             task=task,
         )
 

@@ -8,8 +8,10 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
+from moviola.search.alerts import AlertOptions
 from moviola.server.jobs import ended
 
 __all__ = ["Watched"]
@@ -26,10 +28,13 @@ class Watched:
     Args:
         library: its folder.
         folders: the folders; none: nothing happens.
+        alerts: reports of new findings of saved searches.
     """
 
-    def __init__(self, library: Path, folders: Sequence[Path]) -> None:
-        self._order = {"library": str(library), "watch": [str(folder) for folder in folders]}
+    def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions) -> None:
+        self._order = {
+            "library": str(library), "watch": [str(folder) for folder in folders], "alerts": asdict(alerts),
+        }  # fmt: skip
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

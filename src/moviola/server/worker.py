@@ -1,8 +1,8 @@
 """Indexing process of a server: ``python -m moviola.server.worker``.
 
 The first line of standard input is a JSON order: ``{"library": …, "sources": […], "allowed": […], "ocr": …,
-"patient": …}``, or ``{"library": …, "watch": […]}`` to watch folders. Links may have been put into the
-sources while the job waited, so they are checked again.
+"patient": …}``, or ``{"library": …, "watch": […], "alerts": {…}}`` to watch folders. Links may have been
+put into the sources while the job waited, so they are checked again.
 Progress goes to standard output in lines of JSON. The process ends with its standard input, so that it does
 not outlive a killed server.
 """
@@ -74,11 +74,18 @@ def _indexed(library: Library, order: dict[str, Any], lines: _ProgressLines) -> 
 def _watch(order: dict[str, Any]) -> None:
     """Keep the library as some folders are, until the server ends."""
     from moviola.library.ingest.watching import Watcher
-
-    def reported(report: IngestReport) -> None:
-        _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
+    from moviola.search.alerts import AlertOptions, Alerts
 
     with Library(order["library"]) as library:
+        chosen = order["alerts"]
+        options = AlertOptions(tuple(chosen["searches"]), tuple(chosen["command"]), chosen["webhook"])
+        alerts = Alerts(library, options)
+        alerts.check()
+
+        def reported(report: IngestReport) -> None:
+            _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
+            alerts.check()
+
         folders = [Path(folder) for folder in order["watch"]]
         Watcher(
             library.index,

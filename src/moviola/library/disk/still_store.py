@@ -1,7 +1,8 @@
-"""``stills.sqlite``: small stills of videos, shown when their files are away.
+"""``stills.sqlite``: small stills of videos, shown when their files are away, and their fingerprints.
 
 They are keyed by content, not by row, and indexing into a new library makes them again: losing them costs
-no answer. There is one for each segment; at some 1.4 kB they are smaller than its features.
+no answer. There is a still for each segment; at some 1.4 kB they are smaller than its features. A fingerprint
+(:mod:`moviola.library.disk.fingerprints`) has 256 bytes for each sampled frame.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moviola.library.disk.database import Database, named
+from moviola.library.disk.fingerprints import SIDE
 
 __all__ = ["STILLS_FILE", "StillStore"]
 
 STILLS_FILE = "stills.sqlite"
 
-_TABLE = """
+_TABLES = """
 CREATE TABLE IF NOT EXISTS stills (
     content TEXT NOT NULL, time REAL NOT NULL, picture BLOB NOT NULL, PRIMARY KEY (content, time)
-)
+);
+CREATE TABLE IF NOT EXISTS fingerprints (content TEXT PRIMARY KEY, frames BLOB NOT NULL);
 """
 
 
@@ -45,17 +51,19 @@ class StillStore(Database):
             self._there = self._has("stills")
         return self._there
 
-    def put(self, content: str, stills: Sequence[tuple[float, bytes]]) -> None:
-        """Store stills of some content, by its hash: seconds, and WebP bytes."""
-        if not stills:
+    def put(
+        self, content: str, stills: Sequence[tuple[float, bytes]], fingerprint: NDArray[np.uint8] | None
+    ) -> None:
+        """Store stills of some content, by its hash (seconds, and WebP bytes), and its fingerprint."""
+        if not stills and fingerprint is None:
             return
-        if not self._open_file():
+        if not (self._open_file() and self._has("fingerprints")):
             with (
                 named(self.path, self.holds, self.remedy),
                 closing(sqlite3.connect(self.path, isolation_level=None)) as db,
             ):
                 db.execute("PRAGMA journal_mode = WAL")
-                db.execute(_TABLE)
+                db.executescript(_TABLES)
             self._open_file()
         self._rows("BEGIN IMMEDIATE")
         try:
@@ -63,11 +71,30 @@ class StillStore(Database):
                 "INSERT OR REPLACE INTO stills (content, time, picture) VALUES (?, ?, ?)",
                 [(content, time, picture) for time, picture in stills],
             )
+            if fingerprint is not None:
+                self._rows(
+                    "INSERT OR REPLACE INTO fingerprints VALUES (?, ?)", (content, fingerprint.tobytes())
+                )
             self._rows("COMMIT")
         except BaseException:
             if self._db.in_transaction:
                 self._rows("ROLLBACK")
             raise
+
+    def fingerprint(self, content: str) -> NDArray[np.uint8] | None:
+        """The fingerprint of some content, (n, 16, 16) uint8; None where none is kept."""
+        if not (self._open_file() and self._has("fingerprints")):
+            return None
+        found = self._rows("SELECT frames FROM fingerprints WHERE content = ?", (content,))
+        if not found or len(found[0][0]) % SIDE**2:
+            return None
+        return np.frombuffer(found[0][0], np.uint8).reshape(-1, SIDE, SIDE)
+
+    def with_fingerprint(self) -> set[str]:
+        """The contents of which a fingerprint is kept."""
+        if not (self._open_file() and self._has("fingerprints")):
+            return set()
+        return {content for (content,) in self._rows("SELECT content FROM fingerprints")}
 
     def problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none, or no stills."""
@@ -83,12 +110,14 @@ class StillStore(Database):
         return bytes(rows[0][0]) if rows else None
 
     def keep_only(self, contents: Collection[str]) -> None:
-        """Delete the stills of all other content."""
+        """Delete the stills and fingerprints of all other content."""
         if self._open_file():
-            self._rows(
-                "DELETE FROM stills WHERE content NOT IN (SELECT value FROM json_each(?))",
-                (json.dumps([*contents]),),
-            )
+            for table in ("stills", "fingerprints"):
+                if self._has(table):
+                    self._rows(
+                        f"DELETE FROM {table} WHERE content NOT IN (SELECT value FROM json_each(?))",
+                        (json.dumps([*contents]),),
+                    )
             self._rows("VACUUM")
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import MediaError, printable
 from moviola.library.disk.catalogue import ShotRow
+from moviola.library.disk.fingerprints import grey
 from moviola.library.ingest.ahead import Branch, side_by_side
 from moviola.library.ingest.repeats import encode_changes
 from moviola.library.ingest.scan import FoundFile
@@ -50,7 +51,7 @@ class Encoded:
     """A decoded video: features (n, d) float32; None, and then no shots, without a visual encoder.
 
     ``repeats`` of the features are copies of others, see :mod:`moviola.library.ingest.repeats`. ``stills``
-    are small stills: seconds and WebP bytes.
+    are small stills: seconds and WebP bytes; ``fingerprint`` see :mod:`moviola.library.disk.fingerprints`.
     """
 
     file: FoundFile
@@ -61,6 +62,7 @@ class Encoded:
     shots: Sequence[ShotRow] = ()
     repeats: int = 0
     stills: Sequence[tuple[float, bytes]] = ()
+    fingerprint: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class _Closed:
     duration: float
     broken_at: float | None
     stills: Sequence[tuple[float, bytes]]
+    fingerprint: NDArray[np.uint8]
 
 
 _Step = _Opened | _Pictures | _Looked | _Closed | Refused
@@ -123,7 +126,7 @@ class _Underway:
         shots = _shots(joined(self.marks), duration)
         return Encoded(
             self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
-            shots, self.repeats, self.closed.stills,
+            shots, self.repeats, self.closed.stills, self.closed.fingerprint,
         )  # fmt: skip
 
 
@@ -230,14 +233,18 @@ def _decode(
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
+    fingerprint = []
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
         for images in _batches(stream, small):
             yield _Pictures(images)
-            if stretches := finder.add(shrunk(images)):
+            fields = shrunk(images)
+            fingerprint.append(grey(fields))
+            if stretches := finder.add(fields):
                 yield look(stretches)
     yield look(finder.rest())
     yield _Looked(finder.marks)
-    yield _Closed(stream.duration, stream.broken_at, small.stills if small else ())
+    stills = small.stills if small else ()
+    yield _Closed(stream.duration, stream.broken_at, stills, np.concatenate(fingerprint))
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:

@@ -328,7 +328,7 @@ class Indexer:
             duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
             codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
-        store.stills.put(file.hash, encoded.stills)
+        store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
         with store.catalogue.transaction():
             store.catalogue.put(row, video.cues, encoded.shots, repeats=encoded.repeats)
 

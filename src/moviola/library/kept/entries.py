@@ -39,6 +39,12 @@ CREATE TABLE IF NOT EXISTS entries (
     value TEXT NOT NULL, PRIMARY KEY (kind, name)
 ) WITHOUT ROWID
 """
+# What saved searches have reported: up to which row of the catalogue, and of which contents.
+_ALERTS = """
+CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reported (name TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (name, content))
+WITHOUT ROWID
+"""
 _LONGEST = 500
 
 Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
@@ -211,6 +217,8 @@ class Kept(Database):
             self._open_file()
         self._rows("BEGIN IMMEDIATE")
         try:
+            for table in _ALERTS.split(";"):
+                self._rows(table)
             yield
             self._rows("COMMIT")
         except BaseException:
@@ -346,6 +354,33 @@ class Kept(Database):
             (entry.kind, entry.name, version, changed, entry.value.model_dump_json()),
         )
         return entry.model_copy(update={"version": version, "changed": changed})
+
+    # -- alerts ------------------------------------------------------------------------------------------
+
+    def alerted_to(self, name: str) -> int | None:
+        """The row of the catalogue up to which a search was checked for what is new; None before the first
+        time."""
+        if not (self._current() and self._has("alerts")):
+            return None
+        found = self._rows("SELECT row FROM alerts WHERE name = ?", (name,))
+        return int(found[0][0]) if found else None
+
+    def alert_to(self, name: str, row: int) -> None:
+        """A search was checked up to a row."""
+        with self._writing():
+            self._rows("INSERT OR REPLACE INTO alerts VALUES (?, ?)", (name, row))
+
+    def remember_alert(self, name: str, content: str) -> bool:
+        """Note that some content is reported for a search; False where it was before."""
+        with self._writing():
+            known = self._rows("SELECT 1 FROM reported WHERE name = ? AND content = ?", (name, content))
+            self._rows("INSERT OR IGNORE INTO reported VALUES (?, ?)", (name, content))
+        return not known
+
+    def forget_alert(self, name: str, content: str) -> None:
+        """It could not be reported."""
+        with self._writing():
+            self._rows("DELETE FROM reported WHERE name = ? AND content = ?", (name, content))
 
     # -- files -------------------------------------------------------------------------------------------
 

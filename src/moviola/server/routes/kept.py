@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
+from moviola.errors import DataError, InvalidValue
 from moviola.library.kept.entries import Entry, Kind
 from moviola.server.kept_schemas import KeepRequest, KeptList
 from moviola.server.service import ServiceOf
@@ -13,6 +15,8 @@ from moviola.server.service import ServiceOf
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api/kept", tags=["kept"])
+
+LINES = "application/jsonl"
 
 Named = Annotated[str, Query(min_length=1, max_length=4_096, examples=["beach days"])]
 
@@ -29,6 +33,32 @@ def entries(
 def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> Entry:
     """One entry."""
     return service.library.kept.entry(kind, name)
+
+
+@router.get(
+    "/lines",
+    response_class=Response,
+    responses={200: {"content": {LINES: {}}, "description": "An entry a line"}},
+)
+def export(service: ServiceOf) -> Response:
+    """All that people keep, as JSON lines."""
+    return Response("".join(f"{line}\n" for line in service.library.kept.export()), media_type=LINES)
+
+
+@router.post(
+    "/lines",
+    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}}},
+)
+async def take(request: Request, service: ServiceOf) -> KeptList:
+    """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
+    try:
+        lines = (await request.body()).decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"body: no UTF-8 ({error.reason}); send lines of `GET /api/kept/lines`") from error
+    try:
+        return KeptList(entries=await run_in_threadpool(service.library.kept.take, lines))
+    except DataError as error:
+        raise InvalidValue(str(error)) from error
 
 
 @router.put("")

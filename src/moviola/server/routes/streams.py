@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.library import VideoRow
-from moviola.media import make_playable, plays_in_browsers, probe
+from moviola.media import make_playable, plays_in_browsers, probe, track_among
 from moviola.server.refusals import Busy
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
@@ -31,9 +31,19 @@ _PATIENCE = 3.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
-def converted_name(video: VideoRow) -> str:
-    """Name of a converted video in its cache."""
-    return f"{video.row}.mp4"
+Track = Annotated[
+    str | None,
+    Query(
+        description="Sound track: a number from 1 on, or a language; else the one that players choose.",
+        max_length=40,
+        examples=["de"],
+    ),
+]
+
+
+def converted_name(video: VideoRow, track: int | None = None) -> str:
+    """Name of a converted video in its cache; with a track if it is not the default one."""
+    return f"{video.row}.mp4" if track is None else f"{video.row}-{track}.mp4"
 
 
 @router.head("/stream", include_in_schema=False)
@@ -48,13 +58,13 @@ def converted_name(video: VideoRow) -> str:
         416: {"description": "There are no such bytes"},
     },
 )
-async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Response:
+async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Track = None) -> Response:
     """The video for a player: its file, or, where browsers cannot play it, an MP4 converted once.
 
     A first request for such a video waits some seconds for it. If that is not enough, the response is 503
     `busy` with `Retry-After`, and the conversion continues; `/clip` gives a moment meanwhile.
     """
-    path, kind = await _playable(service, video)
+    path, kind = await _playable(service, video, track)
     status = path.stat()
     etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
@@ -63,17 +73,22 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf) -> Respon
     return FileResponse(path, media_type=kind, headers=headers, stat_result=status)
 
 
-async def _playable(service: Service, video: VideoRow) -> tuple[Path, str]:
-    """A file that browsers play, with its media type."""
-    name, source = converted_name(video), Path(video.path)
-    if ready := service.converted.find(name):
-        return ready, "video/mp4"
+async def _playable(service: Service, video: VideoRow, track: str | None) -> tuple[Path, str]:
+    """A file that browsers play, and its type."""
+    source = Path(video.path)
+    if track is None and (found := service.converted.find(converted_name(video))):
+        return found, "video/mp4"
     if not source.is_file():
         raise NotFound(f"{video.video_id}: its file is gone; index its folder again")
     info = await service.media.run(probe, source)
-    if plays_in_browsers(info):
+    number = None
+    if track is not None:
+        chosen = track_among(info.sound_tracks, source, track)
+        number = None if chosen.default else chosen.number
+    if number is None and plays_in_browsers(info):
         return source, _TYPES.get(info.container, "video/mp4")
-    making = service.converted.get(service.converting, name, partial(make_playable, source))
+    name = converted_name(video, number)
+    making = service.converted.get(service.converting, name, partial(make_playable, source, track=number))
     try:
         return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
     except TimeoutError:
@@ -96,14 +111,7 @@ async def clip(
         Literal["exact", "copy"],
         Query(description="copy: without encoding, from the key frame before the start; 409 if that fails."),
     ] = "exact",
-    track: Annotated[
-        str | None,
-        Query(
-            description="Sound track: a number from 1 on, or a language; by default the players' choice.",
-            max_length=40,
-            examples=["de"],
-        ),
-    ] = None,
+    track: Track = None,
 ) -> Response:
     """A moment as an MP4 of its own."""
     span = Span(start, min(end, max(video.duration, start)))

@@ -1,0 +1,253 @@
+"""Which videos of a library show the same: the whole film, encoded otherwise, or a part.
+
+Candidates come from the library's own index of segments: videos whose segments are nearest to one's own.
+Whether they show the same is told by fingerprints (:mod:`moviola.library.disk.fingerprints`), and so are the
+spans. What was found is kept in ``cache/copies.table`` by row numbers, each of which stands for one state of
+one video for ever: a later call compares what is new.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from moviola.errors import DataError
+from moviola.files.array_file import map_sealed_arrays, write_arrays
+from moviola.files.sealed import sealed_draft_of
+from moviola.library.derived.indexes import current_index, piece_vectors
+from moviola.library.disk.fingerprints import aligned
+from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.video_table import VideoTable
+from moviola.retrieval.segments import unpack_ids
+from moviola.types import Span
+
+__all__ = [
+    "COPIES_FILE", "KnownCopies", "NearCopies", "find_near_copies", "known_copies", "without_fingerprint",
+]  # fmt: skip
+
+COPIES_FILE = Path("cache") / "copies.table"
+
+# Nearest segments of each, and of the videos that hold them those that are compared.
+_SEGMENTS, _VIDEOS = 80, 16
+# Share of both videos that the same film has at least.
+_WHOLE = 0.8
+# Copies of one video, which are compared with each other.
+_FAMILY = 40
+_COLUMNS = {"looked": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
+
+
+@dataclass(frozen=True, slots=True)
+class NearCopies:
+    """Two videos that show the same.
+
+    Attributes:
+        kind: ``"same"`` where that is nearly all of both, ``"part"`` else.
+        video_ids: the longer one first.
+        spans: of the stretch in each, in seconds of it.
+        certainty: how well the pictures and what changes in them go together, up to 1.
+    """
+
+    kind: Literal["same", "part"]
+    video_ids: tuple[str, str]
+    spans: tuple[Span, Span]
+    certainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two videos by row numbers, the longer first, with the span that each shares with the other."""
+
+    rows: tuple[int, int]
+    spans: tuple[Span, Span]
+    certainty: float
+
+
+class KnownCopies:
+    """What was found, by video: where a moment of one is shown in others."""
+
+    def __init__(self, pairs: Iterable[_Pair] = ()) -> None:
+        self._of: dict[int, dict[int, tuple[Span, Span]]] = defaultdict(dict)
+        for pair in pairs:
+            (one, other), (own, its) = pair.rows, pair.spans
+            self._of[one][other] = own, its
+            self._of[other][one] = its, own
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def copies_of(self, row: int) -> AbstractSet[int]:
+        """Row numbers of the videos that share something with one."""
+        return self._of[row].keys() if row in self._of else frozenset()
+
+    def there(self, row: int, span: Span, other: int) -> Span | None:
+        """Where another video shows a moment of one; None where it does not show most of it."""
+        spans = self._of[row].get(other) if row in self._of else None
+        if spans is None or spans[0].intersection(span) < span.duration / 2:
+            return None
+        later = spans[1].start - spans[0].start
+        start = max(span.start + later, 0.0)
+        return Span(start, max(span.end + later, start + 1e-3))
+
+
+def known_copies(store: LibraryStore) -> KnownCopies:
+    """What :func:`find_near_copies` has found so far, to be asked for moments."""
+    return KnownCopies(_read(store.folder)[1])
+
+
+def find_near_copies(
+    store: LibraryStore, progress: Callable[[int, int], None] = lambda *_: None
+) -> list[NearCopies]:
+    """Compare what was not compared yet, and keep what is found; searches fold it from then on.
+
+    Videos without a fingerprint, which were indexed before these were kept, are passed over.
+
+    Args:
+        store: a library; one that is open read-only keeps nothing.
+        progress: called with the number of videos that are done, and of all that are to be compared.
+
+    Returns:
+        all that is known, the surest first.
+    """
+    videos = store.searchable()
+    looked, pairs = _read(store.folder)
+    looked &= set(videos)
+    pairs = [pair for pair in pairs if looked.issuperset(pair.rows)]
+    compare = _Comparison(store, videos)
+    for pair in pairs:
+        compare.known[_key(pair.rows)] = pair
+    new = sorted(set(videos) - looked)
+    for number, (row, others) in enumerate(_candidates(store, videos, new), 1):
+        for other in others:
+            compare(row, other)
+        progress(number, len(new))
+    for one, other in _copies_of_one(compare.found()):
+        compare(one, other)
+    if new and not store.read_only:
+        _write(store.folder, videos, compare.found())
+    return _named(store, compare.found())
+
+
+def without_fingerprint(store: LibraryStore) -> list[str]:
+    """Ids of the videos without a fingerprint: they were indexed before these were kept."""
+    kept = store.stills.with_fingerprint()
+    videos = store.catalogue.videos()
+    return [video.video_id for video in videos if video.frames is not None and video.hash not in kept]
+
+
+class _Comparison:
+    """Compares videos, each pair once."""
+
+    def __init__(self, store: LibraryStore, videos: VideoTable) -> None:
+        self._store, self._videos = store, videos
+        self._rate = store.settings.frame_rate
+        self._fingerprint = lru_cache(maxsize=4096)(lambda row: store.stills.fingerprint(videos[row].hash))
+        self.known: dict[tuple[int, int], _Pair | None] = {}
+
+    def __call__(self, one: int, other: int) -> None:
+        if one != other and (key := _key((one, other))) not in self.known:
+            self.known[key] = self._pair(*key)
+
+    def found(self) -> list[_Pair]:
+        return [pair for pair in self.known.values() if pair is not None]
+
+    def _pair(self, *rows: int) -> _Pair | None:
+        longer, shorter = sorted(rows, key=lambda row: (-self._videos[row].duration, row))
+        prints = self._fingerprint(longer), self._fingerprint(shorter)
+        if prints[0] is None or prints[1] is None:
+            return None
+        found = aligned(prints[0], prints[1])
+        if found is None:
+            return None
+        first, last = found.first / self._rate, (found.first + found.count) / self._rate
+        later = found.offset / self._rate
+        # Both end where the shorter does: the last frame stands for less than its time.
+        first = max(first, -later, 0.0)
+        last = min(last, self._videos[longer].duration, self._videos[shorter].duration - later)
+        if last <= first:
+            return None
+        spans = Span(first, last), Span(max(first + later, 0.0), last + later)
+        return _Pair((longer, shorter), spans, found.agreement)
+
+
+def _key(rows: tuple[int, int]) -> tuple[int, int]:
+    return min(rows), max(rows)
+
+
+def _candidates(
+    store: LibraryStore, videos: VideoTable, rows: Iterable[int]
+) -> Iterator[tuple[int, list[int]]]:
+    """Videos, and those that are most like each."""
+    name = "pictures" if store.settings.picture_dim else "segments"
+    index, _ = current_index(store, name, videos)
+    for row in rows:
+        vectors = piece_vectors(store, name, videos[row])
+        if index is None or not len(vectors):
+            continue
+        scores, ids = index.search(vectors, _SEGMENTS)
+        votes: dict[int, float] = defaultdict(float)
+        for near, others in zip(scores, unpack_ids(ids)[0], strict=True):
+            best, places = np.unique(others, return_index=True)  # scores fall, so the first is the best
+            for other, score in zip(best.tolist(), near[places].tolist(), strict=True):
+                if other != row:
+                    votes[other] += score - float(near[-1])  # a part stands out from what is merely like it
+        yield row, sorted(votes, key=lambda other: (-votes[other], other))[:_VIDEOS]
+
+
+def _copies_of_one(pairs: Iterable[_Pair]) -> Iterator[tuple[int, int]]:
+    """Two videos that are copies of a third, as row numbers."""
+    copies: dict[int, list[int]] = defaultdict(list)
+    for pair in pairs:
+        one, other = pair.rows
+        copies[one].append(other)
+        copies[other].append(one)
+    for rows in copies.values():
+        yield from combinations(sorted(rows)[:_FAMILY], 2)
+
+
+def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:
+    videos = store.searchable()
+    found = []
+    for pair in pairs:
+        if not all(row in videos for row in pair.rows):
+            continue
+        both = [videos[row] for row in pair.rows]
+        whole = all(s.duration >= _WHOLE * v.duration for s, v in zip(pair.spans, both, strict=True))
+        ids = both[0].video_id, both[1].video_id
+        found.append(NearCopies("same" if whole else "part", ids, pair.spans, pair.certainty))
+    return sorted(found, key=lambda copies: (copies.kind != "same", -copies.certainty, copies.video_ids))
+
+
+def _read(folder: Path) -> tuple[set[int], list[_Pair]]:
+    """Row numbers of the videos that were compared, and what was found."""
+    try:
+        arrays = map_sealed_arrays(folder / COPIES_FILE, _COLUMNS)
+    except DataError:
+        return set(), []
+    looked, rows, spans, certainty = (arrays[name].values for name in _COLUMNS)
+    pairs = [
+        _Pair((one, other), (Span(*own), Span(*its)), sure)
+        for (one, other), (own, its), sure in zip(
+            rows.tolist(), spans.tolist(), certainty.tolist(), strict=True
+        )
+    ]
+    return set(looked.tolist()), pairs
+
+
+def _write(folder: Path, videos: VideoTable, pairs: list[_Pair]) -> None:
+    spans = [[(span.start, span.end) for span in pair.spans] for pair in pairs]
+    columns = {
+        "looked": videos.rows,
+        "rows": np.array([pair.rows for pair in pairs], np.int64).reshape(-1, 2),
+        "spans": np.array(spans, np.float64).reshape(-1, 2, 2),
+        "certainty": np.array([pair.certainty for pair in pairs], np.float64),
+    }
+    with sealed_draft_of(folder / COPIES_FILE) as draft:
+        write_arrays(draft, {name: (columns[name], dtype) for name, dtype in _COLUMNS.items()})

@@ -1,0 +1,152 @@
+"""Saved searches that say so when something new answers them: by a command, or by a webhook.
+
+A finding is a video that was not in the library before and holds strong moments of a saved search. It is a
+JSON object: ``{"search", "video_id", "path", "moments": [{"start", "end", "score"}, …]}``. A command gets it
+on standard input, a webhook as the body of a POST. What was reported is remembered in ``kept.sqlite`` by the
+video's content, so that it is reported once, also after a restart and when the file moves. What cannot be
+delivered is logged, and tried again with the next check.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from moviola.errors import InvalidValue, MoviolaError
+from moviola.library import VideoRow
+from moviola.search.library import Library
+
+__all__ = ["AlertOptions", "Alerts"]
+
+# Seconds that a command and a webhook may take, and pauses before a webhook is tried again.
+_COMMAND_SECONDS, _WEBHOOK_SECONDS = 60.0, 10.0
+_PAUSES = (1.0, 5.0)
+
+log = logging.getLogger("moviola.alerts")
+
+
+@dataclass(frozen=True, slots=True)
+class AlertOptions:
+    """Who is told, and of what.
+
+    Attributes:
+        searches: names of saved searches; all that are saved, by default.
+        command: program and arguments, run once for each finding, without a shell; empty for none.
+        webhook: an address, http or https; empty for none.
+
+    Raises:
+        InvalidValue: another address.
+    """
+
+    searches: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    webhook: str = ""
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.webhook)
+        if self.webhook and not (address.scheme in ("http", "https") and address.hostname):
+            raise InvalidValue(f"webhook {self.webhook!r}: give an address such as https://example.org/found")
+
+    def __bool__(self) -> bool:
+        return bool(self.command or self.webhook)
+
+
+class Alerts:
+    """Reports what is new in a library.
+
+    A search that is met for the first time reports nothing that is there already.
+
+    Args:
+        library: to be searched.
+        options: who is told.
+        stop: ends waiting between two tries.
+    """
+
+    def __init__(self, library: Library, options: AlertOptions, stop: Event | None = None) -> None:
+        self._library, self._options, self._stop = library, options, stop or Event()
+
+    def check(self) -> int:
+        """Report findings that were not reported yet; gives how many were delivered."""
+        if not self._options:
+            return 0
+        names = self._options.searches or [entry.name for entry in self._library.kept.entries("search")]
+        return sum(self._check(name) for name in names)
+
+    def _check(self, name: str) -> int:
+        kept, searchable = self._library.kept, self._library.store.searchable()
+        newest = max(searchable, default=0)
+        seen = kept.alerted_to(name)
+        if seen is None:
+            kept.alert_to(name, newest)
+            return 0
+        new = {searchable[row].video_id: searchable[row] for row in searchable if row > seen}
+        if not new:
+            return 0
+        try:
+            found = self._library.search_saved(name, top_k=10 * len(new), videos=list(new)).strong
+        except MoviolaError as error:
+            log.warning("search %s: %s", name, error)
+            return 0
+        delivered, failed = 0, newest
+        for video_id in dict.fromkeys(moment.video_id for moment in found):
+            video = new[video_id]
+            if not kept.remember_alert(name, video.hash):
+                continue
+            moments = [
+                {"start": one.start, "end": one.end, "score": one.score}
+                for one in found
+                if one.video_id == video_id
+            ]
+            if self._deliver(_finding(name, video, moments)):
+                delivered += 1
+            else:
+                kept.forget_alert(name, video.hash)
+                failed = min(failed, video.row - 1)
+        kept.alert_to(name, failed)
+        return delivered
+
+    def _deliver(self, finding: dict[str, Any]) -> bool:
+        body = json.dumps(finding).encode()
+        tasks: list[Callable[[bytes], None]] = []
+        if self._options.command:
+            tasks.append(self._run)
+        if self._options.webhook:
+            tasks.append(self._post)
+        try:
+            for task in tasks:
+                task(body)
+        except (OSError, subprocess.SubprocessError, URLError) as error:
+            log.warning(
+                "search %s, video %s: not reported: %s", finding["search"], finding["video_id"], error
+            )
+            return False
+        return True
+
+    def _run(self, body: bytes) -> None:
+        subprocess.run(
+            self._options.command, input=body, stdout=subprocess.DEVNULL, timeout=_COMMAND_SECONDS, check=True
+        )
+
+    def _post(self, body: bytes) -> None:
+        request = Request(
+            self._options.webhook, body, {"Content-Type": "application/json", "User-Agent": "moviola"}
+        )
+        for pause in (*_PAUSES, None):
+            try:
+                with urlopen(request, timeout=_WEBHOOK_SECONDS):
+                    return
+            except OSError:
+                if pause is None or self._stop.wait(pause):
+                    raise
+
+
+def _finding(name: str, video: VideoRow, moments: Sequence[dict[str, float]]) -> dict[str, Any]:
+    return {"search": name, "video_id": video.video_id, "path": video.path, "moments": list(moments)}

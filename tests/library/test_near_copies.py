@@ -1,0 +1,94 @@
+"""Videos that show the same: which, where, and that answers show it once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moviola.library.disk.fingerprints import aligned
+from moviola.library.near_copies import COPIES_FILE, find_near_copies, known_copies, without_fingerprint
+from moviola.media import write_video
+from moviola.search import Library
+from moviola.search.found import Found
+from moviola.search.fusion import without_copies
+from moviola.types import CopiedMoment, Span
+
+Frames = NDArray[np.uint8]
+
+
+def footage(seed: int, count: int) -> Frames:
+    """A scene of its own in which something moves, (n, 16, 16)."""
+    generator = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:16, :16] / 15
+    still = sum(
+        generator.uniform(20, 60) * np.sin(generator.uniform(1, 7) * (rows * a + columns * b) + phase)
+        for a, b, phase in generator.uniform(-1, 1, (4, 3))
+    )
+    path = generator.uniform(0, 1, (count, 2))
+    blob = [np.exp(-20 * ((rows - y) ** 2 + (columns - x) ** 2)) for y, x in path]
+    return np.clip(128 + still + 90 * np.stack(blob), 0, 255).astype(np.uint8)
+
+
+def test_a_part_is_placed_to_the_frame() -> None:
+    film = footage(0, 40)
+    noise = np.random.default_rng(9).normal(0, 3, (12, 16, 16))
+    clip = np.clip(film[17:29] * 0.8 + 20 + noise, 0, 255).astype(np.uint8)
+    found = aligned(film, clip)
+    assert found is not None and (found.first, found.count, found.offset) == (17, 12, -17)
+    assert found.agreement > 0.9
+    logo = film[17:29].copy()
+    logo[:, 14:] = 20
+    assert (found := aligned(film, logo)) is not None and found.offset == -17
+
+
+def test_look_alikes_are_no_copies() -> None:
+    film = footage(0, 40)
+    assert aligned(film[:18], film[22:]) is None  # another stretch of the same take
+    assert aligned(film, footage(1, 40)) is None
+    blank = np.full((10, 16, 16), 7, np.uint8)
+    assert aligned(blank, blank) is None
+    assert aligned(film[:2], film[:2]) is None
+
+
+def pictures(frames: Frames) -> list[Frames]:
+    return [np.kron(frame, np.ones((8, 8), np.uint8))[..., None].repeat(3, axis=2) for frame in frames]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    film, other = footage(0, 12), footage(1, 12)
+    for name, frames in (("film", film), ("clip", film[4:10]), ("other", other)):
+        (tmp_path / "films").mkdir(exist_ok=True)
+        write_video(tmp_path / "films" / f"{name}.mp4", pictures(frames), rate=1)
+    with Library(tmp_path / "lib", encoder="conse-lite1", sentence_encoder="none") as library:
+        library.index(tmp_path / "films", ocr=False)
+    return library
+
+
+@pytest.mark.slow
+def test_a_library_knows_its_copies(library: Library) -> None:
+    with Library(library.folder) as lib:
+        assert not known_copies(lib.store) and without_fingerprint(lib.store) == []
+        (found,) = find_near_copies(lib.store)
+        assert (found.kind, found.video_ids) == ("part", ("film", "clip"))
+        assert abs(found.spans[0].start - 4) <= 0.5 and abs(found.spans[1].end - 6) <= 0.5
+        one, other = (lib.catalogue.video(name).row for name in found.video_ids)
+        known = known_copies(lib.store)
+        there = known.there(other, Span(1, 3), one)
+        assert there is not None and abs(there.start - 5) <= 0.5
+        assert known.there(one, Span(0, 2), other) is None
+        compared: list[int] = []
+        assert find_near_copies(lib.store, lambda done, _: compared.append(done)) == [found]
+        assert compared == []  # only what is new is looked at
+        moments = [Found(one, Span(5, 7), 0.9, "visual"), Found(other, Span(1, 3), 0.8, "visual")]
+        (shown,) = without_copies(moments, {one: "film", other: "clip"}, known)
+        assert shown.copies == (CopiedMoment("clip", 1, 3),)
+        apart = [moments[0], Found(other, Span(4, 6), 0.8, "visual")]
+        assert without_copies(apart, {one: "film", other: "clip"}, known) == apart
+        lib.remove(["clip"])
+        assert find_near_copies(lib.store) == []
+        (lib.folder / COPIES_FILE).write_bytes(b"damaged")
+        assert find_near_copies(lib.store) == []

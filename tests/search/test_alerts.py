@@ -1,0 +1,101 @@
+"""Saved searches that say so when something new answers them: once, by a command or a webhook."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from tests.library.conftest import scene
+
+from moviola.errors import InvalidValue
+from moviola.media import write_video
+from moviola.search import Library
+from moviola.search import alerts as module
+from moviola.search.alerts import AlertOptions, Alerts
+from moviola.types import Cue
+
+WRITES = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read() + b'\\n')"
+
+
+def film(path: Path, words: str, seed: int) -> Path:
+    write_video(path, scene((20 * seed, 90, 30), 20, seed), rate=5, subtitles=[Cue(1.0, 3.0, words)])
+    return path
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Path:
+    (tmp_path / "films").mkdir()
+    film(tmp_path / "films" / "old.mp4", "The lighthouse keeper lost his umbrella.", 1)
+    return tmp_path / "films"
+
+
+@pytest.fixture
+def library(films: Path, tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "lib", encoder="none", sentence_encoder="none") as library:
+        library.index(films)
+        library.kept.put("search", "umbrellas", {"text": "umbrella"})
+        yield library
+
+
+def test_a_new_video_is_reported_once(library: Library, films: Path, tmp_path: Path) -> None:
+    out = tmp_path / "found.jsonl"
+    options = AlertOptions(command=(sys.executable, "-c", WRITES, str(out)))
+    assert Alerts(library, options).check() == 0  # what is there already is not new
+    film(films / "new.mp4", "Another umbrella was found.", 2)
+    film(films / "other.mp4", "Nobody came.", 3)
+    library.index(films)
+    assert Alerts(library, options).check() == 1
+    (found,) = map(json.loads, out.read_text().splitlines())
+    assert (found["search"], found["video_id"]) == ("umbrellas", "new")
+    assert found["path"] == str(films / "new.mp4") and found["moments"][0]["end"] > 1
+    # Neither again, nor after a restart, nor when the same bytes come back under another row.
+    library.remove(["new"])
+    library.index(films)
+    assert Alerts(library, options).check() == 0
+    assert len(out.read_text().splitlines()) == 1
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    status, bodies = 200, list[dict[str, object]]()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.status == 200:
+            self.bodies.append(json.loads(body))
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_webhook_that_failed_is_asked_again(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_PAUSES", (0.0,))
+    server = HTTPServer(("127.0.0.1", 0), _Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        alerts = Alerts(library, AlertOptions(webhook=f"http://127.0.0.1:{server.server_port}/found"))
+        assert alerts.check() == 0
+        film(films / "new.mp4", "Another umbrella was found.", 2)
+        library.index(films)
+        monkeypatch.setattr(_Receiver, "status", 503)
+        assert alerts.check() == 0 and "not reported" in caplog.text
+        monkeypatch.setattr(_Receiver, "status", 200)
+        assert alerts.check() == 1 and alerts.check() == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert [one["video_id"] for one in _Receiver.bodies] == ["new"]
+
+
+def test_an_address_is_one() -> None:
+    with pytest.raises(InvalidValue, match="webhook 'file:///etc'"):
+        AlertOptions(webhook="file:///etc")
+    assert not AlertOptions() and AlertOptions(command=("true",))
