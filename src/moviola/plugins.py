@@ -12,7 +12,7 @@
 ``moviola.indexes``    a subclass of :class:`moviola.index.Index`
 =====================  =====================================================================================
 
-A plug-in is imported when its name is asked for, never before. Names of moviola's own come first.
+A plug-in is imported when its name is used, never before. Names of moviola's own come first.
 """
 
 from __future__ import annotations

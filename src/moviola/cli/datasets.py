@@ -138,9 +138,9 @@ def pseudo(
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
-    asked = None if queries is None else [query.text for query in read_queries(queries)]
+    texts = None if queries is None else [query.text for query in read_queries(queries)]
     embed = load_sentence_encoder(sentence_encoder)
-    entries = pseudo_pairs(found, embed, top, queries=asked, held_out=banned)
+    entries = pseudo_pairs(found, embed, top, queries=texts, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
     show(

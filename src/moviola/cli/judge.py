@@ -62,14 +62,14 @@ def new(
     from moviola.judging import TaskSettings, make_task
     from moviola.search import Library
 
-    asked = read_queries(queries)
+    chosen = read_queries(queries)
     bar = progress_bar()
     with Library(library, read_only=True) as lib, bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
-            out, lib, asked, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
+            out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
             settings=TaskSettings(raters=raters, seed=seed),
-            progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(asked)}"),
+            progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(chosen)}"),
         )  # fmt: skip
     systems = {
         name: {"moments": count, "alone": alone} for name, (count, alone) in found.contributions().items()
@@ -83,7 +83,7 @@ def new(
     console.print(f"{out}: {len(found.pairs)} moments of {len(judged)} queries")
     for name, counts in systems.items():
         console.print(f"  {name}: {counts['moments']}, {counts['alone']} of them alone")
-    for query in asked:
+    for query in chosen:
         if query.query_id not in judged:
             note(f"{query.query_id}: no system found a moment; it is left out")
 

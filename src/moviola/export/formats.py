@@ -193,7 +193,7 @@ def all_formats() -> dict[str, MomentFormat]:
     """:data:`FORMATS`, and those of plug-ins that can be used."""
     found = dict(FORMATS)
     for added in plugins("moviola.exporters"):
-        with suppress(BrokenPlugin):  # whoever names it is told
+        with suppress(BrokenPlugin):  # an error for those who name it
             found.setdefault(added.point.name, added.load(MomentFormat))
     return found
 

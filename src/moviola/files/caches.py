@@ -1,4 +1,4 @@
-"""Where files lie that can be made anew: the user's cache, and a library's own where it can be written."""
+"""Folders of files that can be rebuilt: the user's cache, and a library's own where it can be written."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Which videos of a library show the same: the whole film, encoded otherwise, or a part.
 
 Candidates come from the library's own index of segments: videos whose segments are nearest to one's own.
-Whether they show the same is told by fingerprints (:mod:`moviola.library.disk.fingerprints`), and so are the
-spans. What was found is kept in ``cache/copies.table`` by row numbers, each of which stands for one state of
-one video for ever: a later call compares what is new.
+Fingerprints (:mod:`moviola.library.disk.fingerprints`) decide whether they show the same, and when.
+Results are kept in ``cache/copies.table`` by row numbers, each of which stands for one state of one video for
+ever: a later call compares what is new.
 """
 
 from __future__ import annotations

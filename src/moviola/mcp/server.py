@@ -37,7 +37,7 @@ How to go about it:
 answers; the numbers on the contact sheet are the ranks of the moments. The sheet is evidence, a score is a \
 hint.
 2. If `confident` is false, there is no sheet, and the moments are only the nearest. Then, or where the \
-sheet does not show what was asked, try other words, `by`, or a filter; then say that nothing was found \
+sheet does not show it, try other words, `by`, or a filter; then say that nothing was found \
 rather than present the nearest moment. Where some moments are right and \
 others wrong, ask the same with `right` and `wrong`, VIDEO_ID@START-END each. More of one picture: `like` \
 with VIDEO_ID@TIME.

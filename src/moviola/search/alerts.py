@@ -35,7 +35,7 @@ log = logging.getLogger("moviola.alerts")
 
 @dataclass(frozen=True, slots=True)
 class AlertOptions:
-    """Who is told, and of what.
+    """Options of reports.
 
     Attributes:
         searches: names of saved searches; all that are saved, by default.
@@ -66,7 +66,7 @@ class Alerts:
 
     Args:
         library: to be searched.
-        options: who is told.
+        options: recipients, and which searches.
         stop: ends waiting between two tries.
     """
 

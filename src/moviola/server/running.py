@@ -23,7 +23,7 @@ _PATIENCE = 3
 HEAD_SECONDS = 20.0
 """Seconds that the head of a request may take."""
 BODY_SECONDS, BODY_BYTES = 20.0, 1 << 14
-"""Seconds that so many bytes of a body may take: who sends more slowly is cut off."""
+"""Time limit of each such piece of a body, in seconds and bytes: slower clients are cut off."""
 CONNECTIONS = 1000
 """Most connections that are open at once; further ones are closed unheard."""
 

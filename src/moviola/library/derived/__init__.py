@@ -1,1 +1,1 @@
-"""What is made of the catalogue and the features, and can be made anew: indexes, names, views."""
+"""Indexes, names and views: derived from the catalogue and the features, and rebuilt when missing."""

@@ -2,8 +2,8 @@
 
 Features say what is seen, and two takes of one road are alike in them. Fingerprints say whether it is the
 same picture: what changes in one video from second to second changes in its copy in the same places, however
-it was scaled, cropped, recoloured or compressed. Where nothing moves they cannot tell two takes apart, and
-say so.
+it was scaled, cropped, recoloured or compressed. Where nothing moves they cannot separate two takes, and
+:func:`aligned` finds no agreement.
 """
 
 from __future__ import annotations

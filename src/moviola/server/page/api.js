@@ -40,7 +40,7 @@ export class ApiError extends Error {
   /**
    * @param {string} code one of the API's error codes.
    * @param {string} message
-   * @param {string} [field] of what was asked that is wrong, with dots.
+   * @param {string} [field] the wrong field of the request, with dots.
    */
   constructor(code, message, field = "") {
     super(message);
@@ -97,7 +97,7 @@ async function request(path, options = {}) {
 async function refusal(response) {
   const said = await response.json().catch(() => null);
   const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
-  if (response.status === 401) location.reload(); // to where the token is asked for
+  if (response.status === 401) location.reload(); // to the form for the token
   return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
 }
 
@@ -137,8 +137,8 @@ export async function postJson(path, body, signal) {
  * @param {Record<string, string | number>} [parameters]
  */
 function videoUrl(video, what, parameters = {}) {
-  const asked = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
-  const after = asked.size ? `?${asked}` : "";
+  const fields = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
+  const after = fields.size ? `?${fields}` : "";
   return `/api/videos/${encodeURIComponent(video)}${what}${after}`;
 }
 
@@ -162,8 +162,8 @@ export const url = {
 /** @returns {Promise<LibraryInfo>} */
 export const library = () => getJson("/api/library");
 
-/** @param {SearchRequest} asked @param {AbortSignal} signal @returns {Promise<Answer>} */
-export const search = (asked, signal) => postJson("/api/search", asked, signal);
+/** @param {SearchRequest} fields @param {AbortSignal} signal @returns {Promise<Answer>} */
+export const search = (fields, signal) => postJson("/api/search", fields, signal);
 
 /** @param {Query} query @param {string} video @param {AbortSignal} [signal] @returns {Promise<Curve>} */
 export const curve = (query, video, signal) => postJson("/api/curve", { query, video_id: video }, signal);
@@ -223,17 +223,17 @@ export function sendVideo(file, progress, signal) {
 }
 
 /**
- * @param {{offset: number, limit: number, state: string, text: string, sort?: string, descending?: boolean}} asked
+ * @param {{offset: number, limit: number, state: string, text: string, sort?: string, descending?: boolean}} fields
  * @param {AbortSignal} [signal]
  * @returns {Promise<{total: number, videos: Video[]}>}
  */
 export function videos({ offset, limit, state, text, sort, descending }, signal) {
-  const asked = new URLSearchParams({ offset: String(offset), limit: String(limit) });
-  if (state) asked.set("state", state);
-  if (text) asked.set("text", text);
-  if (sort) asked.set("sort", sort);
-  if (descending) asked.set("descending", "true");
-  return getJson(`/api/videos?${asked}`, signal);
+  const fields = new URLSearchParams({ offset: String(offset), limit: String(limit) });
+  if (state) fields.set("state", state);
+  if (text) fields.set("text", text);
+  if (sort) fields.set("sort", sort);
+  if (descending) fields.set("descending", "true");
+  return getJson(`/api/videos?${fields}`, signal);
 }
 
 /** What people keep in the library.
@@ -266,11 +266,11 @@ export async function sendPicture(picture) {
 }
 
 /**
- * @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} asked
+ * @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields
  * @returns {Promise<{name: string, content: Blob}>}
  */
-export async function exportMoments(asked) {
-  const response = await post("/api/export", asked);
+export async function exportMoments(fields) {
+  const response = await post("/api/export", fields);
   const disposition = response.headers.get("Content-Disposition") ?? "";
   const encoded = /filename\*=(?:UTF-8|utf-8)''([^;]+)/.exec(disposition)?.[1];
   const plain = /filename="?([^";]+)/.exec(disposition)?.[1];

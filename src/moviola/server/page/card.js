@@ -7,7 +7,7 @@ import { clock, marked, spanClock, title } from "./format.js";
 import { markOf, setMark } from "./marks.js";
 import { openPlayer } from "./opening.js";
 import { isSeen } from "./seen.js";
-import { asked } from "./store.js";
+import { currentSearch } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
 
@@ -17,13 +17,13 @@ import { titleSpan } from "./titles.js";
 
 const EAGER = 8; // first cards whose stills are loaded at once
 
-const TELLING = 0.4; // of the score of the best reason: what says less is not named
+const LEAST_SHARE = 0.4; // of the best reason's score: weaker reasons are not named
 
 /** The reasons that count.
  * @param {Moment} moment */
 function tellingReasons({ why }) {
   const best = Math.max(0, ...why.map(({ score }) => score));
-  return why.filter(({ score }) => score >= TELLING * best);
+  return why.filter(({ score }) => score >= LEAST_SHARE * best);
 }
 
 /** What a reason is called, with the words that match.
@@ -81,7 +81,7 @@ function toolButtons(moment, mark, does) {
     button("right", "Right (+)", mark === "right", "mark", () => setMark(moment, "right")),
     button("wrong", "Wrong (-)", mark === "wrong", "mark", () => setMark(moment, "wrong")),
     iconButton("like", "More like this picture (l)", does.like, { tabindex: "-1" }),
-    button("keep", inside ? "In the collection; take it out (c)" : "Into the collection (c)", inside, "collect", () => collect(moment, asked.value.text)),
+    button("keep", inside ? "In the collection; take it out (c)" : "Into the collection (c)", inside, "collect", () => collect(moment, currentSearch.value.text)),
   ];
 }
 

@@ -70,7 +70,7 @@ function save() {
   saving = saving.then(push).catch(() => {});
 }
 
-/** Keep the collection in the library as it is now. Where somebody else was faster, theirs is shown. */
+/** Keep the collection in the library as it is now. If it has changed elsewhere, that version is shown. */
 async function push() {
   if (changes === kept || !isKeptInLibrary()) return;
   const [name, pushed] = [collectionName.value, changes];

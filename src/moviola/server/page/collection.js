@@ -101,7 +101,7 @@ function draw() {
   section.classList.toggle("is-empty", items.length === 0);
 }
 
-/** Which item has the focus, and in which of its parts, so that drawing anew does not lose it. */
+/** Which item has the focus, and in which of its parts, so that drawing again does not lose it. */
 function focusedPlace() {
   const element = document.activeElement;
   const item = element instanceof HTMLElement ? element.closest("li") : null;

@@ -2,7 +2,7 @@
 
 import { fill, h, icon, iconButton } from "./dom.js";
 import { title } from "./format.js";
-import { NOTHING, asked, libraryInfo } from "./store.js";
+import { NOTHING, currentSearch, libraryInfo } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 
@@ -81,7 +81,7 @@ export function markProblem(field) {
 function setFilter(name, value) {
   clearTimeout(typing);
   typing = window.setTimeout(() => {
-    const { [name]: _, ...others } = asked.value.filter;
+    const { [name]: _, ...others } = currentSearch.value.filter;
     change({ filter: value ? { ...others, [name]: value } : others });
   }, TYPING);
 }
@@ -136,14 +136,14 @@ function drawPanel() {
   fields.length = 0;
   fill(filterPanel, h("div", { class: "filter-grid" },
     folderField(), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
-  for (const field of fields) field(asked.value);
+  for (const field of fields) field(currentSearch.value);
 }
 
 /** @param {(part: Partial<Search>) => void} changed called with what is asked otherwise. */
 export function showFilters(changed) {
   change = changed;
   libraryInfo.onChange(drawPanel);
-  asked.onChange((search) => { for (const field of fields) field(search); });
+  currentSearch.onChange((search) => { for (const field of fields) field(search); });
   drawPanel();
 }
 

@@ -16,7 +16,7 @@ export function clock(seconds, digits = 0) {
 }
 
 /**
- * Seconds that somebody wrote as 12.5, 1:02 or 1:02:03; null where it is something else.
+ * Seconds written as 12.5, 1:02 or 1:02:03; null where it is something else.
  *
  * @param {string} text
  * @returns {number | null}

@@ -6,7 +6,7 @@ import { collectionName, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
-import { asked, isEmpty, showWeak, view } from "./store.js";
+import { currentSearch, isEmpty, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
 
 const SETTLED = 1500; // ms after which a search has a place of its own in the history
@@ -14,7 +14,7 @@ const VIEWS = ["search", "collection", "library"];
 
 /** The link to what is shown now. */
 function currentHash() {
-  const parameters = view.value === "search" ? parametersOf(asked.value) : new URLSearchParams();
+  const parameters = view.value === "search" ? parametersOf(currentSearch.value) : new URLSearchParams();
   if (view.value === "search" && showWeak.value) parameters.set("weak", "1");
   if (view.value === "collection") parameters.set("name", collectionName.value);
   const playing = opened.value?.moments[opened.value.index];
@@ -36,7 +36,7 @@ function write(push) {
   if (leaving) pushes ||= push;
   if (reading || leaving) return;
   const hash = currentHash();
-  byId("to-search", HTMLAnchorElement).href = `#/search?${parametersOf(asked.value)}`;
+  byId("to-search", HTMLAnchorElement).href = `#/search?${parametersOf(currentSearch.value)}`;
   document.title = pageTitle();
   if (hash === location.hash) return;
   const state = { player: opened.value !== null && (push || Boolean(history.state?.player)) };
@@ -59,7 +59,7 @@ function onPlace() {
 }
 
 function pageTitle() {
-  const what = view.value === "search" ? describe(asked.value) : view.value;
+  const what = view.value === "search" ? describe(currentSearch.value) : view.value;
   const playing = opened.value?.moments[opened.value.index];
   return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
 }
@@ -81,7 +81,7 @@ function settle() {
 /** It was meant as it stands: Enter was pressed, or a moment of its answer opened. */
 function meant() {
   settle();
-  if (answer.value && !isEmpty(asked.value)) addRecent(describe(asked.value), `#/search?${parametersOf(asked.value)}`);
+  if (answer.value && !isEmpty(currentSearch.value)) addRecent(describe(currentSearch.value), `#/search?${parametersOf(currentSearch.value)}`);
 }
 
 function read() {
@@ -91,7 +91,7 @@ function read() {
   view.value = /** @type {import("./store.js").View} */ (VIEWS.includes(path) ? path : "search");
   if (view.value === "search") {
     const wanted = searchOf(parameters);
-    if (String(parametersOf(wanted)) !== String(parametersOf(asked.value))) asked.value = wanted;
+    if (String(parametersOf(wanted)) !== String(parametersOf(currentSearch.value))) currentSearch.value = wanted;
     if (parameters.get("weak") === "1") showWeak.value = true;
   }
   const named = view.value === "collection" && parameters.get("name");
@@ -116,7 +116,7 @@ function readPlaying(text) {
 }
 
 export function startHistory() {
-  asked.onChange(onAsked);
+  currentSearch.onChange(onAsked);
   showWeak.onChange((wanted) => { if (wanted) write(true); });
   view.onChange((now, before) => { if (now !== before) write(true); });
   collectionName.onChange(() => { if (view.value === "collection") write(false); });

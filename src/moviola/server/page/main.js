@@ -15,7 +15,7 @@ import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
 import { focusResults, startResults } from "./results.js";
 import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
-import { asked, isEmpty, libraryInfo, view } from "./store.js";
+import { currentSearch, isEmpty, libraryInfo, view } from "./store.js";
 import { startTheme } from "./theme.js";
 import { rememberRecent } from "./welcome.js";
 
@@ -34,7 +34,7 @@ function drawView() {
 }
 
 function drawBox() {
-  document.body.classList.toggle("is-asking", !isEmpty(asked.value));
+  document.body.classList.toggle("is-asking", !isEmpty(currentSearch.value));
 }
 
 function listenForKeys() {
@@ -67,12 +67,12 @@ async function start() {
   startCollection();
   startLibrary();
   view.onChange(drawView);
-  asked.onChange(drawBox);
+  currentSearch.onChange(drawBox);
   await collections.catch(() => {}); // the server went away just now, which the page says
   startHistory();
   drawView();
   drawBox();
-  if (view.value === "search" && isEmpty(asked.value) && matchMedia("(hover: hover)").matches) focusSearch();
+  if (view.value === "search" && isEmpty(currentSearch.value) && matchMedia("(hover: hover)").matches) focusSearch();
 }
 
 start().catch((error) => {

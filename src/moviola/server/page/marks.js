@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { h, icon, iconButton } from "./dom.js";
 import { notify } from "./notices.js";
-import { asked, libraryInfo, queryOf } from "./store.js";
+import { currentSearch, libraryInfo, queryOf } from "./store.js";
 
 /** @typedef {import("./store.js").Marked} Marked */
 /** @typedef {"right" | "wrong"} Mark */
@@ -20,22 +20,22 @@ function isSame(a, b) {
 /** How a moment is marked.
  * @param {Marked} moment @returns {Mark | ""} */
 export function markOf(moment) {
-  if (asked.value.right.some((other) => isSame(other, moment))) return "right";
-  return asked.value.wrong.some((other) => isSame(other, moment)) ? "wrong" : "";
+  if (currentSearch.value.right.some((other) => isSame(other, moment))) return "right";
+  return currentSearch.value.wrong.some((other) => isSame(other, moment)) ? "wrong" : "";
 }
 
 /** Mark a moment, or take the same mark away.
  * @param {Marked} moment @param {Mark} mark */
 export function setMark({ video_id, start, end }, mark) {
-  const before = asked.value;
+  const before = currentSearch.value;
   const moment = { video_id, start, end };
   const others = (/** @type {Marked[]} */ marked) => marked.filter((other) => !isSame(other, moment));
   const isOn = markOf(moment) === mark;
   const next = { right: others(before.right), wrong: others(before.wrong) };
   if (!isOn) next[mark] = [...next[mark], moment];
-  asked.value = { ...before, ...next };
+  currentSearch.value = { ...before, ...next };
   const { right, wrong } = before;
-  undo = () => { asked.value = { ...asked.value, right, wrong }; };
+  undo = () => { currentSearch.value = { ...currentSearch.value, right, wrong }; };
   notify(isOn ? "The mark is taken away" : `Marked as ${mark}: the answer goes by it`, { label: "Undo", run: undoMark });
 }
 
@@ -51,10 +51,10 @@ export function undoMark() {
 /** What is marked, with what can be done about it.
  * @returns {HTMLElement[]} */
 export function markChips() {
-  const { right, wrong } = asked.value;
+  const { right, wrong } = currentSearch.value;
   if (!right.length && !wrong.length) return [];
   const said = [right.length && `${right.length} right`, wrong.length && `${wrong.length} wrong`].filter(Boolean).join(", ");
-  const clear = () => { asked.value = { ...asked.value, right: [], wrong: [] }; };
+  const clear = () => { currentSearch.value = { ...currentSearch.value, right: [], wrong: [] }; };
   const chip = h("span", { class: "chip" }, h("span", { class: "chip-name" }, said), iconButton("close", "Without these marks", clear));
   return right.length && libraryInfo.value?.writable ? [chip, teaching()] : [chip];
 }
@@ -66,7 +66,7 @@ function teaching() {
   const form = h("form", {}, h("span", {}, "teach this as"), name, h("button", { type: "submit", class: "quiet" }, icon("added"), "teach"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    api.teach(name.value.trim(), queryOf(asked.value)).then(
+    api.teach(name.value.trim(), queryOf(currentSearch.value)).then(
       (concept) => { holder.replaceChildren(button); notify(`@${concept.name} stands for this from now on`); },
       (error) => { name.setCustomValidity(error instanceof Error ? error.message : String(error)); name.reportValidity(); });
   });

@@ -10,7 +10,7 @@ import { markOf, setMark } from "./marks.js";
 import { closePlayer, opened, step } from "./opening.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
-import { asked, isEmpty, queryOf, wordsOf } from "./store.js";
+import { currentSearch, isEmpty, queryOf, wordsOf } from "./store.js";
 import { Timeline } from "./timeline.js";
 
 /** @typedef {import("./opening.js").Playable} Playable */
@@ -63,7 +63,7 @@ async function play() {
   try {
     await video.play();
   } catch {
-    // The browser lets nothing play before somebody touched the page: the button starts it then.
+    // Browsers play nothing before a first touch of the page: the button starts it then.
   }
 }
 
@@ -122,7 +122,7 @@ async function load(moment) {
   around = { duration: Math.max(moment.end, 1), shape: 16 / 9, shots: [], cues: [], curve: null };
   drawAround();
   const named = moment.video_id;
-  const wanted = isEmpty(asked.value) ? Promise.resolve(null) : api.curve(queryOf(asked.value), named, signal);
+  const wanted = isEmpty(currentSearch.value) ? Promise.resolve(null) : api.curve(queryOf(currentSearch.value), named, signal);
   const parts = await Promise.allSettled([api.video(named, signal), api.shots(named, signal), api.cues(named, signal), wanted]);
   if (signal.aborted) return;
   const [info, shots, cues, curve] = parts;
@@ -180,7 +180,7 @@ function drawAround() {
 const isWhole = () => playing !== null && playing.start === 0 && playing.end >= around.duration - 0.01 && playing.score === undefined && !playing.id;
 
 function drawCues() {
-  const words = wordsOf(asked.value);
+  const words = wordsOf(currentSearch.value);
   const shown = around.cues.slice(0, LISTED);
   fill(cueList, shown.map((cue) => h("li", {}, h("button", { type: "button", "data-start": cue.start, "data-end": cue.end, onclick: () => { seek(cue.start); } },
     h("span", { class: "time" }, clock(cue.start)), h("span", {}, marked(cue.text, words))))));
@@ -261,7 +261,7 @@ function drawActions() {
   const inside = span.id !== undefined || isCollected(span);
   const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), "clip");
   fill(actions,
-    ...(isEmpty(asked.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
+    ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
     action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
     action("link", "link", "", () => void copyLink()),
@@ -279,14 +279,14 @@ function markAction(mark, key) {
 /** Mark what is shown, and go on: the answer is on its way meanwhile.
  * @param {import("./marks.js").Mark} mark */
 function markThis(mark) {
-  if (!playing || isEmpty(asked.value)) return;
+  if (!playing || isEmpty(currentSearch.value)) return;
   setMark(playing, mark);
   if (!step(1)) drawActions();
 }
 
 function collectThis() {
   if (!playing || playing.id) return;
-  collect(spanOf(playing), asked.value.text);
+  collect(spanOf(playing), currentSearch.value.text);
   drawActions();
 }
 

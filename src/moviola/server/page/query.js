@@ -5,7 +5,7 @@ import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
 import { clock, title } from "./format.js";
 import { notify } from "./notices.js";
-import { GAP, NOTHING, asked, view } from "./store.js";
+import { GAP, NOTHING, currentSearch, view } from "./store.js";
 import { suggestions } from "./suggestions.js";
 
 /** @typedef {import("./store.js").Likeness} Likeness */
@@ -40,7 +40,7 @@ const thumbnails = new Map();
  * @param {Partial<Search>} part */
 function change(part) {
   const isOther = "text" in part || "likes" in part || "then" in part || "not" in part;
-  asked.value = { ...asked.value, ...(isOther && { right: [], wrong: [] }), ...part };
+  currentSearch.value = { ...currentSearch.value, ...(isOther && { right: [], wrong: [] }), ...part };
 }
 
 export function focusSearch() {
@@ -50,31 +50,31 @@ export function focusSearch() {
 }
 
 export function clearSearch() {
-  asked.value = NOTHING;
+  currentSearch.value = NOTHING;
   words.focus();
 }
 
 /** @param {Likeness} like */
 export function moreLike(like) {
   view.value = "search";
-  asked.value = { ...NOTHING, filter: asked.value.filter, by: "visual", likes: [like] };
+  currentSearch.value = { ...NOTHING, filter: currentSearch.value.filter, by: "visual", likes: [like] };
   window.scrollTo({ top: 0 });
 }
 
 /** @param {Likeness} like added to what is asked already. */
 export function alsoLike(like) {
-  change({ likes: [...asked.value.likes, like] });
+  change({ likes: [...currentSearch.value.likes, like] });
 }
 
 export function addStep() {
   view.value = "search";
-  change({ then: [...asked.value.then, { text: "", gap: GAP }] });
+  change({ then: [...currentSearch.value.then, { text: "", gap: GAP }] });
   lastInput(steps);
 }
 
 export function addExclusion() {
   view.value = "search";
-  change({ not: [...asked.value.not, ""] });
+  change({ not: [...currentSearch.value.not, ""] });
   lastInput(exclusions);
 }
 
@@ -96,7 +96,7 @@ export async function takePictures(files) {
       const id = await api.sendPicture(file);
       thumbnails.set(id, await thumbnail(file));
       view.value = "search";
-      change({ likes: [...asked.value.likes, { kind: "picture", id, name: file instanceof File ? file.name : "picture" }] });
+      change({ likes: [...currentSearch.value.likes, { kind: "picture", id, name: file instanceof File ? file.name : "picture" }] });
     } catch (error) {
       notify(error instanceof Error ? error.message : String(error));
     }
@@ -119,14 +119,14 @@ function likeChip(like) {
   const picture = like.kind === "moment"
     ? h("img", { src: api.url.still(like, like.time, 128), alt: "" })
     : (thumbnails.get(like.id) ?? icon("picture"));
-  const remove = () => { change({ likes: asked.value.likes.filter((other) => other !== like) }); words.focus(); };
+  const remove = () => { change({ likes: currentSearch.value.likes.filter((other) => other !== like) }); words.focus(); };
   return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", `Without ${name}`, remove));
 }
 
 /** @param {import("./store.js").Step} step @param {number} at */
 function stepRow(step, at) {
   /** @param {Partial<import("./store.js").Step>} part */
-  const set = (part) => change({ then: asked.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
+  const set = (part) => change({ then: currentSearch.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
   const text = h("input", {
     class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Then, step ${at + 2}`, value: step.text,
     placeholder: "what happens later", oninput: () => set({ text: text.value }),
@@ -135,7 +135,7 @@ function stepRow(step, at) {
     class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: "any", "aria-label": "Largest gap in seconds",
     oninput: () => { if (gap.validity.valid) set({ gap: gap.value ? Number(gap.value) : null }); },
   });
-  const remove = () => { change({ then: asked.value.then.filter((_, i) => i !== at) }); words.focus(); };
+  const remove = () => { change({ then: currentSearch.value.then.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, "then"), text,
     h("label", { class: "within" }, "within ", gap, " s"), iconButton("close", "Without this step", remove));
 }
@@ -145,14 +145,14 @@ function exclusion(excluded, at) {
   const text = h("input", {
     class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Not, ${at + 1}`, value: excluded,
     placeholder: "what must not be there",
-    oninput: () => change({ not: asked.value.not.map((other, i) => (i === at ? text.value : other)) }),
+    oninput: () => change({ not: currentSearch.value.not.map((other, i) => (i === at ? text.value : other)) }),
   });
-  const remove = () => { change({ not: asked.value.not.filter((_, i) => i !== at) }); words.focus(); };
+  const remove = () => { change({ not: currentSearch.value.not.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, "not"), text, iconButton("close", "Without this exclusion", remove));
 }
 
 /**
- * Rows are made anew only when what they hold was changed from elsewhere: typing keeps its place.
+ * Rows are made again only when what they hold was changed from elsewhere: typing keeps its place.
  *
  * @template T
  * @param {Element} element
@@ -167,7 +167,7 @@ function drawRows(element, values, text, row) {
 }
 
 function draw() {
-  const search = asked.value;
+  const search = currentSearch.value;
   if (words.value !== search.text) words.value = search.text;
   words.placeholder = search.likes.length ? "and in words…" : "What do you want to see?";
   drawLikes(search.likes);
@@ -202,9 +202,9 @@ export function startQuery() {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
   words.addEventListener("keydown", (event) => {
-    if (event.key === "Backspace" && !words.value && asked.value.likes.length) change({ likes: asked.value.likes.slice(0, -1) });
+    if (event.key === "Backspace" && !words.value && currentSearch.value.likes.length) change({ likes: currentSearch.value.likes.slice(0, -1) });
   });
-  asked.onChange(draw);
+  currentSearch.onChange(draw);
   showFilters(change);
   draw();
 }

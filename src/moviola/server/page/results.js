@@ -11,7 +11,7 @@ import { opened, openPlayer } from "./opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { Observable, asked, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
+import { Observable, currentSearch, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
 import { drawWelcome } from "./welcome.js";
 
 /** @typedef {import("./api.js").Moment} Moment */
@@ -51,7 +51,7 @@ function searchSoon(wait = TYPING) {
 async function search() {
   running.abort();
   const mine = (running = new AbortController());
-  if (isEmpty(asked.value)) return showNothing();
+  if (isEmpty(currentSearch.value)) return showNothing();
   results.setAttribute("aria-busy", "true");
   const late = setTimeout(() => results.classList.add("stale"), STALE);
   const slow = setTimeout(() => fill(status, h("span", { class: "took" }, "Searching…")), SLOW);
@@ -61,7 +61,7 @@ async function search() {
     answer.value = found;
   } catch (error) {
     if (mine.signal.aborted || error instanceof api.Unreachable) return;
-    if (NAMING.test(asked.value.text)) return; // a name that is still being typed
+    if (NAMING.test(currentSearch.value.text)) return; // a name that is still being typed
     showProblem(error instanceof Error ? error : new Error(String(error)));
   } finally {
     clearTimeout(late);
@@ -75,12 +75,12 @@ async function search() {
 
 /** @returns {import("./api.js").SearchRequest} */
 function request() {
-  const { filter, videos, by, refine, minScore } = asked.value;
+  const { filter, videos, by, refine, minScore } = currentSearch.value;
   const rows = layout.value.layout === "rows";
   const most = libraryInfo.value?.limits?.top_k ?? 100;
   const { perRow } = layout.value;
   return {
-    query: queryOf(asked.value), filter, by, refine, min_score: minScore,
+    query: queryOf(currentSearch.value), filter, by, refine, min_score: minScore,
     top_k: Math.min(rows ? perRow * ROWS * (topK / PAGE) : topK, most),
     ...(rows && { per_video: perRow }), ...(videos.length && { videos }),
   };
@@ -110,8 +110,8 @@ function draw() {
   cards = [];
   results.className = "";
   if (!found) {
-    status.replaceChildren(...filterChips(asked.value), ...markChips());
-    fill(results, failure.hasChildNodes() || !isEmpty(asked.value) ? null : drawWelcome());
+    status.replaceChildren(...filterChips(currentSearch.value), ...markChips());
+    fill(results, failure.hasChildNodes() || !isEmpty(currentSearch.value) ? null : drawWelcome());
     return;
   }
   const shown = visible(found);
@@ -135,7 +135,7 @@ function drawStatus(found, shown) {
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` in ${count(videos, "video")}` : "";
   fill(status, h("span", { class: "said" }, `${said}${where}`),
-    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(asked.value), markChips(), saveButton());
+    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
 }
 
 /** @param {string} words */
@@ -184,7 +184,7 @@ function more(found) {
 
 /** @param {Moment[]} moments @param {number} first rank of the first in the order of the arrows */
 function grid(moments, first) {
-  const words = wordsOf(asked.value);
+  const words = wordsOf(currentSearch.value);
   const videos = new Set(moments.map((moment) => moment.video_id));
   return h("ul", { class: "grid" }, moments.map((moment, i) => card(moment, first + i, words, videos)));
 }
@@ -200,7 +200,7 @@ function rows(moments) {
     const list = grid(inOrder, first);
     list.style.setProperty("--per-row", String(layout.value.perRow));
     first += own.length;
-    const only = h("button", { type: "button", class: "quiet", onclick: () => { asked.value = { ...asked.value, videos: [video] }; } }, "only this video");
+    const only = h("button", { type: "button", class: "quiet", onclick: () => { currentSearch.value = { ...currentSearch.value, videos: [video] }; } }, "only this video");
     return h("section", { "aria-label": title(video) }, h("h2", { title: video }, title(video),
       h("span", { class: "muted" }, count(own.length, "moment")), only), list);
   }));
@@ -265,7 +265,7 @@ export function focusResults() {
   else results.focus();
 }
 
-/** What was marked, seen and collected, without drawing all anew. */
+/** What was marked, seen and collected, without drawing everything again. */
 function drawStates() {
   cards.forEach((card, index) => drawState(card, does(index)));
 }
@@ -291,7 +291,7 @@ function listenForKeys() {
     first: () => goTo(0), last: () => goTo(cards.length - 1),
     preview: () => cards[current]?.still.toggle(),
     scrubBack: () => cards[current]?.still.scrub(-1), scrubOn: () => cards[current]?.still.scrub(1),
-    collect: () => { const card = cards[current]; if (card) collect(card.moment, asked.value.text); },
+    collect: () => { const card = cards[current]; if (card) collect(card.moment, currentSearch.value.text); },
     markRight: () => markCurrent("right"), markWrong: () => markCurrent("wrong"),
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
@@ -303,7 +303,7 @@ function listenForKeys() {
 const unmarked = (search) => queryOf({ ...search, right: [], wrong: [] });
 
 export function startResults() {
-  asked.onChange((search, before) => {
+  currentSearch.onChange((search, before) => {
     topK = PAGE;
     current = 0;
     if (JSON.stringify(unmarked(search)) !== JSON.stringify(unmarked(before))) showWeak.value = false;

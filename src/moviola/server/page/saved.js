@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
-import { GAP, NOTHING, Observable, asked, isEmpty, queryOf, remembered } from "./store.js";
+import { GAP, NOTHING, Observable, currentSearch, isEmpty, queryOf, remembered } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 /** @typedef {{text: string, then: string[], gap: number, without: string[], filter: Record<string, string>, by: string}} SavedSearch */
@@ -36,7 +36,7 @@ async function newestVideo() {
 }
 
 async function save() {
-  const search = asked.value;
+  const search = currentSearch.value;
   const name = describe(search);
   const then = search.then.map((step) => step.text.trim()).filter(Boolean);
   const without = search.not.map((text) => text.trim()).filter(Boolean);
@@ -51,7 +51,7 @@ async function save() {
 
 /** @returns {HTMLElement | null} */
 export function saveButton() {
-  if (isEmpty(asked.value) || !canBeSaved(asked.value)) return null;
+  if (isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
   return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), "save this search");
 }
 

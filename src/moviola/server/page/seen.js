@@ -1,4 +1,4 @@
-// Which moments were opened before, so that they can be told from new ones.
+// Which moments were opened before, so that new ones stand out.
 
 import { Observable, remembered } from "./store.js";
 

@@ -127,7 +127,7 @@ export class Still {
     strip.style.setProperty("--count", String(this.count));
   }
 
-  /** Move by so many stills.
+  /** Move by a number of stills.
    * @param {number} stills */
   scrub(stills) {
     this.stop();

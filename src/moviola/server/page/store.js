@@ -1,7 +1,7 @@
 // What is on the page and what is remembered between visits; views draw what stands here.
 
 /**
- * A value that tells when it changes.
+ * A value with listeners to its changes.
  *
  * @template T
  */
@@ -92,9 +92,9 @@ export const NOTHING = Object.freeze({
   right: [], wrong: [],
 });
 
-/** What is asked.
+/** What is currentSearch.
  * @type {Observable<Search>} */
-export const asked = new Observable(/** @type {Search} */ (NOTHING));
+export const currentSearch = new Observable(/** @type {Search} */ (NOTHING));
 
 /** @type {Observable<View>} */
 export const view = new Observable(/** @type {View} */ ("search"));

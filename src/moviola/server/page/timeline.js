@@ -11,7 +11,7 @@ import { clock } from "./format.js";
 
 const LEAST = 0.1; // seconds between the ends
 const AROUND = 0.8; // so much of the moment's length is shown before and after it
-const ROOM = 5; // at least so many seconds
+const ROOM = 5; // least number of seconds
 const CURVE = 100; // height of the curve in its own units
 
 /** Two tracks under a video. */

@@ -1,4 +1,4 @@
-// Titles of videos in narrow places: what tells them apart stays in sight.
+// Titles of videos in narrow places: what distinguishes them stays in sight.
 
 import { h } from "./dom.js";
 import { title } from "./format.js";

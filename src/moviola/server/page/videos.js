@@ -43,12 +43,12 @@ function listSoon() {
 export async function loadVideos(further = false) {
   loading.abort();
   const { signal } = (loading = new AbortController());
-  const asked = { limit: PAGE, text: text.value.trim() };
+  const fields = { limit: PAGE, text: text.value.trim() };
   try {
     const offset = further ? listed : 0;
     const [{ total, videos }, wrong] = await Promise.all([
-      api.videos({ ...asked, offset, state: state.value, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
-      further || state.value ? null : api.videos({ ...asked, offset: 0, state: "refused" }, signal),
+      api.videos({ ...fields, offset, state: state.value, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
+      further || state.value ? null : api.videos({ ...fields, offset: 0, state: "refused" }, signal),
     ]);
     if (!further) fill(table);
     table.append(...videos.map(videoRow));

@@ -1,17 +1,17 @@
-// What stands where the results will be, before anything was asked.
+// What stands where the results will be, before the first search.
 
 import * as api from "./api.js";
 import { h } from "./dom.js";
 import { clock, count, long, title } from "./format.js";
 import { openPlayer } from "./opening.js";
 import { savedSection } from "./saved.js";
-import { Observable, asked, libraryInfo, remembered } from "./store.js";
+import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
 
 const SHOWN = 12;
 const KEPT = 8;
-const ASKED = 4; // videos that are looked into for examples
+const LOOKED_AT = 4; // videos that are looked into for examples
 const EXAMPLES = 5;
 const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
 const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
@@ -61,7 +61,7 @@ function recentSearches() {
 /** What could be asked of this library: what was taught, what is said in it, what its videos are called.
  * @param {api.Video[]} videos @returns {Promise<string[]>} */
 async function examplesOf(videos) {
-  const [taught, ...cues] = await Promise.all([api.concepts(), ...videos.slice(0, ASKED).map((video) => api.cues(video.video_id))]);
+  const [taught, ...cues] = await Promise.all([api.concepts(), ...videos.slice(0, LOOKED_AT).map((video) => api.cues(video.video_id))]);
   const said = cues.flatMap((own) => own.find((cue) => FEW_WORDS.test(cue.text))?.text.replace(/[.!?,;:]+$/, "") ?? []);
   const named = videos.map((video) => title(video.video_id).replace(/[_-]+/g, " ")).filter((name) => WORDS.test(name));
   return [...new Set([...taught.map((one) => `@${one.name}`), ...said, ...named])].slice(0, EXAMPLES);
@@ -89,5 +89,5 @@ function videoCard(video) {
 /** After an ingest there is more to show. */
 export function forgetWelcome() {
   some = null;
-  if (!asked.value.text) asked.value = { ...asked.value };
+  if (!currentSearch.value.text) currentSearch.value = { ...currentSearch.value };
 }

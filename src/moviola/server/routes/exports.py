@@ -48,7 +48,7 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
 
 
 def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
-    """Write the file that was asked for; gives its path, below ``folder``."""
+    """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
     name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
     ids = {moment.video_id for moment in request.moments}

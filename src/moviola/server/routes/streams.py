@@ -54,8 +54,8 @@ def converted_name(video: VideoRow, track: int | None = None) -> str:
         200: {**_VIDEO, "description": "The whole video"},
         206: {**_VIDEO, "description": "Partial content"},
         304: {"description": "As it was"},
-        400: {"description": "What was asked for is no range"},
-        416: {"description": "There are no such bytes"},
+        400: {"description": "Not a range"},
+        416: {"description": "Range not satisfiable"},
     },
 )
 async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Track = None) -> Response:

@@ -119,7 +119,7 @@ function drawNothingLeft(open) {
   const waits = open > 0;
   fill(view, h("div", { class: "empty" },
     h("h2", { tabindex: "-1" }, waits ? "Nothing left for you" : "All is judged"),
-    h("p", {}, waits ? `${count(open, "moment")} still ${open === 1 ? "needs" : "need"} other raters. Where two differ by more than one level, two more are asked.`
+    h("p", {}, waits ? `${count(open, "moment")} still ${open === 1 ? "needs" : "need"} other raters. Where two differ by more than one level, two more are currentSearch.`
       : "Every moment has its level, or has none that raters agree on."),
     h("a", { class: "main", href: "#/progress" }, waits ? "See how far all are" : "Progress and exports"),
     waits && h("button", { type: "button", class: "quiet", onclick: () => void guarded(startBatch) }, icon("loop"), "Look again", h("kbd", {}, "Enter"))));

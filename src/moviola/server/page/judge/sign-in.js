@@ -1,4 +1,4 @@
-// Under which name somebody judges.
+// The name of a rater.
 
 import { byId, fill, h, icon } from "../dom.js";
 import { count } from "../format.js";

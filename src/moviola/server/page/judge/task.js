@@ -1,4 +1,4 @@
-// Everything the judging page asks of the server, and the name under which somebody judges.
+// Everything the judging page asks of the server, and the rater's name.
 
 import { getJson, postJson } from "../api.js";
 import { Observable, remembered } from "../store.js";
@@ -20,7 +20,7 @@ import { Observable, remembered } from "../store.js";
 
 const API = "/api/judging";
 
-/** The name under which somebody judges here; empty before they sign in. */
+/** The rater's name; empty before sign-in. */
 export const rater = remembered("moviola.rater", "");
 
 /** What is judged; null before that is known.
