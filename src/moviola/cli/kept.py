@@ -94,7 +94,7 @@ def search(
     from moviola.search import Filter, Library
 
     Filter.parse(**filters)
-    saved = SavedSearch(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
+    saved = SavedSearch.of(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
     with Library(library, read_only=True) as lib:
         _show(lib.kept.put("search", name, saved), json)
 
@@ -175,11 +175,11 @@ def _place(text: str) -> Mark:
     video, sign, times = text.rpartition("@")
     start, dash, end = times.partition("-")
     if not (sign and dash):
-        return Mark(video_id=text)
+        return Mark.of(video_id=text)
     span = parse_seconds(start, "start"), parse_seconds(end, "end")
     if span[1] <= span[0]:
         raise InvalidValue(f"{text}: the end must come after the start")
-    return Mark(video_id=video, start=span[0], end=span[1])
+    return Mark.of(video_id=video, start=span[0], end=span[1])
 
 
 @kept_group.command()
@@ -206,7 +206,7 @@ def collect(
             lib.catalogue.video(mark.video_id)
             if mark.start is None or mark.end is None:
                 raise InvalidValue(f"{text}: name a moment, as in {text}@1:05-1:20")
-            moments.append(KeptMoment(video_id=mark.video_id, start=mark.start, end=mark.end))
+            moments.append(KeptMoment.of(video_id=mark.video_id, start=mark.start, end=mark.end))
         try:
             before = lib.kept.entry("collection", name)
         except NotFound:

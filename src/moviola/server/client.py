@@ -195,7 +195,7 @@ class Client:
         return self._get(KeptList, "/api/kept", {"kind": kind} if kind else {}).entries
 
     def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
-        """Store an entry; see :meth:`moviola.library.kept.Kept.put`."""
+        """Store an entry; see :meth:`moviola.library.kept.entries.Kept.put`."""
         body = {"kind": kind, "name": name, "value": dict(value), "version": version}
         return _read(Entry, self._send("PUT", "/api/kept", json=body))
 
@@ -205,11 +205,11 @@ class Client:
         self._send("DELETE", "/api/kept", params=params)
 
     def export_kept(self) -> list[str]:
-        """All that people keep, as lines of JSON; see :meth:`moviola.library.kept.Kept.export`."""
+        """All that people keep, as lines of JSON; see :meth:`moviola.library.kept.entries.Kept.export`."""
         return self._send("GET", "/api/kept/lines").text.splitlines()
 
     def import_kept(self, lines: Iterable[str]) -> list[Entry]:
-        """Keep what lines of JSON hold; gives what was taken, see :meth:`moviola.library.kept.Kept.take`."""
+        """Keep what lines of JSON hold; gives what was taken, see :meth:`moviola.library.kept.entries.Kept.take`."""
         content = "".join(f"{line}\n" for line in lines).encode()
         return _read(KeptList, self._send("POST", "/api/kept/lines", content=content)).entries
 

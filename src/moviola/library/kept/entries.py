@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -55,6 +55,18 @@ Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])
 
 class _Value(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """The value, checked.
+
+        Raises:
+            InvalidValue: a wrong or missing field, named in the message.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise InvalidValue(_complaint(error)) from error
 
 
 class SavedSearch(_Value):
