@@ -174,7 +174,8 @@ def test_wide_towers_are_quantised_unless_a_precision_is_named(make_clip: Callab
     assert least_cosine([small], [exact]) > 0.999
     assert not np.array_equal(small, exact)
     np.testing.assert_allclose(exact, reference_frames(folder, images), atol=2e-5)
-    np.testing.assert_array_equal(eight.encode_frames(images[1:2]), small[1:2])
+    # Each row has its own scale, so the other frames of a batch matter by the rounding of sums alone.
+    np.testing.assert_allclose(eight.encode_frames(images[1:2]), small[1:2], atol=1e-5)
     np.testing.assert_array_equal(eight.encode_text(TEXTS), full.encode_text(TEXTS))
     assert eight.revision == full.revision
 

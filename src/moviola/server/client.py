@@ -209,7 +209,8 @@ class Client:
         return self._send("GET", "/api/kept/lines").text.splitlines()
 
     def import_kept(self, lines: Iterable[str]) -> list[Entry]:
-        """Keep what lines of JSON hold; gives what was taken, see :meth:`moviola.library.kept.entries.Kept.take`."""
+        """Keep what lines of JSON hold; returns the stored entries, see
+        :meth:`moviola.library.kept.entries.Kept.take`."""
         content = "".join(f"{line}\n" for line in lines).encode()
         return _read(KeptList, self._send("POST", "/api/kept/lines", content=content)).entries
 
