@@ -23,7 +23,9 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import moviola
-from moviola.cli import app
+from moviola.cli import all_commands
+
+app = all_commands()
 
 PACKAGE = Path(moviola.__file__).parent
 WITHOUT_PAGE = {"__init__", "__main__", "cli"}

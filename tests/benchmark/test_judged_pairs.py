@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from measure_studies.judged_pairs import read_judged, relevance_by_similarity, replacements
 from measure_studies.judgements import rating_study, relevance_study
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.datasets.building.annotation_files import read_ratings
 from moviola.errors import DataError
+
+app = all_commands()
 
 LEVELS = [[4, 3, 0], [2, 2, 1]]
 COSINES = [[1.0, 0.8, 0.2], [0.9, 0.7, 0.5]]

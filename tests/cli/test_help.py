@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pkgutil import resolve_name
 from typing import Any
@@ -11,7 +13,10 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import COMMANDS as TABLE
+from moviola.cli import all_commands
+
+app = all_commands()
 
 UNPLAIN = re.compile(
     r"\b(so many|told|tells?|whoever|somebody|on wish|by itself|shall|set otherwise)\b", re.IGNORECASE
@@ -53,3 +58,22 @@ def test_every_command_names_what_does_the_same_from_python(name: str) -> None:
     assert callable(resolve_name(names[0])), f"{name}: {names[0]} is no function"
     for other in names[1:]:  # of "`moviola.a.b` and `c`" both are names of one module
         resolve_name(other if "." in other else f"{names[0].rpartition('.')[0]}.{other}")
+
+
+def test_each_command_is_loaded_from_the_module_that_the_table_names() -> None:
+    """A command alone is loaded by its name; a wrong table would lose it."""
+    script = (
+        "import sys, typer\n"
+        "from moviola.cli import load_commands\n"
+        "from moviola.cli.app import app\n"
+        "load_commands(sys.argv[1])\n"
+        "print(*typer.main.get_command(app).commands)\n"
+    )
+    everything = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert sorted(everything) == sorted(name for names in TABLE.values() for name in names)
+    for wanted in ("search", "kept", "library"):
+        ran = subprocess.run(
+            [sys.executable, "-c", script, wanted], capture_output=True, text=True, check=True
+        )
+        assert wanted in ran.stdout.split()
+        assert (len(ran.stdout.split()) == len(everything)) == (wanted == "library")

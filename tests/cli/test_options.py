@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 import typer.main
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.library import IngestProgress
 from moviola.mcp.tools import LibraryTools
 from moviola.search import Filter, Library, SearchOptions
 from moviola.server.schemas import Filters, SearchRequest
+
+app = all_commands()
 
 Run = Callable[..., Any]
 
@@ -91,7 +93,7 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ('colour = "red"', "colour: unknown key; there are library, encoder"),
         ("ocr = 1", "ocr = 1: write true or false"),
         ("speech = true", "speech = True: write a text in quotes"),
-        ('device = "abacus"', "device 'abacus': choose auto"),
+        ('device = "abacus"', "device 'abacus': unknown; choose auto"),
         ('library = "films"', "library = 'films': write a full path"),
         ("library", "line 1"),
     ],

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.datasets.annotations import Collector
 from moviola.datasets.feature_check import check_features
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import KeyedShards, convert, open_features
+
+app = all_commands()
 
 Arrays = dict[str, NDArray[np.float32]]
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import typer
 
-from moviola.cli import app
+from moviola.cli import all_commands
+
+app = all_commands()
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [

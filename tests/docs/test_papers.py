@@ -15,11 +15,13 @@ import torch
 import typer
 
 from comparison import studies, tables
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.models.pretrained import build
 from moviola.training.data import Sizes
 from moviola.training.recipes import RECIPES, recipe
 from moviola.training.settings import read_settings
+
+app = all_commands()
 
 PAPERS = sorted((Path(__file__).resolve().parents[2] / "docs" / "papers").glob("*.md"))
 CODE = re.compile(r"`([^`]+)`")

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.encoders import available_models, load_encoder, pull_model
 from moviola.errors import InvalidValue, MissingModel
+
+app = all_commands()
 
 NAME = "somebody/tiny-clip"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -14,12 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from milvus_server import RunningMilvus
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
 from moviola.index import MilvusIndex
 from moviola.library.derived.indexes import published_index
 from moviola.search import Library
 from moviola.types import Moment
+
+app = all_commands()
 
 SECRET = "s3cret-of-mine"
 

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.encoders.readers import TextLine, Utterance, Voiced
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
 from moviola.library import IngestProgress
@@ -30,6 +30,8 @@ from moviola.search import Library
 from moviola.types import Box, Cue, Span, Word
 from speech_sample import RATE, speech
 from title_cards import card
+
+app = all_commands()
 
 # ---- stills and what is written in them ----------------------------------------------------------------
 

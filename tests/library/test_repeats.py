@@ -12,11 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.encoders import PictureEncoder, load_encoder
 from moviola.library.ingest.repeats import LEAST_COSINE, encode_changes
 from moviola.media import sample_frames, write_video
 from moviola.search import Library
+
+app = all_commands()
 
 Opened = Callable[..., Library]
 Frames = NDArray[np.uint8]

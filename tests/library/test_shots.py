@@ -13,11 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from distinct import film_like
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.errors import LibraryError, UnreadableMedia
 from moviola.library import ShotRow, Viewer
 from moviola.media import Marks, look_through, write_video
 from moviola.search import Library
+
+app = all_commands()
 
 Opened = Callable[..., Library]
 SHOTS = [ShotRow(0.0, "start"), ShotRow(3.4, "cut"), ShotRow(6.0, "cut")]

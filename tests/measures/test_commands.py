@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.errors import MoviolaError
 from moviola.measures import Qrels, Run, write_qrels, write_run
+
+app = all_commands()
 
 
 @pytest.fixture(scope="module")

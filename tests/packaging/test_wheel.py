@@ -113,7 +113,7 @@ def test_every_command_says_what_it_takes(ran: Ran) -> None:
     """Also those whose work needs an extra."""
     listed = ran.python(
         "import typer\n"
-        "from moviola.cli import app\n"
+        "from moviola.cli import all_commands\napp = all_commands()\n"
         "def walk(command, words):\n"
         "    print(*words)\n"
         "    for name, below in getattr(command, 'commands', {}).items():\n"
@@ -124,7 +124,7 @@ def test_every_command_says_what_it_takes(ran: Ran) -> None:
     assert len(commands) > 30
     script = (
         "from typer.testing import CliRunner\n"
-        "from moviola.cli import app\n"
+        "from moviola.cli import all_commands\napp = all_commands()\n"
         f"for words in {commands!r}:\n"
         "    done = CliRunner().invoke(app, [*words, '--help'])\n"
         "    assert done.exit_code == 0 and 'Usage' in done.output, (words, done.output)\n"

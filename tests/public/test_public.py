@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.datasets.readers import QUESTIONS
 from moviola.errors import InvalidValue, NotFound
 from moviola.media import write_video
 from moviola.public import BENCHMARKS, run_public
 from moviola.search import Library
+
+app = all_commands()
 
 SECONDS = 24
 ROOM = 6

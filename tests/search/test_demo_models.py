@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import moviola
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
@@ -27,6 +27,8 @@ from moviola.models.description import read_description, revision_of
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import Calibration
 from moviola.search import Library
+
+app = all_commands()
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(moviola.__file__).parent

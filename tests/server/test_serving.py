@@ -13,10 +13,12 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.errors import InvalidValue, LibraryError
 from moviola.server import Client
 from moviola.server.client import ServerError
+
+app = all_commands()
 
 pytestmark = pytest.mark.slow
 

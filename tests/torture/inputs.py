@@ -127,7 +127,7 @@ def commands() -> dict[str, list[tuple[list[str], bool]]]:
     """Commands that end, with their parameters: options (none: an argument), and whether it is a flag."""
     import typer
 
-    from moviola.cli import app
+    from moviola.cli import all_commands
 
     found: dict[str, list[tuple[list[str], bool]]] = {}
 
@@ -143,7 +143,7 @@ def commands() -> dict[str, list[tuple[list[str], bool]]]:
                 for each in command.params
             ]
 
-    walk(typer.main.get_command(app), "")
+    walk(typer.main.get_command(all_commands()), "")
     return found
 
 

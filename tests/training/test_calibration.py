@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from moviola.cli import app
+from moviola.cli import all_commands
 from moviola.errors import InvalidValue
 from moviola.measures import Qrels, Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
 from moviola.training.fit_calibration import first_answers, fit, reliability
+
+app = all_commands()
 
 # ---- the fit -----------------------------------------------------------------------------------------------
 

@@ -8,46 +8,68 @@ import gc
 import importlib
 import sys
 
+import typer
+
 from moviola.cli.app import app, note
 from moviola.errors import MoviolaError
 
-__all__ = ["app", "main"]
+__all__ = ["all_commands", "main"]
 
 _INTERRUPTED = 130
 
-# Each module adds its commands to `app` when imported; heavy libraries are imported by the command that runs.
-for _group in (
-    "indexing",
-    "library",
-    "places",
-    "kept",
-    "search",
-    "answers",
-    "mark",
-    "export",
-    "mcp",
-    "doctor",
-    "serve",
-    "gridhouse",
-    "measures",
-    "datasets",
-    "judge",
-    "features",
-    "models",
-    "train",
-    "public",
-):
-    importlib.import_module(f"moviola.cli.{_group}")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "indexing": ("index", "watch"),
+    "library": ("list", "show", "transcript", "remove", "verify", "repair", "compact", "library"),
+    "places": ("duplicates",),
+    "kept": ("kept",),
+    "search": ("search",),
+    "answers": ("answer",),
+    "mark": ("mark", "teach", "concepts"),
+    "export": ("export", "open", "cut"),
+    "mcp": ("mcp",),
+    "doctor": ("doctor",),
+    "serve": ("serve",),
+    "gridhouse": ("gridhouse",),
+    "measures": ("evaluate", "compare"),
+    "datasets": ("dataset",),
+    "judge": ("judge",),
+    "features": ("features",),
+    "models": ("models",),
+    "train": ("train",),
+    "public": ("public",),
+}
+"""Commands and groups by the module that adds them to :data:`app` when imported, in the order of the help."""
+
+_IN_SEVERAL = {"library"}
+"""Groups to which further modules add."""
+
+
+def load_commands(wanted: str = "") -> None:
+    """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name.
+
+    All of them take a fifth of a second, a third of a first search. Heavy libraries are imported by the
+    command that runs.
+    """
+    modules = [module for module, names in COMMANDS.items() if wanted in names and wanted not in _IN_SEVERAL]
+    for module in modules or COMMANDS:
+        importlib.import_module(f"moviola.cli.{module}")
 
 
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
 """The extra that installs a package, for packages that a command imports."""
 
 
+def all_commands() -> typer.Typer:
+    """The command line with all its commands."""
+    load_commands()
+    return app
+
+
 def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
     # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
+    load_commands(*sys.argv[1:2])
     try:
         app()
     except SystemExit as left:
