@@ -77,7 +77,7 @@ def test_equals_come_by_their_ids_and_the_depth_cuts_among_them(
     assert ids.tolist() == exact(stored, stored[:5], IDS)
     np.testing.assert_array_equal(scores, -np.sort(-(stored[:5] @ stored.T), axis=1)[:, :DEPTH])
     monkeypatch.setattr(module, "_DEEPEST", 10)
-    with pytest.raises(InvalidValue, match=r"200 segments asked of milvus://.* at most 10"):
+    with pytest.raises(InvalidValue, match=r"depth 200: milvus://.* at most 10"):
         index.search(stored[:1], DEPTH)
 
 
