@@ -170,4 +170,4 @@ def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
     refused = compare("--preset", "huge", "--out", tmp_path)
     assert refused.returncode == 1
-    assert "preset 'huge': unknown; choose small, full" in " ".join(refused.stderr.split())
+    assert "preset 'huge': unknown; there are small, full" in " ".join(refused.stderr.split())

@@ -89,7 +89,7 @@ def test_the_answers_are_those_of_the_exact_index(
     assert again.settings.index == address
     assert [index.ids().size for index in indexes(again)] == [12]
     assert same(again.search("anything", top_k=50), expected)
-    about = CliRunner().invoke(app, ["library", "info", str(library.folder)])
+    about = CliRunner().invoke(app, ["library", "info", "-l", str(library.folder)])
     assert address.partition("?")[0] in about.output.replace("\n", "")
     assert SECRET not in about.output
     some = {moment.video_id for moment in again.search("anything", top_k=50, videos=["b", "deep/c"])}
