@@ -19,10 +19,10 @@ _INTERRUPTED = 130
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "indexing": ("index", "watch"),
+    "search": ("search",),
     "library": ("list", "show", "transcript", "remove", "verify", "repair", "compact", "library"),
     "places": ("duplicates",),
     "kept": ("kept",),
-    "search": ("search",),
     "answers": ("answer",),
     "mark": ("mark", "teach", "concepts"),
     "export": ("export", "open", "cut"),
@@ -53,6 +53,10 @@ def load_commands(wanted: str = "") -> None:
     modules = [module for module, names in COMMANDS.items() if wanted in names and wanted not in _IN_SEVERAL]
     for module in modules or COMMANDS:
         importlib.import_module(f"moviola.cli.{module}")
+    order = [name for names in COMMANDS.values() for name in names]
+    app.registered_commands.sort(
+        key=lambda one: order.index(one.name or getattr(one.callback, "__name__", ""))
+    )
 
 
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}

@@ -30,7 +30,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
             text.encode()
         except UnicodeEncodeError as error:
             raise InvalidValue(
-                f"texts[{position}] {text!r:.200}: no Unicode text ({error.reason}); correct it"
+                f"texts[{position}] {text!r:.200}: not Unicode text ({error.reason}); correct it"
             ) from error
     return list(texts)
 
