@@ -17,9 +17,13 @@ from typer import Argument, Context, Option
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
+    AlertCommandOption,
+    AlertOption,
     DeviceOption,
     EncoderOption,
     LibraryOption,
+    WebhookOption,
+    alert_options,
     encoder_for,
     for_new,
 )
@@ -176,17 +180,9 @@ def watch(
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
     force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
     settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
-    alert: Annotated[
-        list[str] | None,
-        Option(help="Saved search that reports new findings; repeatable; all by default."),
-    ] = None,
-    alert_command: Annotated[
-        str,
-        Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON."),
-    ] = "",
-    webhook: Annotated[
-        str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
-    ] = "",
+    alert: AlertOption = None,
+    alert_command: AlertCommandOption = "",
+    webhook: WebhookOption = "",
     json: JsonOption = False,
 ) -> None:
     """Keep a library in step with folders: new, changed, moved and deleted files, until Ctrl-C.
@@ -203,7 +199,6 @@ def watch(
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
-    import shlex
     from dataclasses import asdict
 
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
@@ -217,9 +212,9 @@ def watch(
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICENESS)
     from moviola.search import Library
-    from moviola.search.alerts import AlertOptions, Alerts
+    from moviola.search.alerts import Alerts
 
-    reports = AlertOptions(tuple(alert or ()), tuple(shlex.split(alert_command)), webhook)
+    reports = alert_options(alert, alert_command, webhook)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Library(library, encoder=encoder_for(context, library, encoder)) as lib:

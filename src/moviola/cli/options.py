@@ -6,18 +6,41 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option
 
 from moviola.cli.app import note
 from moviola.errors import InvalidValue
 
+if TYPE_CHECKING:
+    from moviola.search.alerts import AlertOptions
+
 __all__ = [
-    "DEFAULT_LIBRARY", "By", "DeviceOption", "EncoderOption", "GapOption", "LibraryOption",
-    "MeasureOption", "SentenceEncoderOption", "ThenOption", "TopOption", "WeakOption", "WhyOption",
-    "WithoutOption", "encoder_for", "filter_options", "for_new", "on_command_line", "runs_and_qrels",
-    "search_options", "with_options",
+    "DEFAULT_LIBRARY",
+    "AlertCommandOption",
+    "AlertOption",
+    "By",
+    "DeviceOption",
+    "EncoderOption",
+    "GapOption",
+    "LibraryOption",
+    "MeasureOption",
+    "SentenceEncoderOption",
+    "ThenOption",
+    "TopOption",
+    "WeakOption",
+    "WebhookOption",
+    "WhyOption",
+    "WithoutOption",
+    "alert_options",
+    "encoder_for",
+    "filter_options",
+    "for_new",
+    "on_command_line",
+    "runs_and_qrels",
+    "search_options",
+    "with_options",
 ]  # fmt: skip
 
 # ---- the library, and what a new one is built with ---------------------------------------------------------
@@ -39,6 +62,30 @@ SentenceEncoderOption = Annotated[
     str, Option(envvar="MOVIOLA_SENTENCE_ENCODER", help="Sentence encoder: minilm, a hub id, or a folder.")
 ]
 DeviceOption = Annotated[str, Option(envvar="MOVIOLA_DEVICE", help="Device: cpu, cuda, cuda:N, mps or auto.")]
+
+# ---- reports of saved searches in watched folders ----------------------------------------------------------
+
+AlertOption = Annotated[
+    list[str] | None, Option(help="Saved search that reports new findings; repeatable; all by default.")
+]
+AlertCommandOption = Annotated[
+    str, Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON.")
+]
+WebhookOption = Annotated[
+    str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
+]
+
+
+def alert_options(searches: list[str] | None, command: str, webhook: str) -> AlertOptions:
+    """The three options together; the command's words are separated as in a shell."""
+    import shlex
+
+    from moviola.search.alerts import AlertOptions
+
+    return AlertOptions(tuple(searches or ()), tuple(shlex.split(command)), webhook)
+
+
+# ---- settings of a new library -----------------------------------------------------------------------------
 
 
 def on_command_line(context: Context, name: str) -> bool:

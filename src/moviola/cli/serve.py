@@ -8,7 +8,14 @@ from typing import Annotated
 from typer import Option
 
 from moviola.cli.app import JsonOption, app, show
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    AlertCommandOption,
+    AlertOption,
+    LibraryOption,
+    WebhookOption,
+    alert_options,
+)
 
 
 @app.command()
@@ -31,17 +38,9 @@ def serve(
         list[Path] | None,
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
-    alert: Annotated[
-        list[str] | None,
-        Option(help="Saved search that reports new findings; repeatable; all by default."),
-    ] = None,
-    alert_command: Annotated[
-        str,
-        Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON."),
-    ] = "",
-    webhook: Annotated[
-        str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
-    ] = "",
+    alert: AlertOption = None,
+    alert_command: AlertCommandOption = "",
+    webhook: WebhookOption = "",
     judge: Annotated[Path | None, Option(help="Task of `moviola judge new`, for raters at /judge.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -59,16 +58,13 @@ def serve(
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
-    import shlex
-
-    from moviola.search.alerts import AlertOptions
     from moviola.server import Options
     from moviola.server import serve as run
 
     options = Options(
         host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
-        alerts=AlertOptions(tuple(alert or ()), tuple(shlex.split(alert_command)), webhook),
+        alerts=alert_options(alert, alert_command, webhook),
     )  # fmt: skip
 
     def started(address: str) -> None:
