@@ -160,7 +160,7 @@ def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: P
     assert [moment["video_id"] for moment in second] == [moment["video_id"] for moment in first]
     assert [moment["strong"] for moment in second] == [True, False]
     assert second[0]["score"] > first[0]["score"]
-    assert "choose one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
+    assert "give one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
     assert (
         moviola("teach", "Rain gear", "-l", library).out == "@rain-gear is a concept now; use it in a query\n"
     )

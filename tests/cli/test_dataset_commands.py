@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -55,21 +56,17 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     }
     queries = tmp_path / "val_queries.json"
     assert run("candidates", made, "--kind", "tvr", "--queries", queries, "--out", pairs)["pairs"] == 60
-    assert run("tasks", pairs, "--out", tmp_path / "tasks.json")["tasks"] == 40
-    given = json.loads((tmp_path / "tasks.json").read_text())
-    for task in given:
-        task["annotations"] = [
-            {"completed_by": rater, "result": [{"from_name": "relevance", "value": {"choices": ["3"]}}]}
-            for rater in (1, 2)
-        ]
-    (tmp_path / "export.json").write_text(json.dumps(given))
-    assert run("ratings", tmp_path / "export.json", "--out", tmp_path / "raw.csv")["ratings"] == 80
+    assert run("tasks", pairs, "--out", tmp_path / "batch.csv")["pairs"] == 40
+    with (tmp_path / "batch.csv").open(newline="") as file:
+        due = [row["pair_id"] for row in csv.DictReader(file)]
+    ratings = [f"{pair},{rater},3" for pair in due for rater in (1, 2)]
+    (tmp_path / "raw.csv").write_text("\n".join(["pair_id,worker,relevance", *ratings]))
     exam = run("exam", tmp_path / "raw.csv")
     assert {worker: rater["distance"] for worker, rater in exam["raters"].items()} == {"1": 0.0, "2": 0.0}
     assert exam["out_of_consensus"] == 0
     agreed = tmp_path / "agreed.csv"
     assert run("consensus", tmp_path / "raw.csv", "--out", agreed)["agreed"] == 40
-    assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.json")["tasks"] == 20
+    assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.csv")["pairs"] == 20
     judged = tmp_path / "val.json"
     assert run("judgements", pairs, "--agreed", agreed, "--out", judged)["pairs"] == 40
     train = tmp_path / "train.json"

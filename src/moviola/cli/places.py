@@ -154,7 +154,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     ]
     rows = [
         *(
-            ("exact", ", ".join(one.video_ids), f"{len(one.paths)} files", f"{one.size / 2**20:.1f} MiB each")
+            ("exact", ", ".join(one.video_ids), tuple(one.paths), f"{one.size / 2**20:.1f} MiB each")
             for one in exact
         ),
         *(
@@ -169,7 +169,7 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
             for one in near
         ),
     ]
-    show_records(json, records, ("kind", "video", "copy", "size or certainty"), rows)
+    show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)
     if lacking:
         note(
             f"{len(lacking)} videos have no fingerprint, and were compared by their bytes only: "

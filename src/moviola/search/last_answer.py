@@ -81,7 +81,7 @@ def kept_answer(library: Path) -> KeptAnswer:
     """
     place = cache_of(library) / _NAME
     if not place.is_file():
-        raise NotFound(f"{library}: no answer is kept; `moviola search` something first")
+        raise NotFound(f"{library}: no answer yet; run `moviola search` first")
     try:
         content = read_json(place)
         if content["format"] != _FORMAT:
