@@ -55,7 +55,7 @@ def load_commands(wanted: str = "") -> None:
         importlib.import_module(f"moviola.cli.{module}")
     order = [name for names in COMMANDS.values() for name in names]
     app.registered_commands.sort(
-        key=lambda one: order.index(one.name or getattr(one.callback, "__name__", ""))
+        key=lambda one: order.index(str(one.name or getattr(one.callback, "__name__", "")))
     )
 
 
