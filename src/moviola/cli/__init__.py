@@ -47,7 +47,7 @@ _IN_SEVERAL = {"library"}
 def load_commands(wanted: str = "") -> None:
     """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name.
 
-    All of them take a fifth of a second, a third of a first search. Heavy libraries are imported by the
+    To build all of them takes as long as a tenth of a first search. Heavy libraries are imported by the
     command that runs.
     """
     modules = [module for module, names in COMMANDS.items() if wanted in names and wanted not in _IN_SEVERAL]
