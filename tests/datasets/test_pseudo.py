@@ -59,7 +59,7 @@ def test_equal_captions_are_equally_similar_to_the_last_bit(size: int, captions:
 def test_shapes_are_checked() -> None:
     with pytest.raises(InvalidValue, match=r"give \(q, d\) and \(c, d\)"):
         nearest(unit(2, 0), unit(2, 0)[:, :3], 1)
-    with pytest.raises(InvalidValue, match="at least one"):
+    with pytest.raises(InvalidValue, match="at least 1"):
         nearest(unit(2, 0), unit(2, 0), 0)
 
 
