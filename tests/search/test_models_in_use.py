@@ -184,7 +184,7 @@ def test_models_for_other_features_are_refused_with_both_values(
     ("architecture", "changes", "message"),
     [
         ("spr-stage1", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
-        ("spr-stage1", {"max_clips": 3}, "at most so many clips 3, but the library has 4"),
+        ("spr-stage1", {"max_clips": 3}, "at most this many clips 3, but the library has 4"),
         ("spr-stage1", {"extra": {"segment_clips": 8}}, "segment clips 8, but the library has 4"),
         (
             "spr-stage1",
