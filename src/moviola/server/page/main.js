@@ -58,6 +58,8 @@ async function start() {
   byId("bar-end", HTMLDivElement).prepend(
     h("span", { class: "library-name", title: "The library that is searched" }, info.name), iconButton("keys", "Keys (?)", showKeys));
   byId("skip", HTMLButtonElement).addEventListener("click", focusResults);
+  await collections.catch(() => {}); // the server went away just now, which the page says
+  // From here on nothing is awaited: what is typed before the address is read would be lost.
   startKeyboard();
   listenForKeys();
   startQuery();
@@ -68,7 +70,6 @@ async function start() {
   startLibrary();
   view.onChange(drawView);
   currentSearch.onChange(drawBox);
-  await collections.catch(() => {}); // the server went away just now, which the page says
   startHistory();
   drawView();
   drawBox();
