@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +29,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from measure_studies.judged_pairs import replacements
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
@@ -45,6 +45,10 @@ from moviola.datasets.readers import read_annotations
 from moviola.datasets.statistics import Statistics, statistics
 from moviola.encoders import load_sentence_encoder
 from moviola.files.rows import read_json_lines
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from measure_studies.judged_pairs import replacements
 
 Floats = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from moviola.datasets.annotations import Annotations
+from moviola.datasets.readers import read_annotations
+from moviola.measures import Qrels, Run, evaluate
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measure_studies.reports import (
     STUDY_MEASURES,
@@ -33,9 +40,6 @@ from measure_studies.reports import (
     self_agreement,
     tied,
 )
-from moviola.datasets.annotations import Annotations
-from moviola.datasets.readers import read_annotations
-from moviola.measures import Qrels, Run, evaluate
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         entry = client.keep("search", "days/at the beach", {"text": "a beach"}, version=0)
         assert (entry.version, entry.value) == (1, SavedSearch(text="a beach"))
         assert client.keep("search", "days/at the beach", {"text": "sand"}, version=1).version == 2
-        with pytest.raises(LibraryError, match="version 2 is kept"):
+        with pytest.raises(LibraryError, match="version 2 is stored"):
             client.keep("search", "days/at the beach", {"text": "sea"}, version=1)
         refused = http.put("/api/kept", json={"kind": "mark", "name": "a", "value": {"video_id": "b"}})
         assert refused.status_code == 422 and "the name of this mark" in refused.json()["error"]["message"]

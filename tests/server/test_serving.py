@@ -72,10 +72,10 @@ def test_requests_that_are_no_http_leave_it_standing(start: Callable[..., Any]) 
 def test_what_cannot_be_served_is_said(folder: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     for options, words in (
-        ([str(tmp_path / "nix")], "no library there"),
-        ([str(folder), "--host", "0.0.0.0"], "without a token"),
-        ([str(folder), "--host", "192.0.2.1", "--token", "x"], "cannot listen there"),
-        ([str(folder), "--allow-ingest", str(tmp_path / "nix")], "no such folder"),
+        (["-l", str(tmp_path / "nix")], "no library there"),
+        (["-l", str(folder), "--host", "0.0.0.0"], "without a token"),
+        (["-l", str(folder), "--host", "192.0.2.1", "--token", "x"], "cannot listen there"),
+        (["-l", str(folder), "--allow-ingest", str(tmp_path / "nix")], "no such folder"),
     ):
         error = runner.invoke(app, ["serve", *options]).exception
         assert isinstance(error, InvalidValue | LibraryError | LookupError) and words in str(error)

@@ -251,7 +251,7 @@ def test_a_loss_that_is_no_number_is_named() -> None:
 
 
 def test_a_measure_that_is_not_there() -> None:
-    with pytest.raises(InvalidValue, match=r"select 'beauty': val is judged by fit"):
+    with pytest.raises(InvalidValue, match=r"select 'beauty': unknown on val; choose fit"):
         fit(Line(), config(select="beauty"))
 
 

@@ -47,7 +47,9 @@ def export(service: ServiceOf) -> Response:
 
 @router.post(
     "/lines",
-    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}}},
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
+    },
 )
 async def take(request: Request, service: ServiceOf) -> KeptList:
     """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
