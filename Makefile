@@ -38,7 +38,7 @@ quick: $(READY)
 
 # Results must not rest on rounding: the fast tests of what computes, as on two older kinds of machine (a newer one
 # than this would end in an illegal instruction) and with another number of threads.
-COMPUTES := $(BIN)/pytest -q -n 2 tests/benchmark tests/compiled tests/datasets tests/encoders tests/features tests/golden \
+COMPUTES := $(BIN)/pytest -q -n 2 tests/benchmark tests/compiled tests/datasets tests/encoders tests/golden \
   tests/index tests/library tests/measures tests/models tests/retrieval tests/search tests/temporal tests/training
 kernels: $(READY)
 	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(COMPUTES)
