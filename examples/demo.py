@@ -77,7 +77,7 @@ def main() -> None:
     console.print(f"\nThe same as pictures: {PHOTO_SHEET}, {SHEET}")
     console.print(f'Try your own query: {command} search "a robot opens a door" --library {options.library}')
     console.print("[bold]The web page[/]: see, scrub, play and collect what is found:")
-    console.print(f"   {command} serve {options.photographs / 'library'}    # or {options.library}")
+    console.print(f"   {command} serve --library {options.photographs / 'library'}    # or {options.library}")
     console.print("[bold]Your own films[/] (nothing to download; run it again when there are more):")
     console.print(f"   {command} index ~/Videos")
     console.print(f'   {command} search "a cat on a sofa"')
