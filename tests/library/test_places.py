@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -421,3 +423,5 @@ def test_no_stills_where_none_are_wanted(
     library = opened(encoder="demo", sentence_encoder="none")
     library.index(tmp_path / "films", stills=False)
     assert library.kept_still("a", 0.0) is None
+    with closing(sqlite3.connect(library.folder / "stills.sqlite")) as db:  # fingerprints lie there, too
+        assert db.execute("SELECT count(*) FROM stills").fetchone() == (0,)
