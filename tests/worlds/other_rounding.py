@@ -1,9 +1,9 @@
 """Another machine's rounding, as a plugin: ``PYTHONPATH=tests/worlds pytest -p other_rounding …``.
 
-Each result of torch's that sums (products of matrices, means, norms, softmax) is moved by up to three parts in
-ten million. The shift depends on the operation and the shapes of its inputs alone, as the choice of a kernel
-does: the same computation gives the same bits again, another batch size gives others. What real kernels compute
-exactly stays exact.
+Each result of torch's that sums (products of matrices, means, norms, softmax) is moved by up to three parts
+in ten million. The shift depends on the operation and the shapes of its inputs alone, as the choice of a
+kernel does: the same computation gives the same bits again, another batch size gives others. What real
+kernels compute exactly stays exact.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OtherRounding(TorchDispatchMode):
 
 
 def shifted(value: Any, seed: int) -> Any:
-    """The tensor with other last bits; other types, and multiples of 1/4096, which sums keep exactly, as they are."""
+    """The tensor with other last bits; other types, and multiples of 1/4096, which sums keep, as they are."""
     if not isinstance(value, torch.Tensor) or value.dtype != torch.float32 or not value.numel():
         return value
     noise = 2 * torch.rand(value.shape, generator=torch.Generator().manual_seed(seed)) - 1
