@@ -1,6 +1,7 @@
 // One table of keys: what is pressed, where it counts, what it does. "?" shows it.
 
 import { byId, fill, h, iconButton } from "./dom.js";
+import { t } from "./language.js";
 import { opened } from "./opening.js";
 import { view } from "./store.js";
 
@@ -8,70 +9,70 @@ import { view } from "./store.js";
 
 /** @type {{place: Place, title: string, keys: [string[], string, string][]}[]} keys, action, what it does */
 const TABLE = [
-  { place: "anywhere", title: "Anywhere", keys: [
-    [["/"], "search", "to the search box"],
-    [["?"], "keys", "these keys"],
-    [["1"], "showSearch", "search"],
-    [["2"], "showCollection", "collection"],
-    [["3"], "showLibrary", "library"],
-    [["f"], "filters", "filters"],
-    [["t"], "then", "add what comes then"],
-    [["x"], "not", "add what must not be there"],
-    [["v"], "layout", "grid, or rows by video"],
-    [["w"], "weak", "weaker moments, too"],
-    [["u"], "undo", "take the last mark back"],
+  { place: "anywhere", title: t("Anywhere"), keys: [
+    [["/"], "search", t("to the search box")],
+    [["?"], "keys", t("these keys")],
+    [["1"], "showSearch", t("search")],
+    [["2"], "showCollection", t("collection")],
+    [["3"], "showLibrary", t("library")],
+    [["f"], "filters", t("filters")],
+    [["t"], "then", t("add what comes then")],
+    [["x"], "not", t("add what must not be there")],
+    [["v"], "layout", t("grid, or rows by video")],
+    [["w"], "weak", t("weaker moments, too")],
+    [["u"], "undo", t("take the last mark back")],
   ] },
-  { place: "results", title: "On a moment", keys: [
-    [["ArrowLeft"], "left", "the one before"],
-    [["ArrowRight"], "right", "the next"],
-    [["ArrowUp"], "up", "line above"],
-    [["ArrowDown"], "down", "line below"],
-    [["Home"], "first", "the first"],
-    [["End"], "last", "the last"],
-    [["Enter"], "", "open it"],
-    [[" "], "preview", "play it in place"],
-    [[","], "scrubBack", "scrub back"],
-    [["."], "scrubOn", "scrub on"],
-    [["c"], "collect", "into the collection, or out"],
-    [["+", "="], "markRight", "right: the answer goes by it"],
-    [["-"], "markWrong", "wrong: likewise"],
-    [["l"], "like", "more like this picture"],
-    [["L"], "alsoLike", "this picture too, beside what is asked"],
+  { place: "results", title: t("On a moment"), keys: [
+    [["ArrowLeft"], "left", t("the one before")],
+    [["ArrowRight"], "right", t("the next")],
+    [["ArrowUp"], "up", t("line above")],
+    [["ArrowDown"], "down", t("line below")],
+    [["Home"], "first", t("the first")],
+    [["End"], "last", t("the last")],
+    [["Enter"], "", t("open it")],
+    [[" "], "preview", t("play it in place")],
+    [[","], "scrubBack", t("scrub back")],
+    [["."], "scrubOn", t("scrub on")],
+    [["c"], "collect", t("into the collection, or out")],
+    [["+", "="], "markRight", t("right: the answer goes by it")],
+    [["-"], "markWrong", t("wrong: likewise")],
+    [["l"], "like", t("more like this picture")],
+    [["L"], "alsoLike", t("this picture too, beside what is asked")],
   ] },
-  { place: "player", title: "In the player", keys: [
-    [[" ", "k"], "toggle", "play, pause"],
-    [["n", "ArrowDown"], "next", "next moment"],
-    [["p", "ArrowUp"], "previous", "moment before"],
-    [["ArrowLeft"], "back", "1 s back"],
-    [["ArrowRight"], "on", "1 s on"],
-    [["Shift+ArrowLeft"], "farBack", "10 s back"],
-    [["Shift+ArrowRight"], "farOn", "10 s on"],
-    [[","], "frameBack", "a frame back"],
-    [["."], "frameOn", "a frame on"],
-    [["a"], "again", "the moment again"],
-    [["r"], "loop", "round and round"],
-    [["i"], "setStart", "begin here"],
-    [["o"], "setEnd", "end here"],
-    [["c"], "collect", "into the collection, or out"],
-    [["+", "="], "markRight", "right, and on to the next"],
-    [["-"], "markWrong", "wrong, and on to the next"],
-    [["l"], "like", "more like this picture"],
-    [["m"], "mute", "sound"],
-    [["F"], "full", "full screen"],
-    [["Escape"], "", "close"],
+  { place: "player", title: t("In the player"), keys: [
+    [[" ", "k"], "toggle", t("play, pause")],
+    [["n", "ArrowDown"], "next", t("next moment")],
+    [["p", "ArrowUp"], "previous", t("moment before")],
+    [["ArrowLeft"], "back", t("1 s back")],
+    [["ArrowRight"], "on", t("1 s on")],
+    [["Shift+ArrowLeft"], "farBack", t("10 s back")],
+    [["Shift+ArrowRight"], "farOn", t("10 s on")],
+    [[","], "frameBack", t("a frame back")],
+    [["."], "frameOn", t("a frame on")],
+    [["a"], "again", t("the moment again")],
+    [["r"], "loop", t("round and round")],
+    [["i"], "setStart", t("begin here")],
+    [["o"], "setEnd", t("end here")],
+    [["c"], "collect", t("into the collection, or out")],
+    [["+", "="], "markRight", t("right, and on to the next")],
+    [["-"], "markWrong", t("wrong, and on to the next")],
+    [["l"], "like", t("more like this picture")],
+    [["m"], "mute", t("sound")],
+    [["F"], "full", t("full screen")],
+    [["Escape"], "", t("close")],
   ] },
-  { place: "collection", title: "In the collection", keys: [
-    [["ArrowUp"], "up", "the one above"],
-    [["ArrowDown"], "down", "the one below"],
-    [["Alt+ArrowUp"], "moveUp", "move it up"],
-    [["Alt+ArrowDown"], "moveDown", "move it down"],
-    [["Enter"], "", "play it, trim it"],
-    [["Delete"], "discard", "take it out"],
+  { place: "collection", title: t("In the collection"), keys: [
+    [["ArrowUp"], "up", t("the one above")],
+    [["ArrowDown"], "down", t("the one below")],
+    [["Alt+ArrowUp"], "moveUp", t("move it up")],
+    [["Alt+ArrowDown"], "moveDown", t("move it down")],
+    [["Enter"], "", t("play it, trim it")],
+    [["Delete"], "discard", t("take it out")],
   ] },
 ];
 
 const NAMES = /** @type {Record<string, string>} */ ({
-  ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "Space", Escape: "Esc",
+  ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": t("Space"), Escape: t("Esc"),
 });
 
 /** @type {Map<string, () => void>} by place and action */
@@ -134,8 +135,8 @@ export function showKeys() {
   const dialog = byId("keys", HTMLDialogElement);
   const parts = TABLE.map(({ title, keys }) => h("section", {}, h("h3", {}, title),
     h("dl", {}, keys.map(([names, , does]) => h("div", {}, h("dt", {}, names.map(cap)), h("dd", {}, does))))));
-  fill(dialog, h("div", { class: "dialog-head" }, h("h2", { id: "keys-title" }, "Keys"),
-    iconButton("close", "Close", () => dialog.close())), h("div", { class: "key-table" }, parts));
+  fill(dialog, h("div", { class: "dialog-head" }, h("h2", { id: "keys-title" }, t("Keys")),
+    iconButton("close", t("Close"), () => dialog.close())), h("div", { class: "key-table" }, parts));
   dialog.showModal();
 }
 
