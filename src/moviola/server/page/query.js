@@ -138,7 +138,7 @@ function stepRow(step, at) {
   });
   const remove = () => { change({ then: currentSearch.value.then.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("then")), text,
-    h("label", { class: "within" }, t("within "), gap, " s"), iconButton("close", t("Without this step"), remove));
+    h("label", { class: "within" }, t("within"), " ", gap, " s"), iconButton("close", t("Without this step"), remove));
 }
 
 /** @param {string} excluded @param {number} at */
