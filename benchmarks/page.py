@@ -1,0 +1,204 @@
+"""How soon the page answers, and whether it stays fluent: a real Chromium on a library of 500 or more videos.
+
+    python benchmarks/page.py LIBRARY [--films 500] [--rows 10000] [--queries 20] [--out FILE]
+
+LIBRARY is made if nothing is there: ``--films`` films of photographs (16 to 24 s each; four, with other
+bytes), indexed with the offline encoder, then as many rows without a file that ``--rows`` videos stand in the
+library's list. What is measured, in the page's own clock:
+
+- *answer*: from the last letter of a query to its results on the screen, the page's own wait for another
+  letter included;
+- *list*: from opening the library view to its first rows, then from one name in its search field to the rows;
+- *long tasks*: stretches of more than 50 ms in which the page takes no input, while searching, scrubbing over
+  stills and scrolling the list; and pictures a second while scrubbing, of those that the screen offers (60).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "worlds"))
+
+from browser import require_browser
+from distinct import film_like
+from moviola import Library
+from moviola.library import LibraryStore, VideoRow
+from photo_library import make_library
+
+THINGS = (
+    "a cat", "grass", "coffee", "a brick wall", "an astronaut", "a rocket", "galaxies", "a camera", "coins",
+    "an eye",
+)  # fmt: skip
+WATCH = """() => {
+  window.longTasks = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
+  }).observe({ type: "longtask", buffered: false });
+}"""
+ANSWERED = """(text) => new Promise((resolve) => {
+  const words = document.querySelector("#words"), results = document.querySelector("#results");
+  const began = performance.now();
+  new MutationObserver((_, observer) => {
+    if (results.getAttribute("aria-busy") === "true") return;
+    if (!results.querySelector(".moment .score, .empty")) return;
+    observer.disconnect();
+    requestAnimationFrame(() => resolve(performance.now() - began));
+  }).observe(results, { childList: true, subtree: true, attributes: true });
+  words.value = text;
+  words.dispatchEvent(new Event("input", { bubbles: true }));
+})"""
+LISTED = """([selector, act]) => new Promise((resolve) => {
+  const began = performance.now();
+  const view = document.querySelector("#library-view");
+  const before = view.querySelector(selector);
+  new MutationObserver((_, observer) => {
+    const now = view.querySelector(selector);
+    if (!now || now === before) return;
+    observer.disconnect();
+    requestAnimationFrame(() => resolve(performance.now() - began));
+  }).observe(view, { childList: true, subtree: true });
+  if (act === "open") document.querySelector("#to-library").click();
+  else {
+    const field = view.querySelector("input[type=search]");
+    field.value = act;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+})"""
+FRAMES = """(milliseconds) => new Promise((resolve) => {
+  const times = [];
+  const began = performance.now();
+  const frame = (now) => {
+    times.push(now);
+    if (now - began < milliseconds) requestAnimationFrame(frame);
+    else resolve(times.slice(1).map((time, at) => time - times[at]));
+  };
+  requestAnimationFrame(frame);
+})"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--films", type=int, default=500)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--queries", type=int, default=20)
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
+    options = parser.parse_args()
+    if not (options.library / "moviola.toml").is_file():
+        make(options.library, options.films, options.rows)
+    with served(options.library) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=require_browser(), args=["--no-sandbox"])
+        figures = measured(browser.new_page(viewport={"width": 1440, "height": 900}), url, options.queries)
+        browser.close()
+    text = json.dumps(figures, indent=1)
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n", encoding="utf-8")
+
+
+def make(folder: Path, films: int, rows: int) -> None:
+    """The library; its films lie beside it."""
+    videos = folder.with_name(f"{folder.name}-films")
+    videos.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch:
+        make_library(Path(scratch), size=(320, 180), rate=8)
+        originals = sorted(Path(scratch).glob("films/**/*.mp4"))
+        for number in range(films):
+            original = originals[number % len(originals)]
+            film_like(original, videos / f"{original.stem} {number:04d}.mp4", number)
+    with Library(folder, encoder="conse-lite1") as library:
+        library.index(videos, ocr=False)
+    with LibraryStore(folder) as store, store.writing(), store.catalogue.transaction():
+        draw = np.random.default_rng(0)
+        dim = store.frame_features.dim
+        for number in range(films, rows):
+            end = store.catalogue.feature_end("frames")
+            extent = store.frame_features.append(
+                draw.normal(size=(4, dim)).astype(np.float32), end, sync=False
+            )
+            video = VideoRow(
+                row=0, video_id=f"archive {number:05d}", path=f"/archive/{number:05d}.mp4", size=1,
+                mtime_ns=1, hash=f"{number:032x}", sidecars="", state="ready", duration=4.0, width=640,
+                height=360, codec="h264", frames=extent,
+            )  # fmt: skip
+            store.catalogue.put(video, [])
+
+
+@contextmanager
+def served(library: Path) -> Iterator[str]:
+    """The address of a server on the library."""
+    command = [sys.executable, "-m", "moviola", "serve", "-l", str(library), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield "http://127.0.0.1:{}".format(urlsplit(json.loads(process.stdout.readline())["url"]).port)
+        process.terminate()
+
+
+def measured(page: Page, url: str, queries: int) -> dict[str, Any]:
+    """The figures; times in milliseconds."""
+    page.goto(url)
+    page.locator("#words").wait_for()
+    page.evaluate(WATCH)
+    page.evaluate(ANSWERED, "a first query")
+    answers = sorted(page.evaluate(ANSWERED, f"{THINGS[n % len(THINGS)]} {n}") for n in range(queries))
+    searching = long_tasks(page)
+    page.evaluate(ANSWERED, "a rocket")
+    frames = scrubbed(page)
+    scrubbing = long_tasks(page)
+    opened = page.evaluate(LISTED, ["tbody tr", "open"])
+    named = page.evaluate(LISTED, ["tbody tr", "archive 00"])
+    for _ in range(20):
+        page.mouse.wheel(0, 2000)
+        page.wait_for_timeout(30)
+    return {
+        "answer": {"median": median(answers), "p95": answers[int(0.95 * (len(answers) - 1))]},
+        "list": {"opened": opened, "named": named},
+        "long tasks": {"searching": searching, "scrubbing": scrubbing, "listing": long_tasks(page)},
+        "frame interval while scrubbing": {
+            "median": median(frames), "p95": sorted(frames)[int(0.95 * (len(frames) - 1))],
+        },
+    }  # fmt: skip
+
+
+def scrubbed(page: Page) -> list[float]:
+    """Intervals of the screen's pictures while the wheel scrubs over the first still."""
+    still = page.locator("#results .moment .still").first
+    box = still.bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.wait_for_timeout(1000)
+    page.mouse.move(x - 5, y)
+    page.mouse.move(x, y)
+    page.evaluate(f"() => {{ window.frames_ = ({FRAMES})(3000); }}")
+    for step in range(60):
+        page.mouse.wheel(0, 40 if step % 20 < 10 else -40)
+        page.wait_for_timeout(40)
+    intervals: list[float] = page.evaluate("() => window.frames_")
+    return intervals
+
+
+def long_tasks(page: Page) -> list[int]:
+    """Milliseconds of each since the last call."""
+    taken: list[int] = page.evaluate(
+        "() => { const taken = window.longTasks; window.longTasks = []; return taken; }"
+    )
+    return taken
+
+
+if __name__ == "__main__":
+    main()
