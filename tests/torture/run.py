@@ -21,10 +21,12 @@ from crowd import ManyAtOnce
 from flips import Flips
 from inputs import Inputs
 from mutants import Mutants
+from serving import Served
 from writes import Writes
 
-PARTS: dict[str, type[Flips | Inputs | ManyAtOnce | Mutants | Writes]] = {
+PARTS: dict[str, type[Flips | Inputs | ManyAtOnce | Mutants | Served | Writes]] = {
     "flips": Flips, "writes": Writes, "media": Mutants, "input": Inputs, "many at once": ManyAtOnce,
+    "server": Served,
 }  # fmt: skip
 
 
