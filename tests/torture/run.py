@@ -17,16 +17,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ages import Ages
 from crowd import ManyAtOnce
 from flips import Flips
 from inputs import Inputs
 from mutants import Mutants
+from power import PowerLoss
 from serving import Served
 from writes import Writes
 
-PARTS: dict[str, type[Flips | Inputs | ManyAtOnce | Mutants | Served | Writes]] = {
+PARTS: dict[str, type[Ages | Flips | Inputs | ManyAtOnce | Mutants | PowerLoss | Served | Writes]] = {
     "flips": Flips, "writes": Writes, "media": Mutants, "input": Inputs, "many at once": ManyAtOnce,
-    "server": Served,
+    "server": Served, "power": PowerLoss, "time": Ages,
 }  # fmt: skip
 
 

@@ -193,6 +193,7 @@ def compact(store: LibraryStore) -> int:
             for number, path in features.shards().items():
                 if number not in live:
                     path.unlink()
+            features.let_go()
         return before - _bytes(store)
 
 
