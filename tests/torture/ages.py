@@ -6,8 +6,8 @@ forward, and so are the times of change of the films. What must hold:
 
 - Every search gives the answer of the beginning, of the videos that nobody touches.
 - In the second half of all cycles memory, open handles, files and bytes of the library are what they were in
-  the first, but for what a small part of the work would leave if each left a little. (SQLite's journals do not
-  count: they grow to four megabytes, and begin again.)
+  the first, but for what a small part of the work would leave if each left a little. (SQLite's journals do
+  not count: they grow to four megabytes, and begin again.)
 - No clock loses anything: all videos are there after each cycle, and the library is sound.
 """
 

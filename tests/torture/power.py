@@ -1,8 +1,8 @@
 """*Power*: the current fails at any call of an operation; of what was not synced anything may be missing.
 
 While an operation runs, each call that changes a file is recorded with the folder as it is then, with what
-each file held when it was last synced, and with the names that each folder had then. Of such a moment the disk
-may show, after the power has failed:
+each file held when it was last synced, and with the names that each folder had then. Of such a moment the
+disk may show, after the power has failed:
 
 - of a file that has changed since it was synced, what it held then, what it holds now, or a part of that;
 - of a folder that has changed since it was synced, for each name what stood there then or what stands there

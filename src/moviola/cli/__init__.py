@@ -73,7 +73,7 @@ def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
     # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
-    load_commands(*sys.argv[1:2])
+    load_commands(_command_in(sys.argv[1:]))
     try:
         app()
     except SystemExit as left:
@@ -94,6 +94,17 @@ def main() -> None:
     except OSError as error:
         note(f"error: {_system_error(error)}")
         sys.exit(1)
+
+
+def _command_in(words: list[str]) -> str:
+    """The command in a command line, after options of ``moviola`` itself; empty if there is none."""
+    left = iter(words)
+    for word in left:
+        if word == "--log":
+            next(left, "")
+        elif not word.startswith("--log="):
+            return word
+    return ""
 
 
 def _system_error(error: OSError) -> str:
