@@ -118,7 +118,7 @@ class _Disturber:
 
     def _sync(self, synced: Callable[[int], None]) -> Callable[[Any], None]:
         def instead(file: Any) -> None:
-            self.call(self.folder)
+            self.call(self.folder, _error_of_a_handle)
             synced(file)
             if self._synced is not None:
                 self._synced(file if isinstance(file, int) else file.fileno())
@@ -130,7 +130,7 @@ class _Disturber:
 
         class Raw(io.FileIO):
             def write(self, data: Any, /) -> int:
-                disturber.call(disturber.folder)
+                disturber.call(disturber.folder, _error_of_a_handle)
                 return super().write(data)
 
         def instead(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
@@ -284,6 +284,12 @@ def _ids(library: Library) -> list[str]:
 def _os_error(way: str, path: str) -> OSError:
     number = getattr(errno, way)
     return OSError(number, os.strerror(number), path)
+
+
+def _error_of_a_handle(way: str) -> OSError:
+    """The system does not name the file, of which it only knows the handle."""
+    number = getattr(errno, way)
+    return OSError(number, os.strerror(number))
 
 
 def _sqlite_error(way: str) -> sqlite3.OperationalError:
