@@ -4,7 +4,8 @@ While an operation runs, each call that changes a file is recorded with the fold
 each file held when it was last synced, and with the names that each folder had then. Of such a moment the
 disk may show, after the power has failed:
 
-- of a file that has changed since it was synced, what it held then, what it holds now, or a part of that;
+- of a file that has changed since it was synced, what it held then, what it holds now, or a part of what was
+  written since;
 - of a folder that has changed since it was synced, for each name what stood there then or what stands there
   now, in any mixture: later renames without earlier ones. A file that was synced has the name under which it
   was made, as on ext4, XFS and Btrfs.
@@ -77,8 +78,12 @@ class _Moment:
     def _content(self, number: int, draw: random.Random) -> bytes:
         then = self.synced_files.get(number, b"")
         now = self.files.get(number, then)
-        part = now[: draw.randrange(len(now) + 1)]
-        return draw.choice((then, now, part)) if now != then else now
+        if now == then:
+            return now
+        # What was synced, and was not written over, is there.
+        pairs = enumerate(zip(then, now, strict=False))
+        same = next((place for place, (old, new) in pairs if old != new), min(len(then), len(now)))
+        return draw.choice((then, now, now[: draw.randint(same, len(now))]))
 
 
 class _Recorder:
