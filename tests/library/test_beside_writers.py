@@ -110,9 +110,11 @@ def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
         for name in (
             ".moviola.toml.0123.tmp", "index/.segments.json.0123.tmp", "index/segments-new.faiss",
             "cache/.videos.table.0123.tmp", "cache/.background.npz.0123.tmp",
+            "concepts/.walls.safetensors.0123.tmp",
         )
     ]  # fmt: skip
     of_a_reader = folder / "cache" / ".last-answer.json.0123.tmp"
+    (folder / "concepts").mkdir()
     for path in (*drafts, of_a_reader):
         path.write_bytes(b"half of it")
     (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)

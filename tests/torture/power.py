@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moviola.search import Library
-from sample import restored
 from writes import DISTURBER, OPERATIONS, Operated
 
 __all__ = ["PowerLoss"]
@@ -163,7 +162,7 @@ class PowerLoss(Operated):
         self._seed = seed
         self._moments: dict[str, list[_Moment]] = {}
         for name, operation in OPERATIONS.items():
-            copy = restored(self.original, self.copy)
+            copy = self.fresh(name)
             recorder = _Recorder(copy)
             with Library(copy) as library:
                 with DISTURBER.watching(copy, recorder.before_call, recorder.synced):

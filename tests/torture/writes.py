@@ -24,9 +24,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from flips import flip_bit
 from moviola.errors import MoviolaError
 from moviola.library.disk import database
-from moviola.search import Library
+from moviola.search import Library, Marked, MarkedMoment
 from sample import MODEL, answers, films_in, library_of, restored
 
 __all__ = ["DISTURBER", "OPERATIONS", "Operated", "Writes"]
@@ -36,8 +37,20 @@ OPERATIONS: dict[str, Callable[[Library, Path], object]] = {
     "remove": lambda library, films: library.remove({"b"} & set(_ids(library))),
     "use": lambda library, films: library.use(refiner=MODEL),
     "compact": lambda library, films: library.compact(),
+    "repair": lambda library, films: library.repair(),
+    "teach": lambda library, films: library.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),))),
 }
 """What is disturbed; each may be done again."""
+
+
+def _damage(library: Path) -> None:
+    """Damage what can be made again."""
+    for path in (*library.glob("index/segments*"), library / "cache" / "videos.table"):
+        flip_bit(path, path.stat().st_size // 2)
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {"repair": _damage}
+"""What happens to a library before an operation."""
 
 WAYS = ("ENOSPC", "EIO", "EROFS", "EINTR", "kill")
 _CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
@@ -181,11 +194,17 @@ class Operated:
         self._before = answers(self.original)
         self._after, self.calls = {}, {}
         for name, operation in OPERATIONS.items():
-            with Library(restored(self.original, self.copy)) as library:
+            with Library(self.fresh(name)) as library:
                 with DISTURBER.disturbing(self.copy, 0, ""):
                     operation(library, self.films)
                 self.calls[name] = DISTURBER.calls
             self._after[name] = answers(self.copy)
+
+    def fresh(self, name: str) -> Path:
+        """A copy of the library, before an operation."""
+        restored(self.original, self.copy)
+        PREPARED.get(name, lambda _: None)(self.copy)
+        return self.copy
 
     def usable(self, name: str) -> Generator[str, None, str]:
         """Whoever opens the library now gets the answers of before or after, and videos that are whole.
@@ -256,7 +275,7 @@ class Writes(Operated):
 
     def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
-        folder = restored(self.original, self.copy)
+        folder = self.fresh(name)
         try:
             library = Library(folder)
             try:

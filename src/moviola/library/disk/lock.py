@@ -12,7 +12,7 @@ __all__ = ["drafts_in", "is_being_written", "sweep_drafts", "writing"]
 
 # Folders where only the lock's holder writes. Other drafts in the cache may belong to readers at work.
 _DRAFTS = (
-    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp",
+    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp", "concepts/.*.tmp",
     "cache/.*.table.*.tmp", "cache/.*.npz.*.tmp",
 )  # fmt: skip
 
