@@ -1,6 +1,6 @@
-"""What a library must survive: damage, failing calls, odd files and arguments, many at once; for some time.
+"""What a library must survive: damage, failing calls and power, odd files and arguments, many at once, time.
 
-    python tests/torture/run.py --seconds 300 --seed 7
+    python tests/torture/run.py --seconds 600 --seed 7
 
 The seed is printed; with the same one the same is tried in the same order. The report says how often what
 happened, and what must not have happened; the exit code is 1 if anything did.
@@ -50,7 +50,7 @@ def tortured(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=300, help="of all parts (default: %(default)g)")
+    parser.add_argument("--seconds", type=float, default=600, help="of all parts (default: %(default)g)")
     parser.add_argument("--seed", type=int, help="by default another one each time")
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     options = parser.parse_args()

@@ -74,7 +74,7 @@ class FeatureShards:
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
         self._maps: dict[int, NDArray[np.float16]] = {}
-        # Of deleted shards, for as long as somebody holds them.
+        # Of deleted shards, for as long as a reader holds them.
         self._deleted: WeakValueDictionary[int, NDArray[np.float16]] = WeakValueDictionary()
         self._sound: set[Extent] = set()
 

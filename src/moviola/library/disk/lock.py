@@ -6,7 +6,7 @@ import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from moviola.files.locks import exclusive
+from moviola.files.locks import exclusive, is_held
 
 __all__ = ["drafts_in", "is_being_written", "sweep_drafts", "writing"]
 
@@ -29,19 +29,7 @@ def writing(folder: Path) -> AbstractContextManager[None]:
 
 def is_being_written(folder: Path) -> bool:
     """Whether a process holds the write lock of the library in ``folder``; changes nothing."""
-    from filelock import FileLock, Timeout
-
-    if not (folder / ".lock").is_file():
-        return False
-    lock = FileLock(folder / ".lock", blocking=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        return True
-    except OSError:  # nothing can be written here
-        return False
-    lock.release()
-    return False
+    return is_held(folder / ".lock")
 
 
 def drafts_in(folder: Path) -> list[Path]:
