@@ -87,7 +87,9 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
             video.video_id, f"{stored} cues but {video.cues.count} features; index again", True, again
         )
     if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
-        yield Problem(video.video_id, "its shots do not follow each other; index the video again", True, again)
+        yield Problem(
+            video.video_id, "its shots do not follow each other; index the video again", True, again
+        )
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         yield Problem(
