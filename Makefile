@@ -51,9 +51,10 @@ FUZZ := 300
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py --seconds $(FUZZ)
 
-# Libraries with flipped bits, and operations whose n-th call fails or is the last before a kill, for so many
-# seconds; the report says what happened, and a failure names the seed that finds it again.
-DURATION := 300
+# Libraries with flipped bits, operations whose n-th call fails or is the last before a kill or a power failure, odd
+# files and arguments, a server with fifty clients, and time, for so many seconds; the report says what happened, and a
+# failure names the seed that finds it again.
+DURATION := 600
 torture: $(READY)
 	$(BIN)/python tests/torture/run.py --seconds $(DURATION)
 

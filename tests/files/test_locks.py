@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import InvalidValue, LibraryLocked
-from moviola.files.locks import exclusive
+from moviola.files.locks import exclusive, is_held
 
 TRY = """
 import sys
 from pathlib import Path
-from moviola.files.locks import exclusive
+from moviola.files.locks import exclusive, is_held
 with exclusive(Path(sys.argv[1])):
     print("taken")
 """
@@ -108,3 +108,10 @@ def test_a_disk_that_refuses_at_the_end_holds_no_lock(
         broken.setattr(Path, "unlink", refuse)
     with exclusive(tmp_path / ".lock"):
         pass
+
+
+def test_whether_it_is_held(tmp_path: Path) -> None:
+    assert not is_held(tmp_path / ".lock") and not list(tmp_path.iterdir())
+    with exclusive(tmp_path / ".lock"):
+        assert is_held(tmp_path / ".lock")
+    assert not is_held(tmp_path / ".lock")

@@ -138,3 +138,36 @@ def test_a_place_on_a_read_only_file_system_is_named(tmp_path: Path, monkeypatch
         monkeypatch.setattr(Path, name, refuse)
     with pytest.raises(InvalidValue, match=r"file\.txt: cannot be written \(Read-only file system\)"):
         write_text(tmp_path / "file.txt", "words")
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced")
+def test_the_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, sync = [], os.fsync
+
+    def noted(file: int) -> None:
+        synced.append((os.fstat(file).st_ino, (tmp_path / "a.txt").exists()))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_text(tmp_path / "a.txt", "whole")
+    assert synced == [((tmp_path / "a.txt").stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_folders_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Some network drives refuse it, and are used all the same; an error of the disk is said."""
+    sync = os.fsync
+
+    def refused(file: int) -> None:
+        if os.fstat(file).st_ino == tmp_path.stat().st_ino:
+            raise OSError(number, os.strerror(number))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    if number == errno.EIO:
+        with pytest.raises(InvalidValue, match="Input/output error"):
+            write_text(tmp_path / "a.txt", "whole")
+    else:
+        write_text(tmp_path / "a.txt", "whole")
+    assert (tmp_path / "a.txt").read_text() == "whole"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,9 +110,11 @@ def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
         for name in (
             ".moviola.toml.0123.tmp", "index/.segments.json.0123.tmp", "index/segments-new.faiss",
             "cache/.videos.table.0123.tmp", "cache/.background.npz.0123.tmp",
+            "concepts/.walls.safetensors.0123.tmp",
         )
     ]  # fmt: skip
     of_a_reader = folder / "cache" / ".last-answer.json.0123.tmp"
+    (folder / "concepts").mkdir()
     for path in (*drafts, of_a_reader):
         path.write_bytes(b"half of it")
     (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)
@@ -153,3 +157,19 @@ def test_subtitles_that_are_read_again_cost_no_other_video_its_features(
     film(films / "new.mp4", 5, 9)
     assert writer.index(films).added == ["new"]
     assert writer.verify() == []
+
+
+def test_features_that_were_moved_are_not_held_for_ever(writer: Library, opened: Opened) -> None:
+    """A server would keep the room of every compaction until it ends."""
+    reader = opened(read_only=True)
+    expected = reader.search("a red square", by="visual")
+    view = reader._searcher._viewer.view()
+    old = weakref.ref(view.held[0])
+    writer.compact()
+    assert reader.search("a red square", by="visual") == expected
+    assert old() is not None  # whoever still reads the earlier state finds it
+    del view
+    gc.collect()
+    assert old() is None
+    for features in (reader.store.frame_features, writer.store.frame_features):
+        assert all(features.shard(number).exists() for number in features._maps)

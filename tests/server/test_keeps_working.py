@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from fastapi.testclient import TestClient
 from PIL import Image
 from starlette.types import Receive, Scope, Send
 
+from moviola.errors import InvalidValue, LibraryError
 from moviola.library import Catalogue
 from moviola.search import Library
 from moviola.server import running
@@ -42,6 +44,8 @@ def test_a_library_that_is_moved_away_and_comes_back(serving: Serving, folder: P
         assert gone.status_code == 409 and "put the library back" in gone.json()["error"]["message"]
         for path in ("/api/library", "/api/videos", "/api/videos/harbour"):
             assert client.get(path).status_code in (200, 409), path
+        assert client.get("/api/videos/harbour/still?time=1.5&width=48").status_code == 409
+        assert not folder.exists()  # else it could not be put back
         folder.with_name("elsewhere").rename(folder)
         assert client.post("/api/search", json={"query": "a red square"}).json()["moments"] == before
 
@@ -121,12 +125,19 @@ def test_all_times_past_the_end_are_one_still(serving: Serving, folder: Path) ->
 
 
 def test_small_files_count_by_what_they_take(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path, most_bytes=1 << 18)
+    cache = FileCache(tmp_path, tmp_path, most_bytes=1 << 18)
     for number in range(300):
         cache._made(f"{number % 3}/{number}.jpg", lambda path: path.write_bytes(b"x" * 100) and None)
     left = sum(path.is_file() for path in tmp_path.rglob("*"))
     taken = sum(path.stat().st_blocks * 512 for path in tmp_path.rglob("*") if path.is_file())
     assert 10 < left < 60 and taken <= 1 << 18
+
+
+def test_no_still_is_made_where_the_library_was(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path / "library" / "cache", tmp_path / "library", most_bytes=1 << 18)
+    with pytest.raises(LibraryError, match="put the library back"):
+        cache._made("1/0.jpg", lambda path: path.write_bytes(b"x") and None)
+    assert not list(tmp_path.iterdir())
 
 
 # ---- pictures ----------------------------------------------------------------------------------------------
@@ -182,6 +193,24 @@ def test_a_closed_terminal_ends_a_server_in_peace(start: Callable[..., Any], tmp
     assert set(Path(gettempdir()).glob("moviola-pictures-*")) <= before
 
 
+def test_a_picture_for_which_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, kept = picture(tmp_path), Uploads(10**6)
+
+    def half(path: Path, data: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", half)
+        with pytest.raises(InvalidValue, match="no room for it on the server"):
+            kept.add(data)
+    assert kept._folder is not None and not list(Path(kept._folder.name).glob("[!.]*"))
+    name, *_ = kept.add(data)
+    assert kept.path(name).read_bytes() == data
+    kept.close()
+
+
 # ---- slow and long requests --------------------------------------------------------------------------------
 
 
@@ -227,6 +256,29 @@ async def listener(scope: Scope, receive: Receive, send: Send) -> None:
     while (await receive()).get("more_body"):
         pass
     await hello(scope, receive, send)
+
+
+def test_half_a_film_is_no_defect(
+    serving: Serving, folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client that leaves while it sends: nothing is kept, and the log has no traceback."""
+    inbox, left = tmp_path / "inbox", threading.Event()
+    inbox.mkdir()
+    app = serving(folder, allow_ingest=(inbox,)).app
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            left.set()
+
+    with listening(noted) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            head = "POST /api/uploads?name=x.mp4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+            client.sendall(head.encode() + b"half")
+        assert left.wait(60)
+    assert not list(inbox.iterdir())
+    assert "Traceback" not in caplog.text and "failed" not in caplog.text
 
 
 @pytest.mark.parametrize("sent", [b"", b"half of"])

@@ -137,7 +137,7 @@ def test_a_library_that_cannot_be_written_is_served(
 def test_the_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     import os
 
-    cache = FileCache(tmp_path / "cache", 5 * 5120)  # a page and an entry for each
+    cache = FileCache(tmp_path / "cache", tmp_path, 5 * 5120)  # a page and an entry for each
     for number in range(10):
         path = cache._made(f"{number}", lambda path: path.write_bytes(b"x" * 20) and None)
         os.utime(path, (number, number))

@@ -23,7 +23,7 @@ from moviola.errors import MoviolaError
 from moviola.search import Library
 from sample import Answers, answers, films_in, library_of, restored
 
-__all__ = ["Flips"]
+__all__ = ["Flips", "flip_bit"]
 
 # Each file is divided into so many regions at most.
 _REGIONS = 24
@@ -79,10 +79,7 @@ class Flips:
     def flip(self, name: str, place: int, bit: int) -> Iterator[str]:
         """Flip one bit; gives what must not happen."""
         folder = restored(self._original, self._copy)
-        path = folder / name
-        data = bytearray(path.read_bytes())
-        data[place] ^= 1 << bit
-        path.write_bytes(data)
+        flip_bit(folder / name, place, bit)
         undetectable = name in _WITHOUT_DIGEST or name.endswith("README.md")
         try:
             found = self._answers(folder)
@@ -143,3 +140,10 @@ class Flips:
             self.counts["the video is named and taken out"] += 1
         else:
             self.counts["to be restored from a copy"] += 1
+
+
+def flip_bit(path: Path, place: int, bit: int = 0) -> None:
+    """Flip one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1 << bit
+    path.write_bytes(data)

@@ -96,7 +96,8 @@ class Inputs:
     def _words(self) -> list[str]:
         """A command, some of its arguments and options, each with any value."""
         name = self._draw.choice(sorted(self._commands))
-        words = name.split()
+        words = ["--log", self._value()] if self._draw.random() < 0.1 else []
+        words += name.split()
         for options, is_flag in self._commands[name]:
             if options and self._draw.random() < 0.1:
                 words += (

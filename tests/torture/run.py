@@ -1,6 +1,6 @@
-"""What a library must survive: damage, failing calls, odd files and arguments, many at once; for some time.
+"""What a library must survive: damage, failing calls and power, odd files and arguments, many at once, time.
 
-    python tests/torture/run.py --seconds 300 --seed 7
+    python tests/torture/run.py --seconds 600 --seed 7
 
 The seed is printed; with the same one the same is tried in the same order. The report says how often what
 happened, and what must not have happened; the exit code is 1 if anything did.
@@ -17,14 +17,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ages import Ages
 from crowd import ManyAtOnce
 from flips import Flips
 from inputs import Inputs
 from mutants import Mutants
+from power import PowerLoss
+from serving import Served
 from writes import Writes
 
-PARTS: dict[str, type[Flips | Inputs | ManyAtOnce | Mutants | Writes]] = {
+PARTS: dict[str, type[Ages | Flips | Inputs | ManyAtOnce | Mutants | PowerLoss | Served | Writes]] = {
     "flips": Flips, "writes": Writes, "media": Mutants, "input": Inputs, "many at once": ManyAtOnce,
+    "server": Served, "power": PowerLoss, "time": Ages,
 }  # fmt: skip
 
 
@@ -46,7 +50,7 @@ def tortured(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=300, help="of all parts (default: %(default)g)")
+    parser.add_argument("--seconds", type=float, default=600, help="of all parts (default: %(default)g)")
     parser.add_argument("--seed", type=int, help="by default another one each time")
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     options = parser.parse_args()

@@ -10,13 +10,25 @@ import pytest
 from run import PARTS, tortured
 
 # Each draw takes about a minute at most.
-DRAWN = {"flips": 40, "writes": 30, "media": 60, "input": 40, "many at once": 100}
+DRAWN = {
+    "flips": 40,
+    "writes": 30,
+    "media": 60,
+    "input": 40,
+    "many at once": 100,
+    "server": 1000,
+    "power": 40,
+    "time": 300,
+}
 MET = {
     "flips": {"refused", "mended"},
     "writes": {"refused", "killed"},
     "media": {"read", "refused", "refused by the index"},
     "input": {"refused", "succeeded"},
     "many at once": {"as before", "cycles of the writer"},
+    "power": {"as before", "as after"},
+    "time": {"as before", "clocks set"},
+    "server": {"as before", "right", "refused with a reason", "half requests cut off"},
 }
 """Outcomes of each part that must occur: what cannot fail is no trial."""
 

@@ -19,27 +19,40 @@ import random
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from flips import flip_bit
 from moviola.errors import MoviolaError
 from moviola.library.disk import database
-from moviola.search import Library
+from moviola.search import Library, Marked, MarkedMoment
 from sample import MODEL, answers, films_in, library_of, restored
 
-__all__ = ["OPERATIONS", "Writes"]
+__all__ = ["DISTURBER", "OPERATIONS", "Operated", "Writes"]
 
 OPERATIONS: dict[str, Callable[[Library, Path], object]] = {
     "index": lambda library, films: library.index(films, ocr=False),
     "remove": lambda library, films: library.remove({"b"} & set(_ids(library))),
     "use": lambda library, films: library.use(refiner=MODEL),
     "compact": lambda library, films: library.compact(),
+    "repair": lambda library, films: library.repair(),
+    "teach": lambda library, films: library.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),))),
 }
 """What is disturbed; each may be done again."""
 
-WAYS = ("ENOSPC", "EIO", "EROFS", "kill")
+
+def _damage(library: Path) -> None:
+    """Damage what can be made again."""
+    for path in (*library.glob("index/segments*"), library / "cache" / "videos.table"):
+        flip_bit(path, path.stat().st_size // 2)
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {"repair": _damage}
+"""What happens to a library before an operation."""
+
+WAYS = ("ENOSPC", "EIO", "EROFS", "EINTR", "kill")
 _CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -49,10 +62,12 @@ class Killed(BaseException):
 
 
 class _Disturber:
-    """Counts calls that change something below a folder, and lets one fail."""
+    """Counts calls that change something below a folder, and lets one fail, or shows all to somebody."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
+        self._before_call: Callable[[], None] | None = None
+        self._synced: Callable[[int], None] | None = None
         self.calls = self.fails_at = 0
         self.way = ""
         self.dead = False
@@ -63,7 +78,7 @@ class _Disturber:
         opened, synced, plain = io.open, os.fsync, builtins.open
         execute, many = database._Connection.execute, database._Connection.executemany
         io.open = builtins.open = self._open(opened)  # type: ignore[assignment]
-        os.fsync = lambda file: (self.call(self.folder), synced(file))[1]  # type: ignore[assignment]
+        os.fsync = self._sync(synced)  # type: ignore[assignment]
         database._Connection.execute = self._statement(execute)  # type: ignore[method-assign]
         database._Connection.executemany = self._statement(many)  # type: ignore[method-assign]
         try:
@@ -74,6 +89,18 @@ class _Disturber:
             database._Connection.execute = execute  # type: ignore[method-assign]
             database._Connection.executemany = many  # type: ignore[method-assign]
 
+    @contextmanager
+    def watching(
+        self, folder: Path, before_call: Callable[[], None], synced: Callable[[int], None]
+    ) -> Iterator[None]:
+        """Let all calls succeed; show each before it happens, and the handle of each file that is synced."""
+        self._before_call, self._synced = before_call, synced
+        try:
+            with self.disturbing(folder, 0, ""):
+                yield
+        finally:
+            self._before_call = self._synced = None
+
     def call(self, path: Any, error: Callable[[str], Exception] | None = None) -> None:
         """Something below the folder is about to change."""
         if self.folder is None or not isinstance(path, str | os.PathLike | bytes):
@@ -82,6 +109,8 @@ class _Disturber:
         if not named.startswith(self.folder):
             return
         self.calls += 1
+        if self._before_call is not None:
+            self._before_call()
         if self.dead or (self.calls == self.fails_at and self.way == "kill"):
             self.dead = True
             raise Killed
@@ -100,12 +129,21 @@ class _Disturber:
         elif event in ("os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
             self.call(arguments[0])
 
+    def _sync(self, synced: Callable[[int], None]) -> Callable[[Any], None]:
+        def instead(file: Any) -> None:
+            self.call(self.folder, _error_of_a_handle)
+            synced(file)
+            if self._synced is not None:
+                self._synced(file if isinstance(file, int) else file.fileno())
+
+        return instead
+
     def _open(self, opened: Callable[..., Any]) -> Callable[..., Any]:
         disturber = self
 
         class Raw(io.FileIO):
             def write(self, data: Any, /) -> int:
-                disturber.call(disturber.folder)
+                disturber.call(disturber.folder, _error_of_a_handle)
                 return super().write(data)
 
         def instead(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
@@ -132,11 +170,72 @@ class _Disturber:
         return instead
 
 
-_DISTURBER = _Disturber()
-sys.addaudithook(_DISTURBER.heard)
+DISTURBER = _Disturber()
+sys.addaudithook(DISTURBER.heard)
 
 
-class Writes:
+class Operated:
+    """A library, and what it answers before and after each operation.
+
+    Args:
+        folder: an empty one to work in.
+
+    Attributes:
+        films: what ``index`` finds; one film is new, another has changed.
+        original, copy: the library before, and the place of the one that is disturbed.
+        calls: how many calls of each operation change something.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.films, self.copy = films_in(folder / "films", "ab"), folder / "library"
+        self.original = library_of(self.films, folder / "original", model=False)
+        films_in(self.films, "bc")
+        (self.films / "b.srt").unlink()
+        self._before = answers(self.original)
+        self._after, self.calls = {}, {}
+        for name, operation in OPERATIONS.items():
+            with Library(self.fresh(name)) as library:
+                with DISTURBER.disturbing(self.copy, 0, ""):
+                    operation(library, self.films)
+                self.calls[name] = DISTURBER.calls
+            self._after[name] = answers(self.copy)
+
+    def fresh(self, name: str) -> Path:
+        """A copy of the library, before an operation."""
+        restored(self.original, self.copy)
+        PREPARED.get(name, lambda _: None)(self.copy)
+        return self.copy
+
+    def usable(self, name: str) -> Generator[str, None, str]:
+        """Whoever opens the library now gets the answers of before or after, and videos that are whole.
+
+        Gives what must not happen; returns which answers these are.
+        """
+        with Library(self.copy, read_only=True) as reader:
+            held = set(_ids(reader))
+            lost = [problem for problem in reader.verify() if problem.video_id or not problem.repairable]
+        if lost:
+            yield f"damaged: {lost[0].video_id} {lost[0].message}"
+        if not {"a"} <= held <= {"a", "b", "c"} or (name != "remove" and "b" not in held):
+            yield f"lost: only {', '.join(sorted(held))} are left"
+        now = answers(self.copy)
+        if now not in (self._before, self._after[name]):
+            yield "neither the answers of before nor of after"
+        return "as before" if now == self._before else "as after"
+
+    def done_again(self, name: str) -> Iterator[str]:
+        """The operation succeeds now, and leaves what an undisturbed one does; gives what must not happen."""
+        with Library(self.copy) as again:
+            OPERATIONS[name](again, self.films)
+            if problems := again.verify():
+                yield f"not sound after it was done again: {problems[0].message}"
+        if answers(self.copy) != self._after[name]:
+            yield "other answers than an undisturbed library's"
+        if drafts := sorted(path.name for path in self.copy.rglob("*.tmp")):
+            yield f"drafts are left: {', '.join(drafts)}"
+
+
+class Writes(Operated):
     """A library, and every call of every operation in an order of the seed's.
 
     Args:
@@ -149,19 +248,8 @@ class Writes:
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
+        super().__init__(folder)
         self._draw = random.Random(seed)
-        self._films, self._copy = films_in(folder / "films", "ab"), folder / "library"
-        self._original = library_of(self._films, folder / "original", model=False)
-        films_in(self._films, "bc")
-        (self._films / "b.srt").unlink()
-        self._before = answers(self._original)
-        self._after, self._calls = {}, {}
-        for name, operation in OPERATIONS.items():
-            with Library(restored(self._original, self._copy)) as library:
-                with _DISTURBER.disturbing(self._copy, 0, ""):
-                    operation(library, self._films)
-                self._calls[name] = _DISTURBER.calls
-            self._after[name] = answers(self._copy)
         self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
 
@@ -169,7 +257,7 @@ class Writes:
         """An operation, the number of the call, and how it ends, for every call."""
         found = [
             (name, number, way)
-            for name, calls in self._calls.items()
+            for name, calls in self.calls.items()
             for number in range(1, calls + 1)
             for way in WAYS
         ]
@@ -187,12 +275,12 @@ class Writes:
 
     def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
-        folder, operation = restored(self._original, self._copy), OPERATIONS[name]
+        folder = self.fresh(name)
         try:
             library = Library(folder)
             try:
-                with _DISTURBER.disturbing(folder, number, way):
-                    operation(library, self._films)
+                with DISTURBER.disturbing(folder, number, way):
+                    OPERATIONS[name](library, self.films)
                 self.counts["succeeded all the same"] += 1
             except Killed:
                 self.counts["killed"] += 1
@@ -202,29 +290,10 @@ class Writes:
                     yield f"no file is named: {error}"
             finally:
                 library.close()
-            yield from self._usable(folder, name)
-            with Library(folder) as again:
-                operation(again, self._films)
-                if problems := again.verify():
-                    yield f"not sound after it was done again: {problems[0].message}"
-            if answers(folder) != self._after[name]:
-                yield "other answers than an undisturbed library's"
-            if drafts := sorted(path.name for path in folder.rglob("*.tmp")):
-                yield f"drafts are left: {', '.join(drafts)}"
+            yield from self.usable(name)
+            yield from self.done_again(name)
         except Exception as error:  # that none comes is what is tried
             yield f"{type(error).__name__}: {error}"
-
-    def _usable(self, folder: Path, name: str) -> Iterator[str]:
-        """Whoever opens the library now gets the answers of before or after, and videos that are whole."""
-        with Library(folder, read_only=True) as reader:
-            held = set(_ids(reader))
-            lost = [problem for problem in reader.verify() if problem.video_id or not problem.repairable]
-        if lost:
-            yield f"damaged: {lost[0].video_id} {lost[0].message}"
-        if not {"a"} <= held <= {"a", "b", "c"} or (name not in ("remove",) and "b" not in held):
-            yield f"lost: only {', '.join(sorted(held))} are left"
-        if answers(folder) not in (self._before, self._after[name]):
-            yield "neither the answers of before nor of after"
 
 
 def _ids(library: Library) -> list[str]:
@@ -236,8 +305,17 @@ def _os_error(way: str, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
+def _error_of_a_handle(way: str) -> OSError:
+    """The system does not name the file, of which it only knows the handle."""
+    number = getattr(errno, way)
+    return OSError(number, os.strerror(number))
+
+
 def _sqlite_error(way: str) -> sqlite3.OperationalError:
-    codes = {"ENOSPC": "SQLITE_FULL", "EIO": "SQLITE_IOERR", "EROFS": "SQLITE_READONLY"}
+    # SQLite itself calls again after EINTR, and reports what stays interrupted as an error of the disk.
+    codes = {
+        "ENOSPC": "SQLITE_FULL", "EIO": "SQLITE_IOERR", "EROFS": "SQLITE_READONLY", "EINTR": "SQLITE_IOERR",
+    }  # fmt: skip
     error = sqlite3.OperationalError(codes[way])
     error.sqlite_errorcode = getattr(sqlite3, codes[way])
     return error

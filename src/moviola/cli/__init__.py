@@ -77,7 +77,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal may lack letters of a name or a subtitle; standard error escapes them by itself.
         sys.stdout.reconfigure(errors="backslashreplace")
-    load_commands(*sys.argv[1:2])
+    load_commands(_command_in(sys.argv[1:]))
     try:
         app()
     except SystemExit as left:
@@ -98,6 +98,17 @@ def main() -> None:
     except OSError as error:
         note(f"error: {_system_error(error)}")
         sys.exit(1)
+
+
+def _command_in(words: list[str]) -> str:
+    """The command in a command line, after options of ``moviola`` itself; empty if there is none."""
+    left = iter(words)
+    for word in left:
+        if word == "--log":
+            next(left, "")
+        elif not word.startswith("--log="):
+            return word
+    return ""
 
 
 def _system_error(error: OSError) -> str:

@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
@@ -67,12 +68,27 @@ def _show_version(wanted: bool) -> None:
 def _root(
     context: Context,
     *,
+    log: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            envvar="MOVIOLA_LOG",
+            help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
+        ),
+    ] = None,
     _: Annotated[
         bool, Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options before a command; the user's config.toml gives commands their defaults."""
-    context.default_map = nested_defaults(context.command, read_config())
+    values = read_config()
+    context.default_map = nested_defaults(context.command, values)
+    if log := log or values.get("log"):
+        from moviola.cli.log_file import LogFile
+
+        log_file = LogFile(Path(log))
+        log_file.attach(str(context.invoked_subcommand))
+        context.call_on_close(log_file.end)
 
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per line.")]

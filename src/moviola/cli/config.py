@@ -25,6 +25,7 @@ KEYS: dict[str, type] = {
     "speech": str,
     "speech_language": str,
     "device": str,
+    "log": str,
 }
 """Types of the values by key."""
 
@@ -59,13 +60,11 @@ def read_config() -> dict[str, Any]:
         require_device_name(values.get("device", "auto"))
     except InvalidValue as error:
         raise DataError(f"{path}: {error}") from None
-    if "library" in values:
-        folder = Path(values["library"]).expanduser()
-        if not folder.is_absolute():
-            raise DataError(
-                f"{path}: library = {values['library']!r}: write a full path, or one that begins with ~"
-            )
-        values["library"] = str(folder)
+    for key in {"library", "log"} & set(values):
+        place = Path(values[key]).expanduser()
+        if not place.is_absolute():
+            raise DataError(f"{path}: {key} = {values[key]!r}: write a full path, or one that begins with ~")
+        values[key] = str(place)
     return values
 
 

@@ -9,7 +9,9 @@ from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 
 @app.command()
 def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Check packages, encoder, device, config.toml and the library; exit code 3 if something needs a remedy.
+    """Check packages, encoder, device, config.toml and every byte of the library; changes nothing.
+
+    What needs a remedy is explained, with the command that mends it; exit code 3.
 
     Example: `moviola doctor`
 
@@ -20,7 +22,13 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
     from moviola.library.diagnosis import Finding, diagnose
 
     findings = [*diagnose(library), Finding("config", True, describe_config())]
-    rows = (("ok" if finding.ok else "!!", finding.what, finding.detail) for finding in findings)
+    rows = (
+        (
+            "ok" if finding.ok else "!!", finding.what,
+            " · run: ".join(filter(None, (finding.detail, " && ".join(finding.commands)))),
+        )
+        for finding in findings
+    )  # fmt: skip
     show_records(json, [asdict(finding) for finding in findings], ("", "what", "result"), rows)
     if not all(finding.ok for finding in findings):
         leave_partial()

@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
@@ -73,6 +74,8 @@ class FeatureShards:
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
         self._maps: dict[int, NDArray[np.float16]] = {}
+        # Of deleted shards, for as long as a reader holds them.
+        self._deleted: WeakValueDictionary[int, NDArray[np.float16]] = WeakValueDictionary()
         self._sound: set[Extent] = set()
 
     @property
@@ -124,24 +127,34 @@ class FeatureShards:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
 
-    def hold(self, places: NDArray[np.int64]) -> bool:
+    def hold(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float16], ...] | None:
         """Map all shards of some extents, so that they can be read after a compaction has deleted them.
+
+        Other shards that are deleted are let go, see :meth:`let_go`.
 
         Args:
             places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
 
         Returns:
-            Whether all of them are there.
+            the maps, to be kept for as long as the extents are read; None if one of them is not there.
         """
+        held = []
         for number in np.unique(places[:, 0]).tolist():
             own = places[places[:, 0] == number]
             end = int((own[:, 1] + own[:, 2]).max())
-            if number >= 0 and (number not in self._maps or len(self._maps[number]) < end):
+            if number >= 0:
                 try:
-                    self._map(number, end)
+                    held.append(self._mapped(number, end))
                 except (OSError, LibraryError):
-                    return False
-        return True
+                    return None
+        self.let_go()
+        return tuple(held)
+
+    def let_go(self) -> None:
+        """Keep maps of deleted shards no longer than others hold them: they take room on the disk."""
+        for number in [number for number in list(self._maps) if not self.shard(number).exists()]:
+            self._deleted[number] = self._maps.pop(number)
+            self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
     def read(self, extent: Extent) -> NDArray[np.float16]:
         """The rows of an extent, (count, dim) float16, a view of the memory map.
@@ -150,10 +163,13 @@ class FeatureShards:
             LibraryError: the shard is missing or too short.
         """
         end = extent.offset + extent.count
-        mapped = self._maps.get(extent.shard)
-        if mapped is None or len(mapped) < end:
-            mapped = self._map(extent.shard, end)
-        return mapped[extent.offset : end]
+        return self._mapped(extent.shard, end)[extent.offset : end]
+
+    def _mapped(self, number: int, rows_needed: int) -> NDArray[np.float16]:
+        mapped = self._maps.get(number, self._deleted.get(number))
+        if mapped is None or len(mapped) < rows_needed:
+            mapped = self._map(number, rows_needed)
+        return mapped
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
         """Like :meth:`read`; rows that are read for the first time are checked against their CRC.

@@ -10,7 +10,7 @@ from pathlib import Path
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_text
 
-__all__ = ["exclusive"]
+__all__ = ["exclusive", "is_held"]
 
 
 @contextmanager
@@ -50,6 +50,23 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
         with suppress(OSError):  # the next writer overwrites it
             owner.unlink()
         lock.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file ``path``; makes no file."""
+    from filelock import FileLock, Timeout
+
+    if not path.is_file():
+        return False
+    lock = FileLock(path, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    except OSError:  # it cannot be written here, so nobody writes
+        return False
+    lock.release()
+    return False
 
 
 def _written(owner: Path) -> str:

@@ -1,8 +1,12 @@
-"""Files that appear complete or not at all: written to a draft beside them, synced, then renamed."""
+"""Files that appear complete or not at all: written to a draft beside them, synced, then renamed.
+
+The folder is synced too: else, after a power failure, what was written later may be there and this not.
+"""
 
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import secrets
@@ -14,7 +18,15 @@ from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
 
-__all__ = ["atomic_write", "draft_folder_of", "draft_of", "write_csv", "write_json", "write_text"]
+__all__ = [
+    "_sync_folder",
+    "atomic_write",
+    "draft_folder_of",
+    "draft_of",
+    "write_csv",
+    "write_json",
+    "write_text",
+]
 
 
 @contextmanager
@@ -41,6 +53,7 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _explained(path):
             _flush(draft)
             draft.replace(target)
+            _sync_folder(target.parent)
     finally:
         with suppress(OSError):  # an unwritable place has no draft either
             draft.unlink()
@@ -68,6 +81,7 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
                     _flush(file)
             if not path.is_dir():
                 _rename_folder(draft, path)
+            _sync_folder(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -144,3 +158,20 @@ def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = No
 def _flush(path: Path) -> None:
     with path.open("r+b") as file:
         os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Sync the names in a folder to disk, where that is possible: Windows and some network drives cannot."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # it may be written, but not read
+        return
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(folder)

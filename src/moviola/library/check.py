@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -13,14 +15,14 @@ from moviola.index import backends_of, load_index
 from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
 from moviola.library.disk.catalogue import ShotRow, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
-from moviola.library.disk.models_in_use import ROLES, require_intact
+from moviola.library.disk.models_in_use import NONE, ROLES, require_intact
 from moviola.library.disk.places import present_path
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
 from moviola.retrieval.segments import pack_ids
 
-__all__ = ["Problem", "compact", "repair", "verify"]
+__all__ = ["Problem", "command", "compact", "repair", "verify"]
 
 # What a writer leaves that was killed after it had changed the catalogue or the settings.
 _LAGS = "searches complete it in memory, and the next write brings it up to date"
@@ -31,11 +33,18 @@ class Problem:
     """A problem that was found. ``video_id`` is empty when it concerns the library as a whole.
 
     ``repairable`` problems are fixed by :func:`repair`; the others need a person (a file that is gone).
+    ``commands`` mend it, one after the other; none where only a copy of the file does.
     """
 
     video_id: str
     message: str
     repairable: bool
+    commands: tuple[str, ...] = ()
+
+
+def command(library: Path, *words: str) -> str:
+    """A command on a library, quoted for a shell."""
+    return shlex.join(["moviola", *words, "--library", str(library)])
 
 
 def verify(store: LibraryStore) -> list[Problem]:
@@ -54,27 +63,50 @@ def verify(store: LibraryStore) -> list[Problem]:
 
 
 def _still_problems(store: LibraryStore) -> Iterator[Problem]:
-    if damage := store.stills.problem():
-        yield Problem("", f"stills.sqlite: {damage}; delete it, answers stay the same", False)
+    try:
+        damage = store.stills.problem()
+    except LibraryError as error:
+        damage = str(error)
+    if damage:
+        yield Problem(
+            "", f"stills.sqlite: {damage}; repair deletes it, answers stay the same", True,
+            (command(store.folder, "repair"),),
+        )  # fmt: skip
 
 
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
+    index = command(store.folder, "index", _root_of(store, video.path))
+    again = (command(store.folder, "repair"), index)
     if video.frames is not None and not store.frame_features.intact(video.frames):
-        yield Problem(video.video_id, "frame features are damaged; index the video again", True)
+        yield Problem(video.video_id, "frame features are damaged; index the video again", True, again)
     if video.cues is not None and not store.cue_features.intact(video.cues):
-        yield Problem(video.video_id, "subtitle features are damaged; index the video again", True)
+        yield Problem(video.video_id, "subtitle features are damaged; index the video again", True, again)
     stored = len(store.catalogue.cues(video.row))
     if video.cues is not None and video.cues.count != stored:
-        yield Problem(video.video_id, f"{stored} cues but {video.cues.count} features; index again", True)
+        yield Problem(
+            video.video_id, f"{stored} cues but {video.cues.count} features; index again", True, again
+        )
     if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
-        yield Problem(video.video_id, "its shots do not follow each other; index the video again", True)
+        yield Problem(
+            video.video_id, "its shots do not follow each other; index the video again", True, again
+        )
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         yield Problem(
-            video.video_id, f"{video.path}: the file is gone; index it at its new place, or remove it", False
+            video.video_id,
+            f"{video.path}: the file is gone; index it at its new place, or remove it",
+            False,
+            (command(store.folder, "remove", video.video_id),),
         )
     elif source.stat().st_size != video.size:
-        yield Problem(video.video_id, f"{video.path}: the file has changed; index it again", False)
+        message = f"{video.path}: the file has changed; index it again"
+        yield Problem(video.video_id, message, False, (index,))
+
+
+def _root_of(store: LibraryStore, path: str) -> str:
+    """The folder by which a file was indexed, so that its video gets the same id again."""
+    roots = [root.path for root in store.catalogue.roots() if Path(path).is_relative_to(root.path)]
+    return max(roots, key=len, default=path)
 
 
 def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
@@ -92,6 +124,7 @@ def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
 
 def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]:
     """Compare each published index with what the features say it should hold."""
+    mend = (command(store.folder, "repair"),)
     for name in INDEXES:
         try:
             backends = backends_of(store.settings.index)
@@ -100,30 +133,29 @@ def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]
             yield Problem("", f"index {name}: {error}", False)
             continue
         except SegmentIndexError as error:
-            yield Problem("", f"{error} (it is rebuilt from the features)", True)
+            yield Problem("", f"{error} (it is rebuilt from the features)", True, mend)
             continue
         if loaded is None:
             continue
         index, recipe = loaded
         if recipe != index_recipe(store, name):
-            yield Problem(
-                "", f"index {name}: made as {recipe!r}, not as {index_recipe(store, name)!r}; {_LAGS}", True
-            )
+            made = f"made as {recipe!r}, not as {index_recipe(store, name)!r}"
+            yield Problem("", f"index {name}: {made}; {_LAGS}", True, mend)
             continue
         counts = piece_counts(store, name, sound).tolist()
         wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
         ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
-            yield Problem(
-                "", f"index {name}: {len(index)} vectors, the features give {len(ids)}; {_LAGS}", True
-            )
+            held = f"{len(index)} vectors, the features give {len(ids)}"
+            yield Problem("", f"index {name}: {held}; {_LAGS}", True, mend)
 
 
 def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
     # Before format 2 there were no digests.
     for path in damaged_in_cache(store.folder) if store.settings.format_version > 1 else ():
         name = path.relative_to(store.folder).as_posix()
-        yield Problem("", f"{name}: damaged; searches ignore it, and it is rebuilt", True)
+        message = f"{name}: damaged; searches ignore it, and it is rebuilt"
+        yield Problem("", message, True, (command(store.folder, "repair"),))
 
 
 def _model_problems(store: LibraryStore) -> Iterator[Problem]:
@@ -133,7 +165,8 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
             try:
                 require_intact(store.folder, role, store.settings)
             except LibraryError as error:
-                yield Problem("", str(error), False)
+                without = command(store.folder, "library", "use", f"--{role}", NONE)
+                yield Problem("", str(error), False, (without,))
 
 
 def repair(store: LibraryStore) -> list[Problem]:
@@ -156,6 +189,8 @@ def repair(store: LibraryStore) -> list[Problem]:
         damaged = damaged_in_cache(store.folder)
         for path in damaged:
             path.unlink()
+        if any(_still_problems(store)):
+            store.stills.discard()
         publish_indexes(store, thorough=True)
         if damaged:
             indexer.publish()
@@ -193,6 +228,7 @@ def compact(store: LibraryStore) -> int:
             for number, path in features.shards().items():
                 if number not in live:
                     path.unlink()
+            features.let_go()
         return before - _bytes(store)
 
 

@@ -1,15 +1,21 @@
-"""Diagnosis of a machine and a library: packages, encoder, device, state."""
+"""Diagnosis of a machine and a library: packages, encoder, device, state, damage and what mends it."""
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
 from moviola.errors import MoviolaError
-from moviola.library.disk.root_states import roots_in
+from moviola.files.toml import read_toml
+from moviola.library.check import command, verify
+from moviola.library.disk.lock import drafts_in, is_being_written
+from moviola.library.disk.root_states import RootState, roots_in
+from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.ignore_patterns import DEFAULTS, NO_MEDIA
 from moviola.plugins import plugins
@@ -29,17 +35,28 @@ _OPTIONAL = {
 }
 
 
+# Problems that are shown, and bytes that a library needs to grow.
+_MOST, _LITTLE_ROOM = 10, 1 << 30
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding; ``ok`` is False where something should be done."""
+    """One finding; ``ok`` is False where something should be done.
+
+    ``commands`` mend it, one after the other; none where a person has to do something else, which ``detail``
+    says.
+    """
 
     what: str
     ok: bool
     detail: str
+    commands: tuple[str, ...] = ()
 
 
 def diagnose(library: Path) -> list[Finding]:
     """Check the machine and, where there is one, the library in a folder; changes nothing.
+
+    Of the library all is read, as by :func:`moviola.library.verify`: some seconds for each gigabyte.
 
     Returns:
         what was looked at, in the order in which a person would ask: packages, plug-ins, encoder, device,
@@ -103,27 +120,88 @@ def _library(folder: Path) -> Iterator[Finding]:
         return
     try:
         with LibraryStore(folder, read_only=True) as lib:
-            videos = lib.catalogue.videos()
-            job = lib.catalogue.last_job()
-            roots = roots_in(lib.catalogue)
-            encoder = lib.settings.encoder or "no visual encoder"
+            yield from _state(lib)
+            yield from _damage(lib)
     except MoviolaError as error:
-        yield Finding("library", False, str(error))
-        return
+        yield Finding("library", False, str(error), _way_out(folder))
+    yield from _folder(folder)
+
+
+def _state(lib: LibraryStore) -> Iterator[Finding]:
+    """What the library holds, and what of it is not there or not whole."""
+    videos, job = lib.catalogue.videos(), lib.catalogue.last_job()
     refused = [video for video in videos if video.state == "refused"]
     partial = [video for video in videos if video.state == "partial"]
-    detail = f"{folder}: {len(videos) - len(refused)} videos, {encoder}"
-    yield Finding("library", True, detail)
-    for root in roots:
+    encoder = lib.settings.encoder or "no visual encoder"
+    yield Finding("library", True, f"{lib.folder}: {len(videos) - len(refused)} videos, {encoder}")
+    for root in roots_in(lib.catalogue):
         if root.away:
-            yield Finding(
-                root.path, True, f"away: {root.away}; its {root.videos} videos are searched all the same"
-            )
+            yield Finding(root.path, *_away(root))
     if refused or partial:
         yield Finding(
             "videos", True, f"{len(refused)} refused, {len(partial)} partial; `moviola list` says why"
         )
-    if job and job.state != "done":
+    if job and job.state != "done" and not is_being_written(lib.folder):
         yield Finding(
             "last indexing", False, f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"
         )
+
+
+def _away(root: RootState) -> tuple[bool, str]:
+    """Whether a root that is away is all right, and what helps."""
+    searched = f"its {root.videos} videos are searched all the same"
+    if "cannot be read" in root.away:
+        return False, f"{root.away}; {searched}. Give this user the right to read it (chmod u+rx)"
+    return True, (
+        f"away: {root.away}; {searched}. Connect its drive; `moviola library move` names its new place, "
+        "`moviola library forget` takes it out"
+    )
+
+
+def _damage(lib: LibraryStore) -> Iterator[Finding]:
+    """What is damaged; of files that are gone only those whose root is there."""
+    away = [root.path for root in roots_in(lib.catalogue) if root.away]
+    known = {video.video_id: video.path for video in lib.catalogue.videos()}
+    found = [
+        problem
+        for problem in verify(lib)
+        if problem.repairable
+        or not any(Path(known.get(problem.video_id, "/")).is_relative_to(r) for r in away)
+    ]
+    for problem in found[:_MOST]:
+        yield Finding(problem.video_id or "library", False, problem.message, problem.commands)
+    if len(found) > _MOST:
+        listed = (command(lib.folder, "verify"),)
+        yield Finding("library", False, f"{len(found) - _MOST} more problems, see the command", listed)
+
+
+def _way_out(folder: Path) -> tuple[str, ...]:
+    """The command for a library that does not open; none where only a copy of a file helps."""
+    try:
+        version = read_toml(folder / SETTINGS_FILE).get("format_version")
+    except MoviolaError:
+        return ()
+    is_newer = type(version) is int and version > FORMAT_VERSION
+    return ("pip install --upgrade moviola",) if is_newer else ()
+
+
+def _folder(folder: Path) -> Iterator[Finding]:
+    """What lies in the folder besides, and the room on its disk."""
+    drafts = drafts_in(folder)
+    if drafts and not is_being_written(folder):
+        size = sum(path.stat().st_size for draft in drafts for path in (draft, *draft.rglob("*")))
+        yield Finding(
+            "drafts", False,
+            f"{len(drafts)} left by a writer that was killed, {size:,} bytes; the next write deletes them",
+            (command(folder, "repair"),),
+        )  # fmt: skip
+    if not os.access(folder, os.W_OK):
+        yield Finding("folder", True, f"{folder} cannot be written: searches answer, nothing can be added")
+    free = shutil.disk_usage(folder).free
+    if free < _LITTLE_ROOM:
+        yield Finding(
+            "disk", False,
+            f"{free:,} bytes are free for {folder}; indexing stops when there are none. Make room: the "
+            "command gives back that of removed videos, and the library's folder cache may be deleted",
+            (command(folder, "compact"),),
+        )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import sys
 from collections import deque
@@ -23,6 +24,8 @@ from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Job, Refusal
 
 __all__ = ["ENDED", "Event", "Jobs", "ended"]
+
+log = logging.getLogger("moviola.server")
 
 ENDED = {"done", "failed", "cancelled"}
 """Final states of a job."""
@@ -224,6 +227,9 @@ class Jobs:
         finally:
             share = 1.0 if state == "done" else run.job.share
             run.note("done", state=state, finished=_now(), video="", seconds=0.0, share=share)
+            job = run.job
+            fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
+            log.info("job", extra={"fields": {**fields, "error": job.error}})
 
     async def _process(self, run: _Run) -> int:
         """Run the worker; returns its exit code."""

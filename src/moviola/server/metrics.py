@@ -1,7 +1,8 @@
-"""Counters and timings for Prometheus, in the app's own registry."""
+"""Counters and timings for Prometheus, in the app's own registry, and a line of the log for each request."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from time import perf_counter
 
@@ -13,6 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moviola.server.service import Service
 
 __all__ = ["Measured", "Metrics"]
+
+log = logging.getLogger("moviola.server")
+# Letters of a path in the log.
+_LONGEST_PATH = 500
 
 
 class Metrics:
@@ -45,7 +50,7 @@ class Metrics:
 
 
 class Measured:
-    """Counts requests by route, not by path, since paths are unlimited."""
+    """Counts requests by route, not by path, since paths are unlimited; logs each path, without its query."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -69,4 +74,11 @@ class Measured:
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if route != "other" else "other"
             self.metrics.requests.labels(method, route, status).inc()
-            self.metrics.seconds.labels(method, route).observe(perf_counter() - began)
+            taken = perf_counter() - began
+            self.metrics.seconds.labels(method, route).observe(taken)
+            if log.isEnabledFor(logging.INFO):
+                fields = {
+                    "method": scope["method"], "path": scope["path"][:_LONGEST_PATH], "status": int(status),
+                    "milliseconds": round(1000 * taken, 1),
+                }  # fmt: skip
+                log.info("request", extra={"fields": fields})

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
@@ -177,6 +178,8 @@ class Defects:
 
         try:
             await self.app(scope, receive, noted)
+        except ClientDisconnect:  # while it sent its request: there is nobody to answer
+            log.info("%s %s: the client left", scope["method"], scope["path"])
         except Exception as error:
             log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             if begun:

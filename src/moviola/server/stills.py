@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from moviola.errors import LibraryError
 from moviola.files.writing import atomic_write
 from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
@@ -35,11 +36,12 @@ class FileCache:
 
     Args:
         folder: the folder; made when needed.
+        library: nothing is made while this folder is gone: a new one would be in its way when it comes back.
         most_bytes: of all files together, as the disk counts; the least recently used ones are deleted first.
     """
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self.folder, self._most = folder, most_bytes
+    def __init__(self, folder: Path, library: Path, most_bytes: int) -> None:
+        self.folder, self._library, self._most = folder, library, most_bytes
         self._making: dict[str, asyncio.Task[Path]] = {}
         self._bytes: int | None = None
         self._lock = Lock()
@@ -63,6 +65,7 @@ class FileCache:
 
         Raises:
             Busy: the file is missing, and the pool is full.
+            LibraryError: the file is missing, and the library is gone.
         """
         if ready := self.find(name):
             return ready
@@ -79,6 +82,8 @@ class FileCache:
             task.exception()  # clients that wait get it; without one it is ignored
 
     def _made(self, name: str, make: Callable[[Path], None]) -> Path:
+        if not self._library.is_dir():
+            raise LibraryError(f"{self._library}: gone; put the library back, or serve it at its new place")
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         make(path)

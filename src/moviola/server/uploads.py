@@ -47,21 +47,34 @@ class Uploads:
         """Store a picture; returns its id, width and height.
 
         Raises:
-            InvalidValue: an unreadable picture, or one of too many pixels.
+            InvalidValue: an unreadable picture, one of too many pixels, or a full disk.
         """
         width, height = self._size(data)
         name = hashlib.sha256(data).hexdigest()[:32]
         with self._lock:
-            if self._folder is None:
-                self._folder = self._made()
-            path = Path(self._folder.name) / name
             if name not in self._paths:
-                path.write_bytes(data)
-            self._paths[name] = path
+                self._paths[name] = self._written(name, data)
             self._paths.move_to_end(name)
             while len(self._paths) > _MOST:
                 self._paths.popitem(last=False)[1].unlink(missing_ok=True)
         return name, width, height
+
+    def _written(self, name: str, data: bytes) -> Path:
+        """The file of a picture, whole."""
+        try:
+            if self._folder is None:
+                self._folder = self._made()
+            path = Path(self._folder.name) / name
+            try:
+                path.write_bytes(data)
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise InvalidValue(
+                f"picture: no room for it on the server ({error.strerror}); free some in its temporary folder"
+            ) from error
+        return path
 
     def _made(self) -> TemporaryDirectory[str]:
         """This server's own folder, locked; those of killed servers are deleted."""

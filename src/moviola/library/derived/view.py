@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from threading import RLock
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moviola.features import VideoFeatures
 from moviola.index import Index
 from moviola.library.derived.indexes import current_index
@@ -27,6 +30,7 @@ class View:
         picture_features: the same videos with the features of likeness appended.
         segments, pictures, cues: indexes of :data:`moviola.library.derived.indexes.INDEXES`; None without
             an encoder for them.
+        held: features as they were then, which a compaction may delete meanwhile.
     """
 
     generation: int
@@ -37,6 +41,7 @@ class View:
     segments: Index | None
     pictures: Index | None
     cues: Index | None
+    held: tuple[NDArray[np.float16], ...]
 
 
 class Viewer:
@@ -63,9 +68,9 @@ class Viewer:
         while True:
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
-            held = store.frame_features.hold(videos.frames) and store.cue_features.hold(videos.cues)
+            held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
             # A compaction may just have moved what is missing; otherwise it is damage.
-            if held or store.catalogue.generation == generation:
+            if all(maps is not None for maps in held) or store.catalogue.generation == generation:
                 break
         return View(
             generation,
@@ -76,4 +81,5 @@ class Viewer:
             current_index(store, "segments", videos)[0],
             current_index(store, "pictures", videos)[0],
             current_index(store, "cues", videos)[0],
+            tuple(mapped for maps in held for mapped in maps or ()),
         )

@@ -6,13 +6,13 @@ import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from moviola.files.locks import exclusive
+from moviola.files.locks import exclusive, is_held
 
-__all__ = ["sweep_drafts", "writing"]
+__all__ = ["drafts_in", "is_being_written", "sweep_drafts", "writing"]
 
 # Folders where only the lock's holder writes. Other drafts in the cache may belong to readers at work.
 _DRAFTS = (
-    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp",
+    ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp", "concepts/.*.tmp",
     "cache/.*.table.*.tmp", "cache/.*.npz.*.tmp",
 )  # fmt: skip
 
@@ -27,11 +27,20 @@ def writing(folder: Path) -> AbstractContextManager[None]:
     return exclusive(folder / ".lock")
 
 
+def is_being_written(folder: Path) -> bool:
+    """Whether a process holds the write lock of the library in ``folder``; changes nothing."""
+    return is_held(folder / ".lock")
+
+
+def drafts_in(folder: Path) -> list[Path]:
+    """Files and folders that writers have begun; left by killed ones where none is at work."""
+    return [draft for pattern in _DRAFTS for draft in folder.glob(pattern)]
+
+
 def sweep_drafts(folder: Path) -> None:
     """Delete what killed writers left half written; under the lock."""
-    for pattern in _DRAFTS:
-        for draft in folder.glob(pattern):
-            if draft.is_dir():
-                shutil.rmtree(draft, ignore_errors=True)
-            else:
-                draft.unlink(missing_ok=True)
+    for draft in drafts_in(folder):
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)

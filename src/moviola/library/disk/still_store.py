@@ -120,6 +120,13 @@ class StillStore(Database):
                     )
             self._rows("VACUUM")
 
+    def discard(self) -> None:
+        """Delete the file, which is made again when stills are kept."""
+        self.close()
+        self._there = False
+        for suffix in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close all connections."""
         if self._there:

@@ -1,0 +1,200 @@
+"""*Power*: the current fails at any call of an operation; of what was not synced anything may be missing.
+
+While an operation runs, each call that changes a file is recorded with the folder as it is then, with what
+each file held when it was last synced, and with the names that each folder had then. Of such a moment the
+disk may show, after the power has failed:
+
+- of a file that has changed since it was synced, what it held then, what it holds now, or a part of what was
+  written since;
+- of a folder that has changed since it was synced, for each name what stood there then or what stands there
+  now, in any mixture: later renames without earlier ones. A file that was synced has the name under which it
+  was made, as on ext4, XFS and Btrfs.
+
+Databases are as of their last commit: SQLite syncs each, and what happens inside of one is left to SQLite.
+What must hold is what :mod:`writes` says of a kill.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moviola.search import Library
+from writes import DISTURBER, OPERATIONS, Operated
+
+__all__ = ["PowerLoss"]
+
+_DRAWS = 4
+"""Mixtures of each moment."""
+
+Names = dict[str, int]
+"""Numbers of files and folders by name."""
+
+
+@dataclass
+class _Moment:
+    """What is in memory and what is on the disk, before one call.
+
+    Attributes:
+        root: number of the folder.
+        folders, files: names in each folder and content of each file now, by number.
+        synced_folders, synced_files: the same as of when they were synced.
+        databases: content of each by path, as of the last commit.
+    """
+
+    root: int
+    folders: dict[int, Names] = field(default_factory=dict)
+    files: dict[int, bytes] = field(default_factory=dict)
+    synced_folders: dict[int, Names] = field(default_factory=dict)
+    synced_files: dict[int, bytes] = field(default_factory=dict)
+    databases: dict[str, bytes] = field(default_factory=dict)
+
+    def write(self, folder: Path, draw: random.Random) -> None:
+        """Write what the disk may show to an empty place."""
+        self._write(self.root, folder, draw)
+        for path, content in self.databases.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+
+    def _write(self, number: int, place: Path, draw: random.Random) -> None:
+        place.mkdir()
+        now, then = self.folders.get(number), self.synced_folders.get(number, {})
+        for name in sorted({*(now or {}), *then}):
+            there = draw.choice((then, then if now is None else now)).get(name)
+            if there in self.folders or there in self.synced_folders:
+                self._write(there, place / name, draw)
+            elif there is not None:
+                (place / name).write_bytes(self._content(there, draw))
+
+    def _content(self, number: int, draw: random.Random) -> bytes:
+        then = self.synced_files.get(number, b"")
+        now = self.files.get(number, then)
+        if now == then:
+            return now
+        # What was synced, and was not written over, is there.
+        pairs = enumerate(zip(then, now, strict=False))
+        same = next((place for place, (old, new) in pairs if old != new), min(len(then), len(now)))
+        return draw.choice((then, now, now[: draw.randint(same, len(now))]))
+
+
+class _Recorder:
+    """Takes down the moments of an operation on a folder, in which everything is synced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.moments: list[_Moment] = []
+        start = self._now()
+        self._synced_folders, self._synced_files = start.folders, start.files
+
+    def before_call(self) -> None:
+        """One more moment."""
+        now = self._now()
+        # A number that is free again will be another file's.
+        self._synced_files = {
+            number: content
+            for number, content in self._synced_files.items()
+            if number in now.files or self._is_named(number)
+        }
+        now.synced_files = dict(self._synced_files)
+        now.synced_folders = {number: dict(names) for number, names in self._synced_folders.items()}
+        self.moments.append(now)
+
+    def synced(self, handle: int) -> None:
+        """A file or folder was synced."""
+        number = os.fstat(handle).st_ino
+        now = self._now()
+        if number in now.folders:
+            self._synced_folders[number] = now.folders[number]
+        elif number in now.files:
+            self._synced_files[number] = now.files[number]
+            self._name(number, now)
+
+    def _name(self, number: int, now: _Moment) -> None:
+        """A new file that is synced has its name, and so have the new folders around it."""
+        for folder, names in now.folders.items():
+            for name, inside in names.items():
+                known = self._synced_folders.setdefault(folder, {})
+                if inside == number and name not in known:
+                    known[name] = number
+                    self._name(folder, now)
+
+    def _is_named(self, number: int) -> bool:
+        return any(number in names.values() for names in self._synced_folders.values())
+
+    def _now(self) -> _Moment:
+        moment = _Moment(self._folder.stat().st_ino)
+        for place, folders, names in os.walk(self._folder):
+            at = Path(place)
+            kept = [name for name in names if ".sqlite" not in name and not name.startswith(".lock")]
+            inside = {name: (at / name).stat().st_ino for name in (*folders, *kept)}
+            moment.folders[at.stat().st_ino] = inside
+            moment.files |= {inside[name]: (at / name).read_bytes() for name in kept}
+            for name in names:
+                if name.endswith(".sqlite") and (at / name).stat().st_size:
+                    with closing(sqlite3.connect(at / name)) as database:
+                        content = database.serialize()
+                    moment.databases[(at / name).relative_to(self._folder).as_posix()] = content
+        return moment
+
+
+class PowerLoss(Operated):
+    """A library, and every moment of every operation in an order of the seed's.
+
+    Args:
+        folder: an empty one to work in.
+        seed: of the order, and of what the disk shows.
+
+    Attributes:
+        counts: what happened so far, by outcome.
+        failures: what must not happen.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        super().__init__(folder)
+        self._seed = seed
+        self._moments: dict[str, list[_Moment]] = {}
+        for name, operation in OPERATIONS.items():
+            copy = self.fresh(name)
+            recorder = _Recorder(copy)
+            with Library(copy) as library:
+                with DISTURBER.watching(copy, recorder.before_call, recorder.synced):
+                    operation(library, self.films)
+                recorder.before_call()
+            self._moments[name] = recorder.moments
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def run(self, goes_on: Callable[[], bool]) -> None:
+        """Let the power fail at one moment after the other until all are done, or ``goes_on`` says no."""
+        points = [
+            (name, number, time)
+            for name, moments in self._moments.items()
+            for number in range(len(moments))
+            for time in range(_DRAWS)
+        ]
+        random.Random(self._seed).shuffle(points)
+        for name, number, time in points:
+            if not goes_on():
+                return
+            self.counts["tried"] += 1
+            for problem in self._fail(name, number, time):
+                self.failures.append(f"{name}, before call {number + 1}, mixture {time}: {problem}")
+
+    def _fail(self, name: str, number: int, time: int) -> Iterator[str]:
+        shutil.rmtree(self.copy, ignore_errors=True)
+        draw = random.Random(f"{self._seed} {name} {number} {time}")
+        self._moments[name][number].write(self.copy, draw)
+        try:
+            outcome = yield from self.usable(name)
+            self.counts[outcome] += 1
+            yield from self.done_again(name)
+        except Exception as error:  # that none comes is what is tried
+            yield f"{type(error).__name__}: {error}"
