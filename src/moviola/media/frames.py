@@ -199,8 +199,10 @@ class FrameStream:
                     image = scale(picture.frame)
                 except DAMAGE as error:
                     raise UnreadableMedia(self._path, str(error)) from error
-            last = picture
-            yield SampledFrame(time, self._source.seconds(picture.since), image)
+            last, since = picture, self._source.seconds(picture.since)
+            if self._watcher:
+                self._watcher.sampled(time, since, picture.frame)
+            yield SampledFrame(time, since, image)
         if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")
         self._source.note_shortfall()
