@@ -206,6 +206,8 @@ class FrameStream:
         if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")
         self._source.note_shortfall()
+        if self._grid.count is None:  # all of the file was read
+            self._source.note_gaps()
 
     def _pictures(self) -> Iterator[tuple[int, Picture]]:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""
