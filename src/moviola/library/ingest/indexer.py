@@ -261,8 +261,10 @@ class Indexer:
 
     def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
         """Read the subtitles of videos that moved, where these differ."""
+        from moviola.library.ingest.scan import only_renamed
+
         for video, found in plan.moved:
-            if video.sidecars != found.sidecars:
+            if video.sidecars != found.sidecars and not only_renamed(video, found):
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)
