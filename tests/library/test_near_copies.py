@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moviola.library.disk.fingerprints import aligned
+from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker, aligned
 from moviola.library.near_copies import COPIES_FILE, find_near_copies, known_copies, without_fingerprint
 from moviola.media import write_video
 from moviola.search import Library
@@ -32,25 +32,60 @@ def footage(seed: int, count: int) -> Frames:
     return np.clip(128 + still + 90 * np.stack(blob), 0, 255).astype(np.uint8)
 
 
+def two_a_second(frames: Frames) -> Fingerprint:
+    return Fingerprint(np.arange(len(frames)) / 2, frames)
+
+
 def test_a_part_is_placed_to_the_frame() -> None:
     film = footage(0, 40)
     noise = np.random.default_rng(9).normal(0, 3, (12, 16, 16))
     clip = np.clip(film[17:29] * 0.8 + 20 + noise, 0, 255).astype(np.uint8)
-    found = aligned(film, clip)
-    assert found is not None and (found.first, found.count, found.offset) == (17, 12, -17)
+    found = aligned(two_a_second(film), two_a_second(clip))
+    assert found is not None
+    assert abs(found.start - 8.5) < 0.3 and abs(found.end - 14.5) < 0.6 and abs(found.later + 8.5) < 0.1
     assert found.agreement > 0.9
     logo = film[17:29].copy()
     logo[:, 14:] = 20
-    assert (found := aligned(film, logo)) is not None and found.offset == -17
+    found = aligned(two_a_second(film), two_a_second(logo))
+    assert found is not None and abs(found.later + 8.5) < 0.1
+
+
+def test_pictures_at_other_times_are_compared_where_both_have_some() -> None:
+    # One every second, as of a file of key frames, beside three a second of another encoder.
+    film = Fingerprint(np.arange(60) / 6, footage(0, 60))
+    seconds = Fingerprint(film.times[12::6] - 2, film.frames[12::6])
+    uneven = np.delete(np.arange(12, 60), slice(0, None, 2))
+    found = aligned(film, seconds)
+    assert found is not None and abs(found.later + 2) < 0.1
+    found = aligned(film, Fingerprint(film.times[uneven] - 2, film.frames[uneven]))
+    assert found is not None and abs(found.later + 2) < 0.1
+
+
+def test_a_fingerprint_has_four_pictures_a_second_and_what_stands_longer() -> None:
+    maker = FingerprintMaker()
+    light, dark = (np.full((18, 32, 3), level, np.uint8) for level in (200, 20))
+    for number in range(20):  # two seconds of ten pictures, in an order of decoding
+        maker.decoded((number ^ 1) / 10, light if number < 10 else dark)
+    maker.decoded(-0.1, dark)  # hidden by the file
+    maker.sampled(1.0, 1.0, dark)
+    maker.sampled(5.0, 1.9, dark)
+    made = maker.made()
+    assert made.frames.shape == (len(made.times), 16, 16)
+    assert len(made.times) == 9 and made.times[0] >= 0 and made.times[-1] == 5.0
+    assert all(np.diff(made.times) > 0)
+    assert all(
+        (frame == (200 if time < 1 else 20)).all()
+        for time, frame in zip(made.times, made.frames, strict=True)
+    )
 
 
 def test_look_alikes_are_no_copies() -> None:
     film = footage(0, 40)
-    assert aligned(film[:18], film[22:]) is None  # another stretch of the same take
-    assert aligned(film, footage(1, 40)) is None
-    blank = np.full((10, 16, 16), 7, np.uint8)
+    assert aligned(two_a_second(film[:18]), two_a_second(film[22:])) is None  # another stretch of the take
+    assert aligned(two_a_second(film), two_a_second(footage(1, 40))) is None
+    blank = two_a_second(np.full((10, 16, 16), 7, np.uint8))
     assert aligned(blank, blank) is None
-    assert aligned(film[:2], film[:2]) is None
+    assert aligned(two_a_second(film[:2]), two_a_second(film[:2])) is None
 
 
 def pictures(frames: Frames) -> list[Frames]:
@@ -92,3 +127,23 @@ def test_a_library_knows_its_copies(library: Library) -> None:
         assert find_near_copies(lib.store) == []
         (lib.folder / COPIES_FILE).write_bytes(b"damaged")
         assert find_near_copies(lib.store) == []
+
+
+@pytest.mark.slow
+def test_the_next_index_makes_the_fingerprints_that_are_missing(library: Library) -> None:
+    with Library(library.folder) as lib:
+        (lib.folder / "stills.sqlite").unlink()
+    with Library(library.folder) as lib:
+        assert without_fingerprint(lib.store) == ["clip", "film", "other"]
+        assert find_near_copies(lib.store) == []
+        frames = [lib.catalogue.video(name).frames for name in ("clip", "film", "other")]
+        report = lib.index(library.folder.parent / "films", ocr=False)
+        assert (sorted(report.fingerprinted), report.added, report.updated) == (
+            ["clip", "film", "other"],
+            [],
+            [],
+        )
+        assert [lib.catalogue.video(name).frames for name in ("clip", "film", "other")] == frames
+        assert without_fingerprint(lib.store) == []
+        assert [found.video_ids for found in find_near_copies(lib.store)] == [("film", "clip")]
+        assert lib.index(library.folder.parent / "films", ocr=False).fingerprinted == []

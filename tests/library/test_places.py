@@ -425,3 +425,29 @@ def test_no_stills_where_none_are_wanted(
     assert library.kept_still("a", 0.0) is None
     with closing(sqlite3.connect(library.folder / "stills.sqlite")) as db:  # fingerprints lie there, too
         assert db.execute("SELECT count(*) FROM stills").fetchone() == (0,)
+
+
+def test_a_video_renamed_with_its_subtitles_is_not_read_again(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = next(films.glob("*.mp4"))
+    path.with_name(f"{path.stem}.en.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nred doors\n")
+    library.index(films)
+    before = [cue.text for cue in library.catalogue.cues(library.catalogue.video(path.stem).row)]
+    assert before == ["red doors"]
+    path.with_name(f"{path.stem}.en.srt").rename(films / "other.en.srt")
+    path.rename(films / "other.mp4")
+    with monkeypatch.context() as patched:
+        patched.setattr("moviola.library.ingest.frame_features.read_cues", None)
+        assert library.index(films).moved == [path.stem]
+    video = library.catalogue.video(path.stem)
+    assert video.path == str(films / "other.mp4") and video.sidecars.startswith("other.en.srt")
+    assert [cue.text for cue in library.catalogue.cues(video.row)] == before
+    assert path.stem in library.index(films).unchanged
+    # Other subtitles are read, also where the video is renamed at the same time.
+    (films / "other.en.srt").unlink()
+    (films / "again.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\ngreen doors\n")
+    (films / "other.mp4").rename(films / "again.mp4")
+    library.index(films)
+    video = library.catalogue.video(path.stem)
+    assert [cue.text for cue in library.catalogue.cues(video.row)] == ["green doors"]

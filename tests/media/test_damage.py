@@ -120,6 +120,87 @@ def test_a_file_cut_off_gives_what_decodes_and_says_where_it_broke(
     assert frames.broken_at == pytest.approx(frames.duration, abs=1)
 
 
+FRAGMENTS = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+CHAINS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "gif": (KINDS["gif"], {}),
+    "webm": (KINDS["webm"], {}),
+    "live.webm": (KINDS["webm"], {"live": "1"}),
+    "mkv": ({"options": B, "gop": 10}, {}),
+    "mp4": ({"options": B, "gop": 10}, FRAGMENTS),
+}
+
+
+def chain(films: Any, folder: Path, name: str) -> Path:
+    """Ten seconds in a format that is a chain of blocks."""
+    import av
+
+    how, options = CHAINS[name]
+    source = "mkv" if name in ("mkv", "mp4") else name.rpartition(".")[2]
+    made, _ = films.make(f"chain_{source}", suffix=source, seconds=10, **how)
+    path = folder / f"whole.{name}"
+    if name == "gif":
+        path.write_bytes(made.read_bytes())
+        return path
+    with av.open(str(made)) as given, av.open(str(path), "w", options=options) as target:
+        stream = target.add_stream_from_template(given.streams.video[0])
+        for packet in given.demux(given.streams.video[0]):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    return path
+
+
+def broken_at(path: Path) -> float | None:
+    with sample_frames(path, rate=1, size=SMALL) as frames:
+        for _ in frames:
+            pass
+    return frames.broken_at
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("lost", ["cut out", "zeros", "end"])
+def test_a_chain_that_lost_its_middle_says_so(films: Any, tmp_path: Path, name: str, lost: str) -> None:
+    whole = chain(films, tmp_path, name)
+    assert broken_at(whole) is None
+    data = whole.read_bytes()
+    first, stop = len(data) * 2 // 5, len(data) * 3 // 5
+    between = {"cut out": b"", "zeros": bytes(stop - first), "end": b""}[lost]
+    path = tmp_path / f"torn.{name}"
+    path.write_bytes(data[:first] + between + (b"" if lost == "end" else data[stop:]))
+    at = broken_at(path)
+    assert at is not None and 2 < at < 7
+
+
+def test_fragments_that_are_missing_are_missed(films: Any, tmp_path: Path) -> None:
+    whole = chain(films, tmp_path, "mp4")
+    data, places, place = whole.read_bytes(), [], 0
+    while place < len(data):
+        if data[place + 4 : place + 8] == b"moof":
+            places.append(place)
+        place += int.from_bytes(data[place : place + 4], "big")
+    middle = len(places) // 2
+    path = tmp_path / "gap.mp4"
+    path.write_bytes(data[: places[middle]] + data[places[middle + 4] :])
+    at = broken_at(path)
+    assert at is not None and 3 < at < 6
+
+
+def test_what_stands_still_is_no_damage(tmp_path: Path) -> None:
+    import av
+
+    path = tmp_path / "slides.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number, time in enumerate((0, 1, 2, 90, 91, 200)):
+            image = np.full((48, 64, 3), 40 * number, np.uint8)
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
+            frame.pts, frame.time_base = time * 5, Fraction(1, 25)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    assert broken_at(path) is None
+
+
 def test_a_damaged_picture_is_bridged_and_counted(films: Any, tmp_path: Path) -> None:
     import av
 

@@ -95,6 +95,37 @@ def test_a_webhook_that_failed_is_asked_again(
     assert [one["video_id"] for one in _Receiver.bodies] == ["new"]
 
 
+def test_one_receiver_that_fails_does_not_repeat_the_other(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, failing = tmp_path / "found.jsonl", {"webhook"}
+    options = AlertOptions(
+        command=(sys.executable, "-c", WRITES, str(out)), webhook="http://127.0.0.1:9/found"
+    )
+    posted: list[bytes] = []
+
+    def post(_: Alerts, body: bytes) -> None:
+        if failing:
+            raise OSError("refused")
+        posted.append(body)
+
+    monkeypatch.setattr(Alerts, "_post", post)
+    alerts = Alerts(library, options)
+    assert alerts.check() == 0
+    film(films / "new.mp4", "Another umbrella was found.", 2)
+    library.index(films)
+    assert alerts.check() == 0 and alerts.check() == 0
+    assert len(out.read_text().splitlines()) == 1 and not posted
+    # The other way round as well: a command that fails does not keep a finding from the webhook.
+    film(films / "newer.mp4", "A third umbrella.", 4)
+    library.index(films)
+    failing.clear()
+    broken = Alerts(library, AlertOptions(command=("false",), webhook=options.webhook))
+    assert broken.check() == 1 and len(posted) == 2
+    assert alerts.check() == 1 and alerts.check() == 0
+    assert len(out.read_text().splitlines()) == 2 and len(posted) == 2
+
+
 def test_an_address_is_one() -> None:
     with pytest.raises(InvalidValue, match="webhook 'file:///etc'"):
         AlertOptions(webhook="file:///etc")

@@ -300,6 +300,7 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         "away": report.away,
         "unchanged": report.unchanged,
         "searched for shots": report.shots_found,
+        "given a fingerprint": report.fingerprinted,
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")

@@ -173,7 +173,8 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     if lacking:
         note(
             f"{len(lacking)} videos have no fingerprint, and were compared by their bytes only: "
-            f"{', '.join(lacking[:3])}…; `moviola remove` them and index them again"
+            f"{', '.join(lacking[:3])}{'…' if len(lacking) > 3 else ''}; `moviola index` of their folders "
+            "makes them without encoding"
         )
     wasted = sum(one.wasted for one in exact)
     note(

@@ -41,7 +41,7 @@ _SEGMENTS, _VIDEOS = 80, 16
 _WHOLE = 0.8
 # Copies of one video, which are compared with each other.
 _FAMILY = 40
-_COLUMNS = {"looked": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
+_COLUMNS = {"compared": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def find_near_copies(
 ) -> list[NearCopies]:
     """Compare what was not compared yet, and keep what is found; searches fold it from then on.
 
-    Videos without a fingerprint, which were indexed before these were kept, are passed over.
+    Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one.
 
     Args:
         store: a library; one that is open read-only keeps nothing.
@@ -117,13 +117,13 @@ def find_near_copies(
         all that is known, the surest first.
     """
     videos = store.searchable()
-    looked, pairs = _read(store.folder)
-    looked &= set(videos)
-    pairs = [pair for pair in pairs if looked.issuperset(pair.rows)]
+    compared, pairs = _read(store.folder)
+    compared &= set(videos)
+    pairs = [pair for pair in pairs if compared.issuperset(pair.rows)]
     compare = _Comparison(store, videos)
     for pair in pairs:
         compare.known[_key(pair.rows)] = pair
-    new = sorted(set(videos) - looked)
+    new = sorted(set(videos) - compared)
     for number, (row, others) in enumerate(_candidates(store, videos, new), 1):
         for other in others:
             compare(row, other)
@@ -131,12 +131,13 @@ def find_near_copies(
     for one, other in _copies_of_one(compare.found()):
         compare(one, other)
     if new and not store.read_only:
-        _write(store.folder, videos, compare.found())
+        lacking = set(without_fingerprint(store))
+        _write(store.folder, [row for row in videos if videos[row].video_id not in lacking], compare.found())
     return _named(store, compare.found())
 
 
 def without_fingerprint(store: LibraryStore) -> list[str]:
-    """Ids of the videos without a fingerprint: they were indexed before these were kept."""
+    """Ids of the videos without a fingerprint: indexed before these were kept, and not since."""
     kept = store.stills.with_fingerprint()
     videos = store.catalogue.videos()
     return [video.video_id for video in videos if video.frames is not None and video.hash not in kept]
@@ -147,7 +148,6 @@ class _Comparison:
 
     def __init__(self, store: LibraryStore, videos: VideoTable) -> None:
         self._store, self._videos = store, videos
-        self._rate = store.settings.frame_rate
         self._fingerprint = lru_cache(maxsize=4096)(lambda row: store.stills.fingerprint(videos[row].hash))
         self.known: dict[tuple[int, int], _Pair | None] = {}
 
@@ -166,11 +166,10 @@ class _Comparison:
         found = aligned(prints[0], prints[1])
         if found is None:
             return None
-        first, last = found.first / self._rate, (found.first + found.count) / self._rate
-        later = found.offset / self._rate
+        later = found.later
         # Both end where the shorter does: the last frame stands for less than its time.
-        first = max(first, -later, 0.0)
-        last = min(last, self._videos[longer].duration, self._videos[shorter].duration - later)
+        first = max(found.start, -later, 0.0)
+        last = min(found.end, self._videos[longer].duration, self._videos[shorter].duration - later)
         if last <= first:
             return None
         spans = Span(first, last), Span(max(first + later, 0.0), last + later)
@@ -231,20 +230,20 @@ def _read(folder: Path) -> tuple[set[int], list[_Pair]]:
         arrays = map_sealed_arrays(folder / COPIES_FILE, _COLUMNS)
     except DataError:
         return set(), []
-    looked, rows, spans, certainty = (arrays[name].values for name in _COLUMNS)
+    compared, rows, spans, certainty = (arrays[name].values for name in _COLUMNS)
     pairs = [
         _Pair((one, other), (Span(*own), Span(*its)), sure)
         for (one, other), (own, its), sure in zip(
             rows.tolist(), spans.tolist(), certainty.tolist(), strict=True
         )
     ]
-    return set(looked.tolist()), pairs
+    return set(compared.tolist()), pairs
 
 
-def _write(folder: Path, videos: VideoTable, pairs: list[_Pair]) -> None:
+def _write(folder: Path, rows: list[int], pairs: list[_Pair]) -> None:
     spans = [[(span.start, span.end) for span in pair.spans] for pair in pairs]
     columns = {
-        "looked": videos.rows,
+        "compared": np.array(rows, np.int64),
         "rows": np.array([pair.rows for pair in pairs], np.int64).reshape(-1, 2),
         "spans": np.array(spans, np.float64).reshape(-1, 2, 2),
         "certainty": np.array([pair.certainty for pair in pairs], np.float64),

@@ -10,7 +10,15 @@ from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sampl
 from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, probe
-from moviola.media.shots import Marks, ShotFinder, find_transitions, joined, look_through, shrunk
+from moviola.media.shots import (
+    Marks,
+    ShotFinder,
+    TinyPictures,
+    find_transitions,
+    joined,
+    look_through,
+    shrunk,
+)
 from moviola.media.small_stills import SmallStills, read_small_still
 from moviola.media.sound import read_sound
 from moviola.media.stills import PICTURE_FORMATS, frame_at, read_picture
@@ -42,6 +50,7 @@ __all__ = [
     "SoundTrack",
     "SubtitleStream",
     "Subtitles",
+    "TinyPictures",
     "Transition",
     "chosen_track",
     "contact_sheet",

@@ -130,8 +130,11 @@ class Watcher(Protocol):
     def decoded(self, since: float, frame: VideoFrame) -> None:
         """The picture of ``since`` seconds, or one that the file hides, was decoded."""
 
+    def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
+        """The picture of ``since`` seconds is served for a moment, also after :meth:`cut_off`."""
+
     def cut_off(self) -> None:
-        """The file is irregular and is decoded whole: no more pictures are reported."""
+        """The file is irregular and is decoded whole: no more decoded pictures are reported."""
 
 
 class _EndOfVideo:

@@ -199,11 +199,15 @@ class FrameStream:
                     image = scale(picture.frame)
                 except DAMAGE as error:
                     raise UnreadableMedia(self._path, str(error)) from error
-            last = picture
-            yield SampledFrame(time, self._source.seconds(picture.since), image)
+            last, since = picture, self._source.seconds(picture.since)
+            if self._watcher:
+                self._watcher.sampled(time, since, picture.frame)
+            yield SampledFrame(time, since, image)
         if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")
         self._source.note_shortfall()
+        if self._grid.count is None:  # all of the file was read
+            self._source.note_gaps()
 
     def _pictures(self) -> Iterator[tuple[int, Picture]]:
         """(k, picture) for k = 0, 1, …; pruned as long as that is sure to be exact, then with everything."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from av.video.frame import VideoFrame
@@ -34,7 +34,7 @@ from moviola.media.transitions import (
 )
 from moviola.types import FrameSize
 
-__all__ = ["Marks", "ShotFinder", "find_transitions", "joined", "look_through", "shrunk"]
+__all__ = ["Marks", "ShotFinder", "TinyPictures", "find_transitions", "joined", "look_through", "shrunk"]
 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Compared fields of a sampled frame, and the mean difference (of 255) from which on a second is suspected:
@@ -88,19 +88,32 @@ def _fields(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return (fields + 0.5).astype(np.uint8)
 
 
-def find_transitions(path: Path, *, rate: float, size: FrameSize) -> list[Transition]:
+class TinyPictures(Protocol):
+    """Receives the decoded pictures of a video, (18, 32, 3) uint8 RGB, while it is looked through."""
+
+    def decoded(self, since: float, picture: NDArray[np.uint8]) -> None:
+        """A picture that appears at ``since`` seconds, or one that the file hides, was decoded."""
+
+    def sampled(self, time: float, since: float, picture: NDArray[np.uint8]) -> None:
+        """The picture that appeared at ``since`` seconds is on screen at ``time``, a sampled frame."""
+
+
+def find_transitions(
+    path: Path, *, rate: float, size: FrameSize, tiny: TinyPictures | None = None
+) -> list[Transition]:
     """Transitions between the shots of a video, in order of time.
 
     Args:
         path: a video file.
         rate: sampled frames per second.
         size: of these frames.
+        tiny: receives the pictures that are decoded on the way.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read.
         InvalidValue: a rate out of range.
     """
-    finder, unclear = ShotFinder(rate), []
+    finder, unclear = ShotFinder(rate, tiny), []
     with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for frame in stream:
             unclear += finder.add(shrunk(frame.image[None]))
@@ -115,6 +128,7 @@ class ShotFinder:
 
     Args:
         rate: sampled frames per second.
+        tiny: receives the pictures that are decoded on the way.
 
     Attributes:
         pictures: receives the decoded pictures (``watcher`` of
@@ -122,8 +136,8 @@ class ShotFinder:
         marks: transitions in the stretches that were judged.
     """
 
-    def __init__(self, rate: float) -> None:
-        self.pictures = DecodedPictures()
+    def __init__(self, rate: float, tiny: TinyPictures | None = None) -> None:
+        self.pictures = DecodedPictures(tiny)
         self.marks: Marks = []
         self._rate = rate
         self._lag = max(1, round(rate))
@@ -196,9 +210,13 @@ class DecodedPictures:
     """The last decoded pictures of a video, tiny, and the times at which all pictures appear.
 
     Fed as a :class:`moviola.media.frame_selection.Watcher`.
+
+    Args:
+        tiny: receives them, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tiny: TinyPictures | None = None) -> None:
+        self._tiny = tiny
         self._shown: list[float] = []  # seconds at which each picture appears, rising
         self._seen: dict[float, NDArray[np.uint8]] = {}
         self._cut_off = False
@@ -211,8 +229,17 @@ class DecodedPictures:
 
     def decoded(self, since: float, frame: VideoFrame) -> None:
         """The picture of ``since`` seconds was decoded."""
+        picture = self._scaler(frame)
         if len(self._seen) < _MOST_KEPT:
-            self._seen[since] = self._scaler(frame)
+            self._seen[since] = picture
+        if self._tiny is not None:
+            self._tiny.decoded(since, picture)
+
+    def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
+        """The picture of ``since`` seconds is on screen at ``time``, a sampled frame."""
+        if self._tiny is not None:
+            known = self._seen.get(since)
+            self._tiny.sampled(time, since, self._scaler(frame) if known is None else known)
 
     def cut_off(self) -> None:
         """No more pictures are reported."""

@@ -18,6 +18,7 @@ from av.video.stream import VideoStream
 
 from moviola.media.container import DAMAGE, open_video, promised_duration
 from moviola.media.recordings import BACKWARD, Joint, SoundTimes, is_joined
+from moviola.media.torn import is_torn
 from moviola.threads import DECODING
 
 __all__ = ["Source", "joints_of"]
@@ -34,6 +35,8 @@ _START = 1
 _USUAL, _FASTEST = Fraction(25), 1000
 # Headers are rounded, or count the sound too; a file shorter by more than this was cut off.
 _SHORTFALL = 1.0
+# Seconds without a picture, beyond what packets last, in which parts of a file may be missing.
+_HOLE = 0.5
 # Reading continues after an error while packets keep coming, up to this many errors in a row.
 _ERRORS_IN_A_ROW = 8
 
@@ -61,6 +64,8 @@ class Source:
         decoded: number of decoded pictures.
         lost: number of requested moments whose picture did not decode, so that the one before is shown.
         end: tick at which the last picture so far leaves the screen.
+        hole: tick after which no picture comes for long, though its packet ends before; None if there is
+            none. Film that is sampled unevenly has such, too.
         broken_at: tick of the first damage, None if there was none.
     """
 
@@ -84,6 +89,7 @@ class Source:
         self.decoded = 0
         self.lost = 0
         self.end: int | None = None
+        self.hole: int | None = None
         self.broken_at: int | None = None
         stream.thread_count = DECODING
         # Where an edit list has several parts, decoding runs back to the key frame before a part.
@@ -193,6 +199,13 @@ class Source:
             if missing > max(_SHORTFALL, self._promised * 0.01):
                 self.note_damage(self.end)
 
+    def note_gaps(self) -> None:
+        """Record damage where the structure of the file shows that parts of it are missing."""
+        if self.broken_at is None and self.end is not None:
+            path = Path(self.container.name)
+            if is_torn(path, self.container.format.name, deeply=self.hole is not None):
+                self.note_damage(self.end if self.hole is None else self.hole)
+
     def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
         """Shift time stamps where they jump."""
         if packet.is_corrupt:
@@ -217,6 +230,8 @@ class Source:
                 self._lasting = packet.duration or self.step
             late = stamp + self._offset - self._last - self._lasting
             self.in_step = not self.sparse or 2 * abs(late) <= self.step
+            if self.hole is None and late * self.tick > _HOLE:
+                self.hole = self._last
         self._last, self._lasting = stamp + self._offset, packet.duration or self.step
         if self._offset:
             if packet.dts is not None:

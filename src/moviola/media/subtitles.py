@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import os
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 
 import pysubs2
@@ -52,23 +55,28 @@ class Subtitles:
     skipped: int = 0
 
 
-def sidecars(path: Path) -> tuple[Path, ...]:
-    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted."""
+def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
+    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted.
+
+    Args:
+        path: a video file.
+        names: all names in its folder, sorted, where they are known; else the folder is read.
+    """
     path = Path(path)
-    siblings = sorted(path.parent.iterdir())
-    videos = {other.stem for other in siblings if other.suffix.lower() in VIDEO_SUFFIXES}
+    if names is None:
+        with os.scandir(path.parent) as entries:
+            names = sorted(entry.name for entry in entries)
+    first = bisect_left(names, path.stem)
+    alike = list(takewhile(lambda name: name.startswith(path.stem), islice(names, first, None)))
+    found = [Path(name) for name in alike if name.lower().endswith(SUBTITLE_SUFFIXES)]
+    if not found:
+        return ()
+    videos = {Path(name).stem for name in alike if Path(name).suffix.lower() in VIDEO_SUFFIXES}
     return tuple(
-        other
-        for other in siblings
-        if other.suffix.lower() in SUBTITLE_SUFFIXES
-        and (
-            other.stem == path.stem
-            or (
-                other.stem.startswith(path.stem)
-                and _TAGS.fullmatch(other.stem[len(path.stem) :])
-                and other.stem not in videos
-            )
-        )
+        path.parent / other
+        for other in found
+        if other.stem == path.stem
+        or (_TAGS.fullmatch(other.stem[len(path.stem) :]) and other.stem not in videos)
     )
 
 

@@ -2,9 +2,9 @@
 
 A finding is a video that was not in the library before and holds strong moments of a saved search. It is a
 JSON object: ``{"search", "video_id", "path", "moments": [{"start", "end", "score"}, …]}``. A command gets it
-on standard input, a webhook as the body of a POST. What was reported is remembered in ``kept.sqlite`` by the
-video's content, so that it is reported once, also after a restart and when the file moves. What cannot be
-delivered is logged, and tried again with the next check.
+on standard input, a webhook as the body of a POST. What each has had is remembered in ``kept.sqlite`` by the
+video's content, so that it gets a finding once, also after a restart and when the file moves. What cannot be
+delivered is logged, and that receiver is tried again with the next check.
 """
 
 from __future__ import annotations
@@ -98,37 +98,44 @@ class Alerts:
         delivered, failed = 0, newest
         for video_id in dict.fromkeys(moment.video_id for moment in found):
             video = new[video_id]
-            if not kept.remember_alert(name, video.hash):
+            if kept.was_reported(name, video.hash):
                 continue
             moments = [
                 {"start": one.start, "end": one.end, "score": one.score}
                 for one in found
                 if one.video_id == video_id
             ]
-            if self._deliver(_finding(name, video, moments)):
+            if self._deliver(_finding(name, video, moments), video.hash):
+                kept.set_reported(name, video.hash)
                 delivered += 1
             else:
-                kept.forget_alert(name, video.hash)
                 failed = min(failed, video.row - 1)
         kept.alert_to(name, failed)
         return delivered
 
-    def _deliver(self, finding: dict[str, Any]) -> bool:
-        body = json.dumps(finding).encode()
-        tasks: list[Callable[[bytes], None]] = []
+    def _deliver(self, finding: dict[str, Any], content: str) -> bool:
+        """Give a finding to each receiver that has not had it; returns whether all have it now."""
+        kept, name, body = self._library.kept, finding["search"], json.dumps(finding).encode()
+        receivers: dict[str, Callable[[bytes], None]] = {}
         if self._options.command:
-            tasks.append(self._run)
+            receivers["command"] = self._run
         if self._options.webhook:
-            tasks.append(self._post)
-        try:
-            for task in tasks:
-                task(body)
-        except (OSError, subprocess.SubprocessError, URLError) as error:
-            log.warning(
-                "search %s, video %s: not reported: %s", finding["search"], finding["video_id"], error
-            )
-            return False
-        return True
+            receivers["webhook"] = self._post
+        complete = True
+        for receiver, give in receivers.items():
+            # Noted before: a process that is killed in between repeats nothing.
+            if not kept.remember_alert(name, content, receiver):
+                continue
+            try:
+                give(body)
+            except (OSError, subprocess.SubprocessError, URLError) as error:
+                log.warning(
+                    "search %s, video %s: not reported to the %s: %s",
+                    name, finding["video_id"], receiver, error,
+                )  # fmt: skip
+                kept.forget_alert(name, content, receiver)
+                complete = False
+        return complete
 
     def _run(self, body: bytes) -> None:
         subprocess.run(

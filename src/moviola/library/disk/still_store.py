@@ -2,22 +2,23 @@
 
 They are keyed by content, not by row, and indexing into a new library makes them again: losing them costs
 no answer. There is a still for each segment; at some 1.4 kB they are smaller than its features. A fingerprint
-(:mod:`moviola.library.disk.fingerprints`) has 256 bytes for each sampled frame.
+(:mod:`moviola.library.disk.fingerprints`) takes some 400 bytes a second: its pictures are kept as differences
+from the one before, compressed.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moviola.library.disk.database import Database, named
-from moviola.library.disk.fingerprints import SIDE
+from moviola.library.disk.fingerprints import SIDE, Fingerprint
 
 __all__ = ["STILLS_FILE", "StillStore"]
 
@@ -27,8 +28,12 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS stills (
     content TEXT NOT NULL, time REAL NOT NULL, picture BLOB NOT NULL, PRIMARY KEY (content, time)
 );
-CREATE TABLE IF NOT EXISTS fingerprints (content TEXT PRIMARY KEY, frames BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS timed_fingerprints (
+    content TEXT PRIMARY KEY, times BLOB NOT NULL, frames BLOB NOT NULL
+);
+DROP TABLE IF EXISTS fingerprints;
 """
+_FINGERPRINTS = "timed_fingerprints"  # others, without times, were kept before
 
 
 class StillStore(Database):
@@ -52,12 +57,12 @@ class StillStore(Database):
         return self._there
 
     def put(
-        self, content: str, stills: Sequence[tuple[float, bytes]], fingerprint: NDArray[np.uint8] | None
+        self, content: str, stills: Sequence[tuple[float, bytes]], fingerprint: Fingerprint | None
     ) -> None:
         """Store stills of some content, by its hash (seconds, and WebP bytes), and its fingerprint."""
         if not stills and fingerprint is None:
             return
-        if not (self._open_file() and self._has("fingerprints")):
+        if not (self._open_file() and self._has(_FINGERPRINTS)):
             with (
                 named(self.path, self.holds, self.remedy),
                 closing(sqlite3.connect(self.path, isolation_level=None)) as db,
@@ -73,7 +78,8 @@ class StillStore(Database):
             )
             if fingerprint is not None:
                 self._rows(
-                    "INSERT OR REPLACE INTO fingerprints VALUES (?, ?)", (content, fingerprint.tobytes())
+                    f"INSERT OR REPLACE INTO {_FINGERPRINTS} VALUES (?, ?, ?)",
+                    (content, *_packed(fingerprint)),
                 )
             self._rows("COMMIT")
         except BaseException:
@@ -81,20 +87,18 @@ class StillStore(Database):
                 self._rows("ROLLBACK")
             raise
 
-    def fingerprint(self, content: str) -> NDArray[np.uint8] | None:
-        """The fingerprint of some content, (n, 16, 16) uint8; None where none is kept."""
-        if not (self._open_file() and self._has("fingerprints")):
+    def fingerprint(self, content: str) -> Fingerprint | None:
+        """The fingerprint of some content; None where none is kept, or it is damaged."""
+        if not (self._open_file() and self._has(_FINGERPRINTS)):
             return None
-        found = self._rows("SELECT frames FROM fingerprints WHERE content = ?", (content,))
-        if not found or len(found[0][0]) % SIDE**2:
-            return None
-        return np.frombuffer(found[0][0], np.uint8).reshape(-1, SIDE, SIDE)
+        found = self._rows(f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?", (content,))
+        return _unpacked(*found[0]) if found else None
 
     def with_fingerprint(self) -> set[str]:
         """The contents of which a fingerprint is kept."""
-        if not (self._open_file() and self._has("fingerprints")):
+        if not (self._open_file() and self._has(_FINGERPRINTS)):
             return set()
-        return {content for (content,) in self._rows("SELECT content FROM fingerprints")}
+        return {content for (content,) in self._rows(f"SELECT content FROM {_FINGERPRINTS}")}
 
     def problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none, or no stills."""
@@ -112,7 +116,7 @@ class StillStore(Database):
     def keep_only(self, contents: Collection[str]) -> None:
         """Delete the stills and fingerprints of all other content."""
         if self._open_file():
-            for table in ("stills", "fingerprints"):
+            for table in ("stills", _FINGERPRINTS):
                 if self._has(table):
                     self._rows(
                         f"DELETE FROM {table} WHERE content NOT IN (SELECT value FROM json_each(?))",
@@ -131,3 +135,19 @@ class StillStore(Database):
         """Close all connections."""
         if self._there:
             super().close()
+
+
+def _packed(fingerprint: Fingerprint) -> tuple[bytes, bytes]:
+    """Times in milliseconds, and frames as differences from the one before, compressed."""
+    times = np.round(fingerprint.times * 1000).astype("<u4")
+    first = np.zeros_like(fingerprint.frames[:1])
+    return times.tobytes(), zlib.compress(np.diff(fingerprint.frames, axis=0, prepend=first).tobytes())
+
+
+def _unpacked(times: bytes, frames: bytes) -> Fingerprint | None:
+    try:
+        stamps = np.frombuffer(times, "<u4") / 1000
+        steps = np.frombuffer(zlib.decompress(frames), np.uint8).reshape(len(stamps), SIDE, SIDE)
+    except (ValueError, TypeError, zlib.error):
+        return None
+    return Fingerprint(stamps, np.cumsum(steps, axis=0, dtype=np.uint8))

@@ -24,6 +24,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
     Removed videos that come back with damaged features are planned as new.
     """
+    from moviola.library.ingest.scan import only_renamed
+
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
     roots = [root for root in plan.roots if root not in set(catalogue.roots())]
@@ -42,7 +44,9 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
             catalogue.moved(video.row, f"\0{video.row}", video.size, video.mtime_ns, video.sidecars)
         for video, found in plan.moved:
             catalogue.drop_copy(str(found.path))
-            catalogue.moved(video.row, str(found.path), found.size, found.mtime_ns, video.sidecars)
+            # Other subtitles are noted when they were read.
+            beside = found.sidecars if only_renamed(video, found) else video.sidecars
+            catalogue.moved(video.row, str(found.path), found.size, found.mtime_ns, beside)
         for copy in plan.kept_paths:
             catalogue.put_copy(copy)
         for removed, found in plan.restored:

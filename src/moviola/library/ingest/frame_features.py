@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import MediaError, printable
 from moviola.library.disk.catalogue import ShotRow
-from moviola.library.disk.fingerprints import grey
+from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
 from moviola.library.ingest.repeats import encode_changes
 from moviola.library.ingest.scan import FoundFile
@@ -41,7 +41,7 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import FrameStream, Marks, MediaInfo, Transition
 
-__all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "find_shots", "read_cues"]
+__all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "look_again", "read_cues"]
 
 _BATCH = 32
 
@@ -62,7 +62,7 @@ class Encoded:
     shots: Sequence[ShotRow] = ()
     repeats: int = 0
     stills: Sequence[tuple[float, bytes]] = ()
-    fingerprint: NDArray[np.uint8] | None = None
+    fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class _Closed:
     duration: float
     broken_at: float | None
     stills: Sequence[tuple[float, bytes]]
-    fingerprint: NDArray[np.uint8]
+    fingerprint: Fingerprint
 
 
 _Step = _Opened | _Pictures | _Looked | _Closed | Refused
@@ -228,23 +228,21 @@ def _decode(
     file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
 ) -> Iterator[_Step | Branch[_Step]]:
     yield _Opened(file, probe(file.path))
-    finder, small = ShotFinder(rate), None if stills_every is None else SmallStills(stills_every)
+    maker, small = FingerprintMaker(), None if stills_every is None else SmallStills(stills_every)
+    finder = ShotFinder(rate, maker)
 
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
-    fingerprint = []
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
         for images in _batches(stream, small):
             yield _Pictures(images)
-            fields = shrunk(images)
-            fingerprint.append(grey(fields))
-            if stretches := finder.add(fields):
+            if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
     yield look(finder.rest())
     yield _Looked(finder.marks)
     stills = small.stills if small else ()
-    yield _Closed(stream.duration, stream.broken_at, stills, np.concatenate(fingerprint))
+    yield _Closed(stream.duration, stream.broken_at, stills, maker.made())
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
@@ -281,19 +279,22 @@ def _shots(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
 
 
-def find_shots(path: Path, size: FrameSize, rate: float, duration: float) -> list[ShotRow]:
-    """The shots of an encoded video, as :func:`encode_videos` would find them.
+def look_again(
+    path: Path, size: FrameSize, rate: float, duration: float
+) -> tuple[list[ShotRow], Fingerprint]:
+    """Shots and fingerprint of an encoded video, as :func:`encode_videos` would find them.
 
     Args:
+        path: of the video.
         size: of the encoded frames.
-        rate: frames per second.
         rate: of them, a second.
         duration: of the video, in seconds.
 
     Raises:
         MediaError: the file cannot be read any more.
     """
-    return _shots(find_transitions(path, rate=rate, size=size), duration)
+    maker = FingerprintMaker()
+    return _shots(find_transitions(path, rate=rate, size=size, tiny=maker), duration), maker.made()
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:

@@ -21,7 +21,7 @@ from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.capturing import note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
-from moviola.library.ingest.missing_shots import find_missing_shots
+from moviola.library.ingest.looking_again import look_again_where_needed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.sound_tracks import Listening
@@ -149,15 +149,16 @@ class Indexer:
             for video, found in plan.subtitles:
                 self._reread_subtitles(video, found, report)
                 report.updated.append(video.video_id)
-            find_missing_shots(self._store, plan.unchanged, report)
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
             self._encode(plan, report, options, pool, progress or (lambda _: None))
             note_copies(self._store, plan, report)
             moved = [video.video_id for video, _ in (*plan.moved, *plan.subtitles)]
+            kept = [*report.unchanged, *moved]
+            look_again_where_needed(self._store, kept, report, progress or (lambda _: None))
             note_captures(
                 self._store,
-                [*report.unchanged, *moved, *report.added, *report.updated, *report.restored],
+                [*kept, *report.added, *report.updated, *report.restored],
             )
             self._read(plan, readers, report, pool, progress or (lambda _: None))
             self.publish()
@@ -260,8 +261,10 @@ class Indexer:
 
     def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
         """Read the subtitles of videos that moved, where these differ."""
+        from moviola.library.ingest.scan import only_renamed
+
         for video, found in plan.moved:
-            if video.sidecars != found.sidecars:
+            if video.sidecars != found.sidecars and not only_renamed(video, found):
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
                 self._reread_subtitles(there, found, report)
             report.moved.append(video.video_id)

@@ -35,7 +35,8 @@ class IngestReport:
     in now, ``restored`` had been removed; none of them was encoded.
     ``excluded`` are excluded folders and video files, ``waiting`` files that are still being written,
     ``ignored`` files that are no videos by their suffix. ``shots_found`` are unchanged videos of a library
-    older than shot detection. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
+    older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
+    encoded. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
     those it could not; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
     frames that now have features, ``repeats`` that of frames that reuse the features of an earlier one.
     """
@@ -59,6 +60,7 @@ class IngestReport:
     partial: dict[str, str] = field(default_factory=dict)
     subtitle_problems: dict[str, str] = field(default_factory=dict)
     shots_found: list[str] = field(default_factory=list)
+    fingerprinted: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
     reading_problems: dict[str, str] = field(default_factory=dict)
     not_read: dict[str, str] = field(default_factory=dict)

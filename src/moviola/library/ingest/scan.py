@@ -18,7 +18,7 @@ from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Held, Plan
 from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
 
-__all__ = ["FoundFile", "Held", "Plan", "make_plan"]
+__all__ = ["FoundFile", "Held", "Plan", "make_plan", "only_renamed"]
 
 _CHUNK = 256 * 1024
 _CHUNKS = 4
@@ -126,7 +126,7 @@ class _Planner:
         self._settled = settled
         self._seen: dict[str, _Seen | None] = {}
         self._away = cache(self._why_away)
-        self._has_subtitles = cache(_has_subtitles)
+        self._names_with_subtitles = cache(_names_with_subtitles)
         self._leaving_out: list[LeavingOut] = []
 
     # -- roots -----------------------------------------------------------------------------------------
@@ -213,7 +213,8 @@ class _Planner:
         try:
             _require_unicode(path, name)
             status = regular_file(path)
-            beside = _signature(sidecars(path)) if self._has_subtitles(path.parent) else ""
+            names = self._names_with_subtitles(path.parent)
+            beside = _signature(sidecars(path, names)) if names else ""
             now = (status.st_size, status.st_mtime_ns)
             if known and known.state != "refused" and (*now, beside) == (*_state(known), known.sidecars):
                 self.plan.unchanged.append(known)
@@ -389,13 +390,15 @@ def _same_bytes(one: Path, other: Path) -> bool:
         return True
 
 
-def _has_subtitles(folder: Path) -> bool:
-    """Whether a folder has subtitle files; True where it must be read to know."""
-    try:
-        with os.scandir(folder) as entries:
-            return any(Path(entry.name).suffix.lower() in SUBTITLE_SUFFIXES for entry in entries)
-    except OSError:
-        return True
+def _names_with_subtitles(folder: Path) -> list[str]:
+    """All names in a folder, sorted; none where there are no subtitle files.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries)
+    return names if any(name.lower().endswith(SUBTITLE_SUFFIXES) for name in names) else []
 
 
 def _mount_of(path: Path) -> Path:
@@ -441,6 +444,15 @@ def _signature(paths: Iterable[Path]) -> str:
         else:
             parts.append(f"{printable(path.name)}:{status.st_size}:{status.st_mtime_ns}")
     return "|".join(parts)
+
+
+def only_renamed(video: VideoRow, found: FoundFile) -> bool:
+    """Whether the subtitle files beside a video are those from before, but for the name that all share."""
+
+    def endings(path: Path, signature: str) -> list[str]:
+        return [part.removeprefix(printable(path.stem)) for part in signature.split("|")]
+
+    return endings(Path(video.path), video.sidecars) == endings(found.path, found.sidecars)
 
 
 def content_hash(path: Path, size: int) -> str:

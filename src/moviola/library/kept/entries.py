@@ -39,11 +39,15 @@ CREATE TABLE IF NOT EXISTS entries (
     value TEXT NOT NULL, PRIMARY KEY (kind, name)
 ) WITHOUT ROWID
 """
-# What saved searches have reported: up to which row of the catalogue, and of which contents.
+# What saved searches have reported: up to which row of the catalogue, which contents to all receivers, and
+# which to one of them while another has not had it.
 _ALERTS = """
 CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reported (name TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (name, content))
-WITHOUT ROWID
+WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reported_to (
+    name TEXT NOT NULL, content TEXT NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (name, content, receiver)
+) WITHOUT ROWID
 """
 _LONGEST = 500
 
@@ -382,17 +386,34 @@ class Kept(Database):
         with self._writing():
             self._rows("INSERT OR REPLACE INTO alerts VALUES (?, ?)", (name, row))
 
-    def remember_alert(self, name: str, content: str) -> bool:
-        """Note that some content is reported for a search; False where it was before."""
+    def was_reported(self, name: str, content: str) -> bool:
+        """Whether every receiver has had some content that answers a search."""
         with self._writing():
-            known = self._rows("SELECT 1 FROM reported WHERE name = ? AND content = ?", (name, content))
+            return bool(self._rows("SELECT 1 FROM reported WHERE name = ? AND content = ?", (name, content)))
+
+    def set_reported(self, name: str, content: str) -> None:
+        """Every receiver has had some content; notes of single receivers are dropped."""
+        with self._writing():
             self._rows("INSERT OR IGNORE INTO reported VALUES (?, ?)", (name, content))
+            self._rows("DELETE FROM reported_to WHERE name = ? AND content = ?", (name, content))
+
+    def remember_alert(self, name: str, content: str, receiver: str) -> bool:
+        """Note that one receiver gets some content; False where it has had it."""
+        with self._writing():
+            given = (name, content, receiver)
+            known = self._rows(
+                "SELECT 1 FROM reported_to WHERE name = ? AND content = ? AND receiver = ?", given
+            )
+            self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", given)
         return not known
 
-    def forget_alert(self, name: str, content: str) -> None:
-        """It could not be reported."""
+    def forget_alert(self, name: str, content: str, receiver: str) -> None:
+        """It could not be delivered to that receiver."""
         with self._writing():
-            self._rows("DELETE FROM reported WHERE name = ? AND content = ?", (name, content))
+            self._rows(
+                "DELETE FROM reported_to WHERE name = ? AND content = ? AND receiver = ?",
+                (name, content, receiver),
+            )
 
     # -- files -------------------------------------------------------------------------------------------
 
