@@ -6,6 +6,7 @@ strong.
 
 from __future__ import annotations
 
+from moviola.search.facets import LENGTHS, FacetCounts
 from moviola.search.filters import Filter, Position
 from moviola.search.found import SearchResult
 from moviola.search.library import Library
@@ -25,7 +26,7 @@ from moviola.search.queries import (
 from moviola.search.searcher import Searcher
 
 __all__ = [
-    "KINDS", "By", "Filter", "Library", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position",
-    "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
-    "compose",
+    "KINDS", "LENGTHS", "By", "FacetCounts", "Filter", "Library", "LikeMoment", "LikePicture", "Marked",
+    "MarkedMoment", "Position", "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text",
+    "WeightedSum", "Without", "compose",
 ]  # fmt: skip

@@ -29,11 +29,13 @@ from moviola.library import (
     forget_concept,
     keep_concept,
     present_path,
+    process_again,
     read_concept,
     repair,
     verify,
 )
 from moviola.retrieval import Refiner
+from moviola.search.facets import FacetCounts, FacetReader
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
@@ -93,6 +95,7 @@ class Library:
                 resident=resident,
             )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
+        self._facets = FacetReader(self.store)
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -171,6 +174,13 @@ class Library:
             video_id: str(path or self.catalogue.video(video_id).path) for video_id, path in there.items()
         }, away
 
+    def facets(self) -> FacetCounts:
+        """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
+
+        Read once per state of the library.
+        """
+        return self._facets.read(self.kept.tagged())
+
     @cached_property
     def kept(self) -> Kept:
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
@@ -225,6 +235,10 @@ class Library:
     def restore(self, video_ids: Iterable[str]) -> list[str]:
         """Restore removed videos; see :meth:`moviola.library.Indexer.restore`."""
         return self._indexer.restore(video_ids)
+
+    def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
+        """Have videos encoded or read again; see :func:`moviola.library.process_again`."""
+        return process_again(self.store, video_ids, pictures=pictures)
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
         """Remove a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""

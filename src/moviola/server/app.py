@@ -16,10 +16,12 @@ from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import (
     exports,
+    facets,
     jobs,
     judging,
     kept,
     library,
+    renewal,
     search,
     stills,
     streams,
@@ -58,7 +60,9 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep):
+    for routes in (
+        library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
+    ):  # fmt: skip
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)

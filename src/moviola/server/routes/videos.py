@@ -129,7 +129,7 @@ def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
         "taken_zone": taken.zone,
         "latitude": capture.latitude,
         "longitude": capture.longitude,
-        "camera": f"{capture.make} {capture.model}".strip(),
+        "camera": capture.camera,
         "width": video.width,
         "height": video.height,
         "video_codec": video.codec,
