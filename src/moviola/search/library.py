@@ -35,6 +35,7 @@ from moviola.library import (
     verify,
 )
 from moviola.retrieval import Refiner
+from moviola.search.completions import Completions, NameReader
 from moviola.search.facets import FacetCounts, FacetReader
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
@@ -95,7 +96,7 @@ class Library:
                 resident=resident,
             )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
-        self._facets = FacetReader(self.store)
+        self._facets, self._names = FacetReader(self.store), NameReader(self.store)
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -180,6 +181,10 @@ class Library:
         Read once per state of the library.
         """
         return self._facets.read(self.kept.tagged())
+
+    def complete(self, text: str, most: int = 5) -> Completions:
+        """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
+        return self._names.complete(text, self.kept.tagged(), most)
 
     @cached_property
     def kept(self) -> Kept:

@@ -15,6 +15,7 @@ from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import (
+    copies,
     exports,
     facets,
     jobs,
@@ -62,6 +63,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     handle_problems(app)
     for routes in (
         library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
+        copies,
     ):  # fmt: skip
         app.include_router(routes.router)
     metrics = Metrics(service)

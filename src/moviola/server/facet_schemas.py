@@ -87,3 +87,17 @@ class Facets(_Answer):
     places: list[Place] = Field(description="Most videos first.")
     tags: list[TagCount] = Field(description="Most videos first.")
     evidence: list[EvidenceCount] = Field(description="What the library has.")
+
+
+class NamedVideo(_Answer):
+    """A video by name."""
+
+    video_id: str = Field(examples=["holiday/beach"])
+    duration: float = Field(description="Seconds.", examples=[92.4])
+
+
+class CompletionList(_Answer):
+    """Videos and tags in whose name a word begins so."""
+
+    videos: list[NamedVideo] = Field(description="Best first.")
+    tags: list[TagCount]

@@ -32,6 +32,12 @@
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
  *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
+ *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],
+ *   places: {latitude: number, longitude: number, videos: number}[], tags: {tag: string, videos: number}[],
+ *   evidence: {by: string, videos: number}[]}} Facets
+ * @typedef {{videos: {video_id: string, duration: number}[], tags: {tag: string, videos: number}[]}} Completions
+ * @typedef {{kind: "same" | "part", certainty: number, sides: {video: Video, start: number, end: number}[]}} NearCopies
  * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
@@ -194,6 +200,21 @@ export const roots = async () => (await getJson("/api/roots")).roots;
 
 /** @returns {Promise<Copies[]>} */
 export const duplicates = async () => (await getJson("/api/duplicates")).duplicates;
+
+/** @returns {Promise<Facets>} */
+export const facets = () => getJson("/api/facets");
+
+/** Videos and tags whose names begin or go on so.
+ * @param {string} text @param {AbortSignal} signal @returns {Promise<Completions>} */
+export const completions = (text, signal) => getJson(`/api/completions?${new URLSearchParams({ text })}`, signal);
+
+/** Videos that show the same, as far as that is known; or compare those that were not compared yet.
+ * @param {boolean} [find] @returns {Promise<NearCopies[]>} */
+export const nearCopies = async (find) => (await (await request("/api/near-copies", find ? { method: "POST" } : {})).json()).copies;
+
+/** Encode a video again, or only read its subtitles and text.
+ * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
+export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures: String(pictures) }), {});
 
 /** @param {string} video */
 export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DELETE" });

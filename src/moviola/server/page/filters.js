@@ -1,21 +1,28 @@
 // Which videos are looked into and which moments are wanted.
 
+import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
+import { allFacets, lines } from "./facets.js";
 import { title } from "./format.js";
+import { t } from "./language.js";
 import { NOTHING, currentSearch, libraryInfo } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 
 const TYPING = 400; // ms without a key before a filter counts
 
-/** Ranges of the API are written LOW..HIGH.
- * @type {{name: string, label: string, short: string, kind: "text" | "date", hints: [string, string]}[]} */
+/** Ranges of a moment are typed; the API writes them LOW..HIGH.
+ * @type {{name: string, label: string, hints: [string, string]}[]} */
 const RANGES = [
-  { name: "modified", label: "File changed", short: "changed", kind: "date", hints: ["from", "to"] },
-  { name: "video_length", label: "Length of the video", short: "video", kind: "text", hints: ["0:00", "any"] },
-  { name: "moment_length", label: "Length of the moment", short: "moment", kind: "text", hints: ["0:00", "any"] },
-  { name: "where", label: "Where in the video", short: "at", kind: "text", hints: ["0%", "100%"] },
+  { name: "moment_length", label: "Length of the moment", hints: ["0:00", "any"] },
+  { name: "where", label: "Where in the video", hints: ["0%", "100%"] },
 ];
+
+/** What a filter is called on its chip. */
+const SHORT = /** @type {Record<string, string>} */ ({
+  modified: "changed", video_length: "video", moment_length: "moment", where: "at", folder: "in",
+  taken: t("taken"), near: t("near"), camera: t("camera"), tag: t("tagged"),
+});
 
 /** @type {Record<string, string>} */
 const EVIDENCE = {
@@ -35,7 +42,7 @@ export const filterButton = h("button", {
 export function toggleFilters() {
   filterPanel.hidden = !filterPanel.hidden;
   filterButton.setAttribute("aria-expanded", String(!filterPanel.hidden));
-  if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
+  if (!filterPanel.hidden) void showFacets().then(() => filterPanel.querySelector("input")?.focus());
 }
 
 /**
@@ -46,9 +53,8 @@ export function toggleFilters() {
  */
 export function activeFilters(search) {
   const found = Object.entries(search.filter).map(([name, value]) => {
-    const short = RANGES.find((range) => range.name === name)?.short ?? "in";
     const { [name]: _, ...filter } = search.filter;
-    return { text: `${short} ${value}`, without: /** @type {Partial<Search>} */ ({ filter }) };
+    return { text: `${SHORT[name] ?? name} ${lines(value).map(inShort).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
   });
   for (const video of search.videos)
     found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
@@ -57,6 +63,10 @@ export function activeFilters(search) {
   if (!search.refine) found.push({ text: "coarse", without: { refine: true } });
   return found;
 }
+
+/** A camera without its sign, the end of a long path.
+ * @param {string} value */
+const inShort = (value) => value.replace(/^=/, "").replace(/^\/.*(\/[^/]+\/[^/]+)$/, "…$1");
 
 /** @type {((part: Partial<Search>) => void)} */
 let change = () => {};
@@ -74,16 +84,37 @@ const inputs = new Map();
 export function markProblem(field) {
   for (const [name, own] of inputs)
     for (const input of own) input.toggleAttribute("aria-invalid", field === `filter.${name}`);
+  for (const { name, element } of facets) element.classList.toggle("wrong", field === `filter.${name}`);
 }
 
-/** Half a folder or half a time is no filter yet: it counts when the typing rests.
- * @param {string} name @param {string} value empty takes the filter away. */
+/** @param {string} name @param {string} value empty takes the filter away. */
 function setFilter(name, value) {
+  const { [name]: _, ...others } = currentSearch.value.filter;
+  change({ filter: value ? { ...others, [name]: value } : others });
+}
+
+/** Half a time is no filter yet: it counts when the typing rests.
+ * @param {string} name @param {string} value */
+function typeFilter(name, value) {
   clearTimeout(typing);
-  typing = window.setTimeout(() => {
-    const { [name]: _, ...others } = currentSearch.value.filter;
-    change({ filter: value ? { ...others, [name]: value } : others });
-  }, TYPING);
+  typing = window.setTimeout(() => setFilter(name, value), TYPING);
+}
+
+const facets = allFacets(setFilter);
+/** Counted once, until the library changes.
+ * @type {Promise<api.Facets> | null} */
+let counted = null;
+
+async function showFacets() {
+  if (filterPanel.hidden) return;
+  counted ??= api.facets();
+  const counts = await counted.catch(() => { counted = null; });
+  if (!counts) return; // the server is away, which the page says
+  for (const facet of facets) facet.draw(counts, currentSearch.value.filter[facet.name] ?? "");
+  for (const option of filterPanel.querySelectorAll("select option")) {
+    const kind = counts.evidence.find(({ by }) => by === option.getAttribute("value"));
+    if (kind) option.textContent = `${EVIDENCE[kind.by]} (${kind.videos.toLocaleString()})`;
+  }
 }
 
 /** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */
@@ -92,22 +123,15 @@ function follow(input, value) {
 }
 
 /** @param {(typeof RANGES)[number]} range */
-function rangeField({ name, label, kind, hints }) {
-  const set = () => setFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
+function rangeField({ name, label, hints }) {
+  const set = () => typeFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
   /** @param {"from" | "to"} end @param {string} hint */
-  const bound = (end, hint) => h("input", { type: kind, placeholder: hint, "aria-label": `${label}, ${end}`, "aria-describedby": "failure", oninput: set });
+  const bound = (end, hint) => h("input", { type: "text", placeholder: hint, "aria-label": `${label}, ${end}`, "aria-describedby": "failure", oninput: set });
   const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];
   inputs.set(name, [low, high]);
   follow(low, (search) => (search.filter[name] ?? "").split("..")[0] ?? "");
   follow(high, (search) => (search.filter[name] ?? "").split("..")[1] ?? "");
   return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
-}
-
-function folderField() {
-  const input = h("input", { type: "text", placeholder: "a folder, or */beach/*.mov", "aria-describedby": "failure", oninput: () => setFilter("folder", input.value.trim()) });
-  inputs.set("folder", [input]);
-  follow(input, (search) => search.filter.folder ?? "");
-  return h("label", { class: "field" }, h("span", {}, "Folder"), input);
 }
 
 /** @param {string[]} kinds of evidence that the library has. */
@@ -134,16 +158,18 @@ function refineField() {
 
 function drawPanel() {
   fields.length = 0;
+  counted = null;
   fill(filterPanel, h("div", { class: "filter-grid" },
-    folderField(), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
+    facets.map(({ element }) => element), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
   for (const field of fields) field(currentSearch.value);
+  void showFacets();
 }
 
 /** @param {(part: Partial<Search>) => void} changed called with what is asked otherwise. */
 export function showFilters(changed) {
   change = changed;
   libraryInfo.onChange(drawPanel);
-  currentSearch.onChange((search) => { for (const field of fields) field(search); });
+  currentSearch.onChange((search) => { for (const field of fields) field(search); void showFacets(); });
   drawPanel();
 }
 
@@ -152,7 +178,7 @@ export function showFilters(changed) {
 export function filterChips(search) {
   const found = activeFilters(search);
   const chips = found.map(({ text, without }) =>
-    h("span", { class: "chip" }, h("span", { class: "chip-name" }, text), iconButton("close", `Without “${text}”`, () => change(without))));
+    h("span", { class: "chip" }, h("span", { class: "chip-name", dir: "auto" }, text), iconButton("close", `Without “${text}”`, () => change(without))));
   const { filter, videos, by, minScore, refine } = NOTHING;
   const all = h("button", { type: "button", class: "quiet", onclick: () => change({ filter, videos, by, minScore, refine }) }, "no filters");
   return found.length > 1 ? [...chips, all] : chips;

@@ -1,6 +1,7 @@
 // One table of keys: what is pressed, where it counts, what it does. "?" shows it.
 
 import { byId, fill, h, iconButton } from "./dom.js";
+import { t } from "./language.js";
 import { opened } from "./opening.js";
 import { view } from "./store.js";
 
@@ -36,6 +37,7 @@ const TABLE = [
     [["+", "="], "markRight", "right: the answer goes by it"],
     [["-"], "markWrong", "wrong: likewise"],
     [["l"], "like", "more like this picture"],
+    [["s"], "within", t("search in this video")],
     [["L"], "alsoLike", "this picture too, beside what is asked"],
   ] },
   { place: "player", title: "In the player", keys: [
@@ -56,6 +58,7 @@ const TABLE = [
     [["+", "="], "markRight", "right, and on to the next"],
     [["-"], "markWrong", "wrong, and on to the next"],
     [["l"], "like", "more like this picture"],
+    [["s"], "within", t("search in this video")],
     [["m"], "mute", "sound"],
     [["F"], "full", "full screen"],
     [["Escape"], "", "close"],
@@ -66,6 +69,7 @@ const TABLE = [
     [["Alt+ArrowUp"], "moveUp", "move it up"],
     [["Alt+ArrowDown"], "moveDown", "move it down"],
     [["Enter"], "", "play it, trim it"],
+    [["s"], "within", t("search in this video")],
     [["Delete"], "discard", "take it out"],
   ] },
 ];

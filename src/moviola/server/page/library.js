@@ -6,12 +6,15 @@ import { long } from "./format.js";
 import { ingestSection, showJobs } from "./ingest.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "./store.js";
+import { savedSection } from "./saved.js";
+import { showTwins, twinsSection } from "./twins.js";
 import { loadVideos, videosSection } from "./videos.js";
 import { forgetWelcome } from "./welcome.js";
 
 const section = byId("library-view", HTMLElement);
 const facts = h("dl", { class: "facts" });
 const failure = h("div", { role: "alert" });
+const searches = h("div", { class: "saved" });
 
 function drawFacts() {
   const info = libraryInfo.value;
@@ -40,11 +43,12 @@ async function changed() {
   fill(failure);
   libraryInfo.value = await api.library();
   forgetWelcome();
-  await Promise.all([loadVideos(), showRoots()]);
+  await Promise.all([loadVideos(), showRoots(), showTwins()]);
 }
 
 async function show() {
-  await Promise.all([loadVideos(), showRoots(), showJobs()]);
+  fill(searches, savedSection());
+  await Promise.all([loadVideos(), showRoots(), showJobs(), showTwins()]);
 }
 
 export function startLibrary() {
@@ -52,7 +56,7 @@ export function startLibrary() {
   const does = { changed, failed: showFailure };
   const ingest = info?.can_ingest ? ingestSection(does)
     : h("p", { class: "muted hint" }, "This server only reads. Videos come in with ", h("code", {}, "moviola index FOLDER"), ".");
-  fill(section, h("h1", {}, info?.name ?? "Library"), failure, facts, ingest, rootsSection(), videosSection(does));
+  fill(section, h("h1", {}, info?.name ?? "Library"), failure, facts, searches, ingest, rootsSection(), twinsSection(), videosSection(does));
   libraryInfo.onChange(drawFacts);
   view.onChange((now) => { if (now === "library") void show(); });
   drawFacts();

@@ -4,10 +4,12 @@ import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { clock, count, size, title } from "./format.js";
 import { bringIn } from "./ingest.js";
+import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
 import { libraryInfo } from "./store.js";
+import { inThisVideo, withinButton } from "./within.js";
 
 /** @typedef {import("./ingest.js").Does} Does */
 
@@ -72,15 +74,38 @@ function drawRefused(wrong) {
 /** What can be done with a video.
  * @param {api.Video} video */
 function tools(video) {
-  if (!libraryInfo.value?.can_ingest) return null;
   const name = title(video.video_id);
-  const again = iconButton("loop", `Read ${name} again, after it was mended`, () => void bringIn([video.path]));
-  return h("span", { class: "video-tools" }, video.state === "refused" ? again : null,
+  const within = video.state === "refused" ? null : withinButton(() => inThisVideo(video.video_id));
+  if (!libraryInfo.value?.can_ingest) return h("span", { class: "video-tools" }, within);
+  const again = video.state === "refused" ? [iconButton("loop", `Read ${name} again, after it was mended`, () => void bringIn([video.path]))] : [
+    iconButton("loop", t("Read subtitles and text of {name} again", { name }), () => void processAgain(video, false)),
+    iconButton("again", t("Encode {name} again", { name }), () => void processAgain(video, true)),
+  ];
+  return h("span", { class: "video-tools" }, within, again,
     iconButton("remove", `Take ${name} out of the library`, () => void takeOut(video)));
 }
 
+/** @param {api.Video} video @param {boolean} pictures */
+async function processAgain(video, pictures) {
+  const name = title(video.video_id);
+  try {
+    const events = api.jobEvents(await api.processAgain(video.video_id, pictures));
+    notify(t("{name} is processed again; it can be searched as it is until then", { name }));
+    events.addEventListener("done", (event) => {
+      events.close();
+      const { state: ended, error, refused: reasons } = JSON.parse(event.data);
+      const problem = error || reasons[0]?.reason;
+      if (problem || ended !== "done") does.failed(t("{name} was not processed again", { name }), new Error(problem || ended));
+      else notify(t("{name} was processed again", { name }));
+      void does.changed();
+    });
+  } catch (error) {
+    does.failed(t("{name} was not processed again", { name }), error);
+  }
+}
+
 /** @param {api.Video} video */
-async function takeOut(video) {
+export async function takeOut(video) {
   try {
     await api.removeVideo(video.video_id);
     notify(`${title(video.video_id)} is out of the library; its file stays`, { label: "Undo", run: () => void takeBack(video) });

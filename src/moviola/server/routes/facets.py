@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from moviola.search import LENGTHS
 from moviola.server.facet_schemas import (
     CameraCount,
+    CompletionList,
     DayCount,
     EvidenceCount,
     Facets,
     FolderOf,
     LengthCount,
+    NamedVideo,
     Place,
     TagCount,
 )
@@ -19,10 +23,10 @@ from moviola.server.service import ServiceOf
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/facets", tags=["library"])
+router = APIRouter(prefix="/api", tags=["library"])
 
 
-@router.get("")
+@router.get("/facets")
 async def facets(service: ServiceOf) -> Facets:
     """Numbers of videos by folder, day, length, camera, place, tag and evidence, whatever is asked."""
     found = await service.media.run(service.library.facets)
@@ -41,4 +45,20 @@ async def facets(service: ServiceOf) -> Facets:
         ],
         tags=[TagCount(tag=tag, videos=videos) for tag, videos in found.tags.items()],
         evidence=[EvidenceCount(by=by, videos=videos) for by, videos in found.evidence.items()],
+    )
+
+
+@router.get("/completions")
+async def completions(
+    service: ServiceOf,
+    text: Annotated[
+        str, Query(min_length=1, max_length=200, description="What was typed.", examples=["bea"])
+    ],
+    limit: Annotated[int, Query(ge=1, le=50, description="Number of videos, and of tags.")] = 5,
+) -> CompletionList:
+    """Videos and tags in whose name a word begins with a text."""
+    found = await service.media.run(service.library.complete, text, limit)
+    return CompletionList(
+        videos=[NamedVideo(video_id=video_id, duration=seconds) for video_id, seconds in found.videos],
+        tags=[TagCount(tag=tag, videos=videos) for tag, videos in found.tags],
     )

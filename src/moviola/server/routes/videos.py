@@ -27,7 +27,7 @@ from moviola.server.schemas import (
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.types import Capture
 
-__all__ = ["router"]
+__all__ = ["router", "summary_of"]
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
 
@@ -60,7 +60,7 @@ def videos(
         matching.sort(key=_order(service, sort))
     if descending:
         matching.reverse()
-    shown = [VideoSummary(**_summary(service, video)) for video in matching[offset : offset + limit]]
+    shown = [VideoSummary(**summary_of(service, video)) for video in matching[offset : offset + limit]]
     return VideoList(total=len(matching), videos=shown)
 
 
@@ -68,7 +68,7 @@ def videos(
 async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     """One video, with properties of its file."""
     about = await service.media.run(_probed, video)
-    summary = await service.media.run(_summary, service, video)
+    summary = await service.media.run(summary_of, service, video)
     playable = about is not None and plays_in_browsers(about)
     return VideoDetails(
         **summary,
@@ -109,7 +109,8 @@ def _order(service: Service, sort: Order) -> Callable[[VideoRow], Any]:
     return lambda video: taken_of(video, captures.get(video.row, Capture())).instant
 
 
-def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
+def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:
+    """Fields of :class:`moviola.server.schemas.VideoSummary`."""
     catalogue = service.library.catalogue
     copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
     taken = taken_of(video, capture)

@@ -1,0 +1,69 @@
+// Videos that show the same, side by side: one can be kept, the other taken out.
+
+import * as api from "./api.js";
+import { fill, h } from "./dom.js";
+import { clock, size, title } from "./format.js";
+import { plural, t } from "./language.js";
+import { openPlayer } from "./opening.js";
+import { libraryInfo } from "./store.js";
+import { takeOut } from "./videos.js";
+
+const PAGE = 20;
+
+const list = h("ul", { class: "twins" });
+const more = h("button", { type: "button", class: "plain", onclick: () => draw(PAGE) }, t("More pairs"));
+const said = h("p", { class: "muted", role: "status" });
+const compare = h("button", { type: "button", class: "quiet", onclick: () => void find() }, t("Compare all videos"));
+const section = h("section", { "aria-labelledby": "twins-title", hidden: true },
+  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), list, more);
+
+/** @type {api.NearCopies[]} */
+let pairs = [];
+
+/** @param {api.NearCopies["sides"][number]} side @param {api.Video} other */
+function half({ video, start, end }, other) {
+  const name = title(video.video_id);
+  const span = { video_id: video.video_id, version: video.version, start, end };
+  const play = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => openPlayer([span]) },
+    h("img", { class: "still", alt: "", loading: "lazy", src: api.url.still(span, (start + end) / 2, 320) }));
+  const keep = libraryInfo.value?.can_ingest && h("button", { type: "button", class: "plain", "aria-label": t("Keep {name} and take {other} out of the library", { name, other: title(other.video_id) }), onclick: () => void takeOut(other) }, t("Keep this one"));
+  return h("div", {}, play, h("strong", { dir: "auto" }, name), h("span", { class: "path", dir: "auto" }, video.path),
+    h("span", { class: "muted" }, `${clock(start)}–${clock(end)} / ${clock(video.duration)}, ${video.width} × ${video.height}, ${size(video.bytes)}`), keep);
+}
+
+/** @param {api.NearCopies} pair */
+function row({ sides }) {
+  const [one, other] = sides;
+  return one && other ? h("li", {}, half(one, other.video), half(other, one.video)) : null;
+}
+
+/** @param {number} [further] pairs after those that are shown */
+function draw(further = 0) {
+  const shown = further ? list.children.length : 0;
+  if (!further) fill(list);
+  list.append(...pairs.slice(shown, shown + PAGE).flatMap((pair) => row(pair) ?? []));
+  more.hidden = list.children.length >= pairs.length;
+  compare.hidden = !libraryInfo.value?.can_ingest;
+  said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None that is known.");
+  section.hidden = !pairs.length && compare.hidden;
+}
+
+async function find() {
+  compare.disabled = true;
+  said.textContent = t("Comparing…");
+  try {
+    pairs = await api.nearCopies(true);
+    draw();
+  } catch (error) {
+    said.textContent = error instanceof Error ? error.message : String(error);
+  } finally {
+    compare.disabled = false;
+  }
+}
+
+export async function showTwins() {
+  pairs = await api.nearCopies().catch(() => []);
+  draw();
+}
+
+export const twinsSection = () => section;
