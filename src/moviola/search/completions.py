@@ -1,4 +1,4 @@
-"""Names of videos and tags that go on as somebody has begun to type."""
+"""Names of videos and tags that go on as typed text begins."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from moviola.library import (
     Problem,
     Settings,
     Trial,
+    VideoRow,
     compact,
     concepts_of,
     forget_concept,
@@ -42,6 +43,7 @@ from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query, compose
 from moviola.search.searcher import Searcher
+from moviola.search.video_orders import Order, VideoOrders
 from moviola.timing import stage
 from moviola.types import Query, Video
 
@@ -97,6 +99,7 @@ class Library:
             )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
         self._facets, self._names = FacetReader(self.store), NameReader(self.store)
+        self._orders = VideoOrders(self.store)
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -145,6 +148,10 @@ class Library:
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""
         return self.store.videos()
+
+    def ordered(self, order: Order) -> list[VideoRow]:
+        """All videos as catalogue rows, refused ones included, by name, date, length or when they came in."""
+        return self._orders.videos(order)
 
     def file_of(self, video_id: str) -> Path | None:
         """An existing file of a video, of all its paths; None while its drives are away.

@@ -390,6 +390,14 @@ class Kept(Database):
         found = self._rows("SELECT row FROM alerts WHERE name = ?", (name,))
         return int(found[0][0]) if found else None
 
+    def alerted(self) -> dict[str, int]:
+        """The rows of the catalogue up to which searches were checked for what is new, by name."""
+        return (
+            dict(self._rows("SELECT name, row FROM alerts"))
+            if self._current() and self._has("alerts")
+            else {}
+        )
+
     def alert_to(self, name: str, row: int) -> None:
         """A search was checked up to a row."""
         with self._writing():

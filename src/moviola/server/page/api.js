@@ -261,6 +261,10 @@ export function videos({ offset, limit, state, text, sort, descending }, signal)
  * @param {KeptKind} kind @returns {Promise<Kept[]>} */
 export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).entries;
 
+/** Up to which version of a video saved searches were checked for what is new, by name.
+ * @returns {Promise<Record<string, number>>} */
+export const alerted = async () => (await getJson("/api/kept/alerted")).alerted;
+
 /** Keep something; with a version, only in place of that one.
  * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
 export async function keep(kind, name, value, version) {

@@ -2,7 +2,6 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
-import { allFacets, lines } from "./facets.js";
 import { title } from "./format.js";
 import { t } from "./language.js";
 import { NOTHING, currentSearch, libraryInfo } from "./store.js";
@@ -54,7 +53,7 @@ export function toggleFilters() {
 export function activeFilters(search) {
   const found = Object.entries(search.filter).map(([name, value]) => {
     const { [name]: _, ...filter } = search.filter;
-    return { text: `${SHORT[name] ?? name} ${lines(value).map(inShort).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
+    return { text: `${SHORT[name] ?? name} ${value.split("\n").map(inShort).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
   });
   for (const video of search.videos)
     found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
@@ -84,7 +83,12 @@ const inputs = new Map();
 export function markProblem(field) {
   for (const [name, own] of inputs)
     for (const input of own) input.toggleAttribute("aria-invalid", field === `filter.${name}`);
-  for (const { name, element } of facets) element.classList.toggle("wrong", field === `filter.${name}`);
+  wrong = field;
+  drawWrong();
+}
+
+function drawWrong() {
+  for (const { name, element } of facets) element.classList.toggle("wrong", wrong === `filter.${name}`);
 }
 
 /** @param {string} name @param {string} value empty takes the filter away. */
@@ -100,16 +104,24 @@ function typeFilter(name, value) {
   typing = window.setTimeout(() => setFilter(name, value), TYPING);
 }
 
-const facets = allFacets(setFilter);
+/** What is chosen by number of videos; its code is loaded when the filters are opened.
+ * @type {import("./choosing/facets.js").Facet[]} */
+let facets = [];
+let wrong = "";
 /** Counted once, until the library changes.
  * @type {Promise<api.Facets> | null} */
 let counted = null;
 
 async function showFacets() {
   if (filterPanel.hidden) return;
-  counted ??= api.facets();
-  const counts = await counted.catch(() => { counted = null; });
+  const counts = await (counted ??= api.facets()).catch(() => { counted = null; });
   if (!counts) return; // the server is away, which the page says
+  const { allFacets } = await import("./choosing/facets.js");
+  if (!facets.length) {
+    facets = allFacets(setFilter);
+    filterPanel.firstElementChild?.prepend(...facets.map(({ element }) => element));
+    drawWrong();
+  }
   for (const facet of facets) facet.draw(counts, currentSearch.value.filter[facet.name] ?? "");
   for (const option of filterPanel.querySelectorAll("select option")) {
     const kind = counts.evidence.find(({ by }) => by === option.getAttribute("value"));

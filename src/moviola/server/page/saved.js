@@ -67,20 +67,19 @@ async function countNew(search, since) {
  * @returns {HTMLElement} */
 export function savedSection() {
   const chips = h("div", { class: "chips" });
-  const section = h("section", { "aria-labelledby": "saved-title", hidden: true }, h("h2", { id: "saved-title" }, "Saved searches"), chips);
+  const section = h("section", { "aria-label": "Saved searches", hidden: true }, h("h2", {}, "Saved searches"), chips);
   const show = async () => {
-    const [entries, newest] = await Promise.all([api.kept("search"), newestVideo()]);
+    const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
-    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), newest, () => void show())));
+    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
   show().catch(() => {});
   return section;
 }
 
-/** @param {string} name @param {Search} search @param {number} newest @param {() => void} changed */
-function savedChip(name, search, newest, changed) {
+/** @param {string} name @param {Search} search @param {{newest: number, since: number}} versions @param {() => void} changed */
+function savedChip(name, search, { newest, since }, changed) {
   const fresh = h("span", { class: "number" });
-  const since = known.value[name] ?? 0;
   if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? `${number} new` : ""; }, () => {});
   const open = () => { known.value = { ...known.value, [name]: newest }; };
   const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(String(error)));

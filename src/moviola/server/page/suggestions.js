@@ -1,4 +1,4 @@
-// What is offered while somebody types: taught names after "@", else videos and tags that are called so.
+// What is offered while a query is typed: taught names after "@", else videos and tags that are called so.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
@@ -54,8 +54,7 @@ export function suggestions(input, taken) {
     else close();
   };
 
-  /** Put a name in place of its beginning.
-   * @param {string} name @param {string} begun */
+  /** @param {string} name @param {string} begun in whose place it comes */
   const complete = (name, begun) => {
     const caret = input.selectionStart ?? input.value.length;
     input.value = `${input.value.slice(0, caret - begun.length)}${name} ${input.value.slice(caret).trimStart()}`;

@@ -8,17 +8,13 @@ import { openPlayer } from "./opening.js";
 import { libraryInfo } from "./store.js";
 import { takeOut } from "./videos.js";
 
-const PAGE = 20;
+const MOST = 50; // pairs
 
 const list = h("ul", { class: "twins" });
-const more = h("button", { type: "button", class: "plain", onclick: () => draw(PAGE) }, t("More pairs"));
 const said = h("p", { class: "muted", role: "status" });
 const compare = h("button", { type: "button", class: "quiet", onclick: () => void find() }, t("Compare all videos"));
 const section = h("section", { "aria-labelledby": "twins-title", hidden: true },
-  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), list, more);
-
-/** @type {api.NearCopies[]} */
-let pairs = [];
+  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), list);
 
 /** @param {api.NearCopies["sides"][number]} side @param {api.Video} other */
 function half({ video, start, end }, other) {
@@ -37,12 +33,9 @@ function row({ sides }) {
   return one && other ? h("li", {}, half(one, other.video), half(other, one.video)) : null;
 }
 
-/** @param {number} [further] pairs after those that are shown */
-function draw(further = 0) {
-  const shown = further ? list.children.length : 0;
-  if (!further) fill(list);
-  list.append(...pairs.slice(shown, shown + PAGE).flatMap((pair) => row(pair) ?? []));
-  more.hidden = list.children.length >= pairs.length;
+/** @param {api.NearCopies[]} pairs */
+function draw(pairs) {
+  fill(list, pairs.slice(0, MOST).map(row));
   compare.hidden = !libraryInfo.value?.can_ingest;
   said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None that is known.");
   section.hidden = !pairs.length && compare.hidden;
@@ -52,8 +45,7 @@ async function find() {
   compare.disabled = true;
   said.textContent = t("Comparing…");
   try {
-    pairs = await api.nearCopies(true);
-    draw();
+    draw(await api.nearCopies(true));
   } catch (error) {
     said.textContent = error instanceof Error ? error.message : String(error);
   } finally {
@@ -62,8 +54,7 @@ async function find() {
 }
 
 export async function showTwins() {
-  pairs = await api.nearCopies().catch(() => []);
-  draw();
+  draw(await api.nearCopies().catch(() => []));
 }
 
 export const twinsSection = () => section;

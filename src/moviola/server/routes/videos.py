@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError
 from moviola.library import VideoRow, present_path, taken_of
 from moviola.media import MediaInfo, plays_in_browsers, probe
+from moviola.search.video_orders import Order
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
     CueList,
@@ -25,13 +25,10 @@ from moviola.server.schemas import (
     VideoSummary,
 )
 from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.types import Capture
 
 __all__ = ["router", "summary_of"]
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
-
-Order = Literal["name", "date", "length", "added"]
 
 
 @router.get("")
@@ -53,11 +50,9 @@ def videos(
     wanted = text.casefold()
     matching = [
         video
-        for video in service.library.catalogue.videos()
+        for video in service.library.ordered(sort)
         if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
     ]
-    if sort != "name":
-        matching.sort(key=_order(service, sort))
     if descending:
         matching.reverse()
     shown = [VideoSummary(**summary_of(service, video)) for video in matching[offset : offset + limit]]
@@ -97,16 +92,6 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
         if cue.end > start and (end is None or cue.start < end)
     ]
     return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
-
-
-def _order(service: Service, sort: Order) -> Callable[[VideoRow], Any]:
-    """What videos are sorted by."""
-    if sort == "length":
-        return lambda video: video.duration
-    if sort == "added":
-        return lambda video: video.row
-    captures = service.library.catalogue.captures()
-    return lambda video: taken_of(video, captures.get(video.row, Capture())).instant
 
 
 def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 // What the library can be narrowed down by: folders, days, lengths, cameras, places, tags, with the videos that each has.
 
-import { fill, h, iconButton } from "./dom.js";
-import { clock, seconds } from "./format.js";
+import { fill, h, iconButton } from "../dom.js";
+import { clock, seconds } from "../format.js";
 import { histogram } from "./histogram.js";
-import { language, plural, t } from "./language.js";
+import { language, plural, t } from "../language.js";
 import { circleOf, placeMap, textOf } from "./placemap.js";
 
-/** @typedef {import("./api.js").Facets} Facets */
+/** @typedef {import("../api.js").Facets} Facets */
 /** @typedef {(name: string, value: string) => void} SetFilter an empty value takes the filter away */
 /** @typedef {{name: string, element: HTMLElement, draw: (facets: Facets, value: string) => void}} Facet */
 /** @typedef {{value: string, text: string, videos: number | null, parent: string}} Choice a number that is not known is null */
@@ -17,7 +17,7 @@ const FEW_BARS = 40;
 
 /** The values of a filter that takes several, one a line.
  * @param {string} value */
-export const lines = (value) => value.split("\n").map((line) => line.trim()).filter(Boolean);
+const lines = (value) => value.split("\n").map((line) => line.trim()).filter(Boolean);
 
 /** A group with a title and what takes its filter away.
  * @param {string} name @param {string} label @param {SetFilter} set @param {...Node} parts */

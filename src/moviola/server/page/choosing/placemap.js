@@ -1,11 +1,14 @@
 // Where videos were taken: points on a net of degrees, of which a circle is chosen by drag, or by the arrows.
 
-import { fill, h, svg } from "./dom.js";
-import { plural, t } from "./language.js";
+import { fill, h, svg } from "../dom.js";
+import { plural, t } from "../language.js";
 
-/** @typedef {{latitude: number, longitude: number}} Point */
-/** @typedef {Point & {videos: number}} Place */
-/** @typedef {Point & {metres: number}} Circle */
+/**
+ * @typedef {{latitude: number, longitude: number}} Point
+ * @typedef {Point & {videos: number}} Place
+ * @typedef {Point & {metres: number}} Circle
+ * @typedef {{x: number, y: number}} Pixel
+ */
 
 const [WIDTH, HEIGHT] = [360, 210];
 const CELL = 16; // pixels: points of one cell are joined
@@ -41,11 +44,11 @@ export function placeMap(choose) {
   let places = [];
   /** @type {Circle | null} */
   let circle = null;
-  /** @type {(Place & {x: number, y: number})[]} */
+  /** @type {(Place & Pixel)[]} */
   let joined = [];
   let active = 0;
   let at = { latitude: 0, longitude: 0, scale: 1 };
-  /** @type {{x: number, y: number} | null} */
+  /** @type {Pixel | null} */
   let from = null;
 
   const squeeze = () => Math.max(0.05, Math.cos((at.latitude * Math.PI) / 180));
@@ -58,6 +61,8 @@ export function placeMap(choose) {
   });
   /** @param {number} pixels */
   const metres = (pixels) => (pixels / at.scale) * METRES;
+  /** @param {Pixel} one @param {Pixel} other */
+  const between = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
 
   const fit = () => {
     const [north, east] = [places.map((one) => one.latitude), places.map((one) => one.longitude)];
@@ -104,7 +109,7 @@ export function placeMap(choose) {
     const text = (/** @type {Place} */ one) => `${placeName(one)}: ${plural(one.videos, "{n} video", "{n} videos")}`;
     fill(drawing, net(), ring && svg("circle", { class: "ring", "aria-hidden": "true", cx: ring.x, cy: ring.y, r: Math.max(3, ring.r) }),
       joined.map((one, i) => svg("circle", {
-        role: "option", id: `place-${i}`, "aria-label": text(one), "aria-selected": String(ring !== null && Math.hypot(one.x - ring.x, one.y - ring.y) <= ring.r),
+        role: "option", id: `place-${i}`, "aria-label": text(one), "aria-selected": String(ring !== null && between(one, ring) <= ring.r),
         cx: one.x, cy: one.y, r: Math.min(11, 4.5 + 1.3 * Math.log2(one.videos)), class: i === active ? "active" : "",
       })));
     if (joined.length) drawing.setAttribute("aria-activedescendant", `place-${active}`);
@@ -131,12 +136,12 @@ export function placeMap(choose) {
   /** @param {PointerEvent} event */
   const pixel = (event) => {
     const box = drawing.getBoundingClientRect();
-    return { x: ((event.clientX - box.left) / box.width) * WIDTH, y: ((event.clientY - box.top) / box.height) * HEIGHT };
+    const scale = WIDTH / box.width;
+    return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
   };
   /** @param {PointerEvent} event @returns {number} pixels since the pointer went down */
   const drag = (event) => {
-    const now = pixel(event);
-    const far = from ? Math.hypot(now.x - from.x, now.y - from.y) : 0;
+    const far = from ? between(pixel(event), from) : 0;
     if (from && far > TAP) take(onEarth(from.x, from.y), metres(far));
     return far;
   };
@@ -148,7 +153,7 @@ export function placeMap(choose) {
     from = null;
     if (!start) return;
     if (far > TAP) return choose(circle);
-    const away = joined.map((one) => Math.hypot(one.x - start.x, one.y - start.y));
+    const away = joined.map((one) => between(one, start));
     active = Math.max(0, away.indexOf(Math.min(...away)));
     pick();
   });
@@ -166,10 +171,9 @@ export function placeMap(choose) {
   });
 
   /** @param {string} sign @param {string} label @param {() => void} onclick */
-  const button = (sign, label, onclick) => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, sign);
-  const all = () => { fit(); draw(); };
+  const button = (sign, label, onclick) => h("button", { type: "button", class: "quiet", "aria-label": label, onclick }, sign);
   return {
-    element: h("div", {}, drawing, h("div", { class: "levels" }, button("+", t("Nearer"), () => zoom(2)), button("−", t("Farther"), () => zoom(0.5)), button("⤢", t("All places"), all), said)),
+    element: h("div", {}, drawing, h("div", { class: "levels" }, button("+", t("Nearer"), () => zoom(2)), button("−", t("Farther"), () => zoom(0.5)), button("⤢", t("All places"), () => { fit(); draw(); }), said)),
     /** @param {Place[]} now @param {Circle | null} circle_ */
     draw(now, circle_) {
       circle = circle_;
