@@ -77,7 +77,21 @@ def test_the_offer_goes_away_by_escape_and_leaves_the_way_to_the_results(page: P
 def test_an_offer_is_taken_by_a_finger(served: Served, open_page: Callable[..., Page]) -> None:
     page = open_page(served, **PHONE)
     page.get_by_label("What to look for").tap()
+    page.route(
+        "**/api/completions?*",
+        lambda route: route.fulfill(
+            json={
+                "videos": [{"video_id": f"home/breakfast {n}", "duration": 9} for n in range(5)],
+                "tags": [],
+            }
+        ),
+    )
     page.keyboard.type("break")
+    page.get_by_role("option", name="breakfast 1").wait_for()
+    assert serious(page) == []
+    page.unroute("**/api/completions?*")
+    page.keyboard.type("fast")
+    expect(page.get_by_role("option")).to_have_count(1)
     page.get_by_role("option", name="breakfast").tap()
     expect(page.locator("#status .chip", has_text="only breakfast")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

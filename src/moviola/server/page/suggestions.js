@@ -38,12 +38,13 @@ export function suggestions(input, taken) {
   const draw = () => {
     fill(list, offered.map(({ name, about, take }, i) => h("li", {
       role: "option", id: `${list.id}-${i}`, "aria-selected": String(i === at),
-      onpointerdown: (/** @type {Event} */ event) => { event.preventDefault(); close(); take(); },
+      onpointerdown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => { close(); take(); },
     }, h("strong", { dir: "auto" }, name), h("span", { class: "muted", dir: "auto" }, about))));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     if (at < 0) input.removeAttribute("aria-activedescendant");
     else input.setAttribute("aria-activedescendant", `${list.id}-${at}`);
+    list.children[at]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
 
   /** @param {Offer[]} offers @param {number} first which one Enter takes; -1: none yet */
