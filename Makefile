@@ -37,11 +37,13 @@ quick: $(READY)
 	$(BIN)/pytest -n 2
 
 # Results must not rest on rounding: the fast tests of what computes, as on two older kinds of machine (a newer one
-# than this would end in an illegal instruction) and with another number of threads.
+# than this would end in an illegal instruction) and with another number of threads; the first with all of torch's
+# sums shifted by a few last bits, as on any machine (tests/worlds/other_rounding.py).
 COMPUTES := $(BIN)/pytest -q -n 2 tests/benchmark tests/compiled tests/datasets tests/encoders tests/golden \
   tests/index tests/library tests/measures tests/models tests/retrieval tests/search tests/temporal tests/training
 kernels: $(READY)
-	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(COMPUTES)
+	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  PYTHONPATH=tests/worlds $(COMPUTES) -p other_rounding
 	OPENBLAS_CORETYPE=Sandybridge MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 $(COMPUTES)
 
 # The property tests with fresh examples, for so many seconds; a failure names the seed that finds it again.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +145,13 @@ def test_a_line_feed_in_a_name_makes_no_row(moviola: Run, films: Path, tmp_path:
     moviola("index", tmp_path / "films", "-l", library, "--encoder", "demo", "--sentence-encoder", "none")
     answer = moviola("list", "-l", library)
     assert "a\ufffdb" in answer.out and len(answer.out.splitlines()) == 1
+
+
+def test_letters_that_the_terminal_does_not_have_are_escaped(library: Path) -> None:
+    """Of a Windows console, or of a Unix one without a language: a span has a dash that is not ASCII."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "moviola", "search", "an umbrella", "-l", library, "--weak"],
+        capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "\\u2013" in ran.stdout

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
+from moviola.files import file_rows
 from moviola.index import BACKENDS, FileRows, Index, rows_in_file
 from moviola.library.derived import indexes
 
@@ -137,6 +138,18 @@ def test_a_library_makes_its_vectors_part_by_part(monkeypatch: pytest.MonkeyPatc
     index: Index = indexes._built(store, "segments", videos, BACKENDS["reranked"](DIM))
     assert len(index) == 50 * 40
     assert most <= 4
+
+
+@pytest.mark.parametrize("read", [file_rows.read_at, file_rows._read_after_seeking])
+def test_rows_are_read_with_and_without_reading_at_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
+    monkeypatch.setattr(file_rows, "read_at", read)
+    path, kept = tmp_path / "rows", np.arange(40, dtype=np.float32).reshape(10, 4)
+    path.write_bytes(b"head" + kept.tobytes())
+    rows = FileRows(os.open(path, os.O_RDONLY), "rows", 4, (10, 4), np.dtype(np.float32))
+    np.testing.assert_array_equal(rows[2:9], kept[2:9])
+    np.testing.assert_array_equal(rows[np.array([9, 0, 5])], kept[[9, 0, 5]])
 
 
 def test_a_file_that_became_shorter_is_noticed(tmp_path: Path) -> None:

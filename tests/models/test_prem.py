@@ -279,7 +279,9 @@ def test_a_batch_of_one_video_has_nothing_to_tell_apart() -> None:
         torch.ones(2, 2, dtype=torch.bool),
     )  # fmt: skip
     terms = built(TINY).retriever.loss(same)
-    assert {name: number(term) for name, term in terms.items()} == {"strong": 0.0, "weak": 0.0, "query": 0.0}
+    assert {name: number(term) for name, term in terms.items()} == pytest.approx(
+        {"strong": 0, "weak": 0, "query": 0}, abs=1e-5
+    )
 
 
 def test_silent_clips_are_left_out() -> None:
@@ -513,7 +515,7 @@ def test_localizing_in_a_given_video() -> None:
         for a in range(4)
         for b in range(a, min(4, a + 6))
     )
-    assert number(found.score[0, 0]) == pytest.approx(best, rel=1e-6)
+    assert number(found.score[0, 0]) == pytest.approx(best, rel=1e-4)
 
 
 def test_an_answer_is_the_same_without_gradients() -> None:

@@ -248,7 +248,7 @@ def test_missing_relevance_is_refused(missing: str) -> None:
 def assert_same(one: Ranked, other: Ranked) -> None:
     assert torch.equal(one.video, other.video)
     for a, b in ((one.start, other.start), (one.end, other.end), (one.score, other.score)):
-        torch.testing.assert_close(a, b)
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
 def test_ranking_in_pieces_is_ranking_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +305,9 @@ def test_single_video_and_video_ranking_agree_with_the_corpus() -> None:
     for query, expected in enumerate(alone):
         assert within.video[query].tolist() == [rows[query, 0].item()] * 5
         assert within.start[query].tolist() == expected.start[0].tolist()
-        torch.testing.assert_close(within.score[query] * weights[query, 0], expected.score[0])
+        torch.testing.assert_close(
+            within.score[query] * weights[query, 0], expected.score[0], rtol=1e-4, atol=0
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

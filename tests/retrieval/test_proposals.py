@@ -50,9 +50,9 @@ def holding(proposals: Proposals, place: Place) -> np.ndarray:
     return np.flatnonzero(there)
 
 
-@given(places, st.integers(0, 3))
-def test_every_hit_is_in_exactly_one_proposal(found: list[Place], gap: int) -> None:
-    proposals = proposed(found, gap=gap)
+@given(places, st.integers(0, 3), st.sampled_from([0, 0.3, 1.0]))
+def test_every_hit_is_in_exactly_one_proposal(found: list[Place], gap: int, adaptive_gap: float) -> None:
+    proposals = proposed(found, gap=gap, adaptive_gap=adaptive_gap)
     assert len(proposals) == 1
     for place in found:
         assert len(holding(proposals, place)) == 1
@@ -78,9 +78,15 @@ def test_a_larger_gap_never_gives_more_proposals(found: list[Place], gap: int) -
     assert len(proposed(found, gap=gap + 1).video) <= len(proposed(found, gap=gap).video)
 
 
-def test_a_negative_gap_is_refused() -> None:
+@given(places)
+def test_an_adaptive_gap_joins_what_is_near_for_its_length(found: list[Place]) -> None:
+    assert len(proposed(found, adaptive_gap=100.0).video) == len({video for video, _ in found})
+
+
+@pytest.mark.parametrize("options", [{"gap": -1}, {"adaptive_gap": -0.1}, {"adaptive_gap": float("nan")}])
+def test_a_negative_gap_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(InvalidValue, match="negative"):
-        proposed([(0, 0)], gap=-1)
+        proposed([(0, 0)], **options)
 
 
 @given(places, places)

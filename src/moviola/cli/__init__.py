@@ -6,6 +6,7 @@ import atexit
 import errno
 import gc
 import importlib
+import io
 import sys
 
 import typer
@@ -73,6 +74,9 @@ def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
     # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal may lack letters of a name or a subtitle; standard error escapes them by itself.
+        sys.stdout.reconfigure(errors="backslashreplace")
     load_commands(*sys.argv[1:2])
     try:
         app()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -134,13 +135,34 @@ class FileRows:
         """Read runs, each by its place in the target, its length and its place in the rows, all in bytes."""
         data = target.reshape(-1).view(np.uint8).data
         for at, length, source in runs:
-            done = os.preadv(self._file, [data[at : at + length]], self._offset + source)
+            done = read_at(self._file, data[at : at + length], self._offset + source)
             # Linux reads at most 2 GiB in one call.
             while 0 < done < length:
-                more = os.preadv(self._file, [data[at + done : at + length]], self._offset + source + done)
+                more = read_at(self._file, data[at + done : at + length], self._offset + source + done)
                 done = done + more if more else 0
             if not done:
                 raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
+
+
+_seeking = threading.Lock()
+
+
+def _read_after_seeking(file: int, target: memoryview, place: int) -> int:
+    """Bytes read into ``target`` from a place of a file, by one thread at a time: a file has one position."""
+    with _seeking:
+        os.lseek(file, place, os.SEEK_SET)
+        data = os.read(file, len(target))
+    target[: len(data)] = data
+    return len(data)
+
+
+def _read_in_place(file: int, target: memoryview, place: int) -> int:
+    """Bytes read into ``target`` from a place of a file, whose position stays."""
+    return os.preadv(file, [target], place)
+
+
+read_at = _read_in_place if hasattr(os, "preadv") else _read_after_seeking
+"""Windows cannot read at a place."""
 
 
 @contextmanager

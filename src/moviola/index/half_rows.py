@@ -30,7 +30,8 @@ class HalfRows(FileRows):
     """
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, int]) -> None:
-        super().__init__(os.open(path, os.O_RDONLY), str(path), offset, shape, np.dtype(np.float16))
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        super().__init__(file, str(path), offset, shape, np.dtype(np.float16))
 
     def scores(
         self, rows: NDArray[np.int64], numbers: NDArray[np.int64], queries: NDArray[np.float32]

@@ -109,7 +109,13 @@ def merged_apart(segments: int) -> int:
 
 
 def propose(
-    hits: Hits, features: VideoFeatures, segment_clips: int, *, gap: int = 0, apart: int | None = None
+    hits: Hits,
+    features: VideoFeatures,
+    segment_clips: int,
+    *,
+    gap: int = 0,
+    adaptive_gap: float = 0,
+    apart: int | None = None,
 ) -> Proposals:
     """Merge the segment hits of each query into proposals.
 
@@ -119,6 +125,9 @@ def propose(
         segment_clips: T, clips of a segment.
         gap: runs with at most this many missing segments between them are joined; 0, the paper's choice,
             joins adjacent segments only.
+        adaptive_gap: α; runs with at most α times as many missing segments between them as both are long
+            are joined too, from left to right, while the left one grows. The third rule of the released
+            code, which the paper does not use.
         apart: this many best hits merge only with each other, and the others only with each other; None
             merges all. See :func:`merged_apart`.
 
@@ -129,8 +138,8 @@ def propose(
     Raises:
         InvalidValue: a negative gap.
     """
-    if gap < 0:
-        raise InvalidValue(f"gap {gap}: must not be negative")
+    if gap < 0 or not adaptive_gap >= 0:
+        raise InvalidValue(f"gap {gap}, adaptive gap {adaptive_gap}: must not be negative")
     queries, depth = hits.score.shape
     there = np.isfinite(hits.score).reshape(-1)
     query = np.repeat(np.arange(queries), depth)[there]
@@ -139,9 +148,13 @@ def propose(
     rest = (rank > (depth if apart is None else apart)).astype(np.int64)
     order = np.lexsort((position, video, rest, query))
     groups = np.stack([query, rest, video])[:, order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(groups, axis=1) != 0).any(axis=0) | (np.diff(position[order]) > gap + 1)
+    apart_from_last = np.ones(len(order), dtype=np.bool_)
+    apart_from_last[1:] = (np.diff(groups, axis=1) != 0).any(axis=0)
+    new = apart_from_last.copy()
+    new[1:] |= np.diff(position[order]) > gap + 1
     first = np.flatnonzero(new)
+    if adaptive_gap:
+        first = _joined(first, apart_from_last, position[order], adaptive_gap)
     last = np.append(first[1:], len(order)) - 1
     if not len(first):
         return Proposals.of_columns([], [], [], [], [], queries=queries)
@@ -157,6 +170,25 @@ def propose(
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     run_query, best = run_query[at], best[at]
     return Proposals(offsets, video[order][first][at], start[at], end[at], places[run_query, best], best)
+
+
+def _joined(first: Integers, apart: NDArray[np.bool_], position: Integers, adaptive_gap: float) -> Integers:
+    """Places (m,) where runs begin once those that are near for their lengths are joined.
+
+    Args:
+        first: (n,), where runs of adjacent segments begin.
+        apart: (hits,) bool, whether a hit is of another query or video than the one before.
+        position: (hits,), of the segments, rising within a video.
+    """
+    last = np.append(first[1:], len(position)) - 1
+    begins = [0] if len(first) else []
+    for run in range(1, len(first)):
+        left_start, left_end = position[first[begins[-1]]], position[last[run - 1]]
+        start, end = position[first[run]], position[last[run]]
+        both = (left_end - left_start + 1) + (end - start + 1)
+        if apart[first[run]] or start - left_end - 1 > adaptive_gap * both:
+            begins.append(run)
+    return first[begins]
 
 
 def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) -> Proposals:

@@ -1,5 +1,7 @@
 // Everything the page asks of the server. No other module knows an address of the API.
 
+import { t } from "./language.js";
+
 /**
  * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
@@ -90,7 +92,7 @@ async function request(path, options = {}) {
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     if (!down) void waitForServer();
-    throw new Unreachable("the server does not answer");
+    throw new Unreachable(t("the server does not answer"));
   }
   if (!response.ok) throw await refusal(response);
   return response;
@@ -102,7 +104,7 @@ async function request(path, options = {}) {
  */
 async function refusal(response) {
   const said = await response.json().catch(() => null);
-  const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
+  const message = said?.error?.message ?? t("the server answered {status}", { status: response.status });
   if (response.status === 401) location.reload(); // to the form for the token
   return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
 }
@@ -234,9 +236,9 @@ export function sendVideo(file, progress, signal) {
     sending.addEventListener("load", () => {
       const { response, status } = sending;
       if (status === 201) resolve(response.path);
-      else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? `the server answered ${status}`));
+      else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? t("the server answered {status}", { status })));
     });
-    sending.addEventListener("error", () => reject(new Unreachable("the connection broke off; send it again")));
+    sending.addEventListener("error", () => reject(new Unreachable(t("the connection broke off; send it again"))));
     sending.addEventListener("abort", () => reject(new Unreachable("cancelled")));
     signal.addEventListener("abort", () => sending.abort());
     sending.send(file);

@@ -3,7 +3,8 @@
 import * as api from "./api.js";
 import { collect, isCollected } from "./collecting.js";
 import { fill, h, iconButton } from "./dom.js";
-import { clock, marked, spanClock, title } from "./format.js";
+import { clock, marked, spanClock, spanWords, title } from "./format.js";
+import { plural, t } from "./language.js";
 import { markOf, setMark } from "./marks.js";
 import { openPlayer } from "./opening.js";
 import { isSeen } from "./seen.js";
@@ -27,10 +28,13 @@ function tellingReasons({ why }) {
   return why.filter(({ score }) => score >= LEAST_SHARE * best);
 }
 
+/** @type {Record<string, string>} */
+const REASONS = { seen: t("seen"), said: t("said"), written: t("written"), named: t("named"), like: t("alike") };
+
 /** What a reason is called, with the words that match.
  * @param {{kind: string, words: string[]}} reason */
 function reasonChip({ kind, words }) {
-  return h("li", { class: "reason" }, kind === "like" ? "alike" : kind, words.length ? h("q", { dir: "auto" }, words.join(" ")) : null);
+  return h("li", { class: "reason" }, REASONS[kind] ?? kind, words.length ? h("q", { dir: "auto" }, words.join(" ")) : null);
 }
 
 /**
@@ -67,7 +71,7 @@ export function drawState({ moment, opener, element }, does) {
   element.classList.toggle("seen", seen);
   element.classList.toggle("right", mark === "right");
   element.classList.toggle("wrong", mark === "wrong");
-  const said = [title(moment.video_id), `${clock(moment.start)} to ${clock(moment.end)}`, `score ${percent(moment)} %`, seen && "seen", mark && `marked ${mark}`];
+  const said = [title(moment.video_id), spanWords(moment), t("score {percent} %", { percent: percent(moment) }), seen && t("seen before"), mark && (mark === "right" ? t("marked right") : t("marked wrong"))];
   opener.setAttribute("aria-label", said.filter(Boolean).join(", "));
   const tools = element.querySelector(".tools");
   if (tools) fill(tools, ...toolButtons(moment, mark, does));
@@ -79,11 +83,11 @@ function toolButtons(moment, mark, does) {
   /** @param {import("./dom.js").IconName} name @param {string} label @param {boolean} on @param {string} kind @param {() => void} run */
   const button = (name, label, on, kind, run) => iconButton(name, label, run, { tabindex: "-1", "aria-pressed": String(on), class: `icon-button ${kind}${on ? " on" : ""}` });
   return [
-    button("right", "Right (+)", mark === "right", "mark", () => setMark(moment, "right")),
-    button("wrong", "Wrong (-)", mark === "wrong", "mark", () => setMark(moment, "wrong")),
-    iconButton("like", "More like this picture (l)", does.like, { tabindex: "-1" }),
+    button("right", t("Right (+)"), mark === "right", "mark", () => setMark(moment, "right")),
+    button("wrong", t("Wrong (-)"), mark === "wrong", "mark", () => setMark(moment, "wrong")),
+    iconButton("like", t("More like this picture (l)"), does.like, { tabindex: "-1" }),
     withinButton(() => inThisVideo(moment.video_id), { tabindex: "-1" }),
-    button("keep", inside ? "In the collection; take it out (c)" : "Into the collection (c)", inside, "collect", () => collect(moment, currentSearch.value.text)),
+    button("keep", inside ? t("In the collection; take it out (c)") : t("Into the collection (c)"), inside, "collect", () => collect(moment, currentSearch.value.text)),
   ];
 }
 
@@ -93,7 +97,7 @@ function reasons(moment) {
   if (!moment.why.length && !moment.folded.length) return null;
   const inside = h("ul", { class: "folded", hidden: true });
   const toggle = h("button", {
-    type: "button", class: "reason more-folded", "aria-expanded": "false", "aria-label": `${moment.folded.length} more that overlap`,
+    type: "button", class: "reason more-folded", "aria-expanded": "false", "aria-label": plural(moment.folded.length, "{n} more that overlaps", "{n} more that overlap"),
     onclick: () => {
       if (!inside.children.length) fill(inside, moment.folded.map((_, i) => foldedStill(moment, i)));
       inside.hidden = !inside.hidden;
@@ -109,7 +113,7 @@ function foldedStill(moment, place) {
   const span = spans[place];
   if (!span) return null;
   const onclick = () => openPlayer(spans, place);
-  return h("li", {}, h("button", { type: "button", class: "opener", onclick, "aria-label": `${clock(span.start)} to ${clock(span.end)}` },
+  return h("li", {}, h("button", { type: "button", class: "opener", onclick, "aria-label": spanWords(span) },
     h("img", { alt: "", src: api.url.still(span, middle(span), 160) }), h("span", { class: "time" }, spanClock(span))));
 }
 

@@ -4,13 +4,14 @@
 // and all of it where the library cannot be written to.
 
 import * as api from "./api.js";
+import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { Observable, libraryInfo, remembered } from "./store.js";
 
 /** @typedef {{id: string, video_id: string, start: number, end: number, score: number | null, query: string, note: string}} Item */
 /** @typedef {{name: string, version: number, items: Item[], unsaved: boolean}} State version 0: not in the library. */
 
-const UNTITLED = "Untitled";
+const UNTITLED = t("Untitled");
 const channel = new BroadcastChannel("moviola.collections");
 
 /** @type {Observable<Item[]>} */
@@ -83,7 +84,7 @@ async function push() {
     channel.postMessage(name);
   } catch (error) {
     if (error instanceof api.ApiError && error.code === "unavailable") await showTheirs(name, error.message);
-    else if (!(error instanceof api.Unreachable)) notify(`Not kept in the library: ${error instanceof Error ? error.message : error}`);
+    else if (!(error instanceof api.Unreachable)) notify(t("Not kept in the library: {why}", { why: error instanceof Error ? error.message : String(error) }));
   }
   remember();
 }
@@ -93,7 +94,7 @@ async function showTheirs(name, why) {
   const entry = (await api.kept("collection")).find((other) => other.name === name);
   if (!entry) return notify(why);
   showKept(entry);
-  notify(`“${name}” was changed elsewhere meanwhile; that is shown now`);
+  notify(t("“{name}” was changed elsewhere meanwhile; that is shown now", { name }));
 }
 
 async function readNames() {
@@ -124,7 +125,7 @@ export async function newCollection() {
 export async function renameCollection(name) {
   const before = collectionName.value;
   if (name === before) return "";
-  if (!name || collectionNames.value.includes(name)) return name ? `There is a collection “${name}” already` : "Give it a name";
+  if (!name || collectionNames.value.includes(name)) return name ? t("There is a collection “{name}” already", { name }) : t("Give it a name");
   collectionName.value = name;
   const renamed = saving.then(async () => {
     const wasKept = version > 0;
@@ -149,7 +150,7 @@ export async function deleteCollection() {
   if (next) showKept(next);
   else show(UNTITLED, [], 0);
   const undo = () => { show(name, [], 0); change(items); };
-  notify(`“${name}” is deleted`, { label: "Undo", run: undo });
+  notify(t("“{name}” is deleted", { name }), { label: t("Undo"), run: undo });
 }
 
 /** Begin where this browser left off, with what the library has now.
@@ -183,7 +184,7 @@ function takenOver(library) {
     localStorage.removeItem(key);
     return text && JSON.parse(text);
   });
-  return items?.length ? { name: title || "From this browser", version: 0, items, unsaved: true } : null;
+  return items?.length ? { name: title || t("From this browser"), version: 0, items, unsaved: true } : null;
 }
 
 /** @typedef {{video_id: string, start: number, end: number, score?: number}} Span */
@@ -204,14 +205,14 @@ export function collect(span, query = "") {
   if (inside) return discard(inside.id);
   const { video_id, start, end, score = null } = span;
   change([...collection.value, { id: newId(), video_id, start, end, score, query, note: "" }]);
-  notify(`In “${collectionName.value}”`);
+  notify(t("In “{name}”", { name: collectionName.value }));
 }
 
 /** @param {string} id */
 export function discard(id) {
   const before = collection.value;
   change(before.filter((item) => item.id !== id));
-  notify("Taken out of the collection", { label: "Undo", run: () => change(before) });
+  notify(t("Taken out of the collection"), { label: t("Undo"), run: () => change(before) });
 }
 
 /** @param {string} id @param {Partial<Item>} part */

@@ -6,8 +6,9 @@ import {
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
-import { clock, count, long, seconds, title } from "./format.js";
+import { clock, long, seconds, spanWords, title } from "./format.js";
 import { on } from "./keyboard.js";
+import { plural, t } from "./language.js";
 import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
@@ -31,11 +32,11 @@ function play(index, goOn = false) {
 /** A field for one end; what is no time, or the wrong way round, is said and not taken.
  * @param {Item} item @param {"start" | "end"} side */
 function endField(item, side) {
-  const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": `${side === "start" ? "Start" : "End"} of ${title(item.video_id)}` });
+  const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": side === "start" ? t("Start of {name}", { name: title(item.video_id) }) : t("End of {name}", { name: title(item.video_id) }) });
   input.addEventListener("change", () => void take());
   const take = async () => {
     const wanted = seconds(input.value);
-    input.setCustomValidity(wanted === null ? "Write seconds or m:ss" : await complaint(item, side, wanted));
+    input.setCustomValidity(wanted === null ? t("Write seconds or m:ss") : await complaint(item, side, wanted));
     if (input.reportValidity()) changeItem(item.id, { [side]: wanted ?? 0 });
   };
   input.addEventListener("input", () => input.setCustomValidity(""));
@@ -45,27 +46,27 @@ function endField(item, side) {
 /** Why a time cannot be an end of a moment; empty where it can.
  * @param {Item} item @param {"start" | "end"} side @param {number} wanted */
 async function complaint(item, side, wanted) {
-  if (side === "start" ? wanted >= item.end : wanted <= item.start) return "The end must come after the start";
+  if (side === "start" ? wanted >= item.end : wanted <= item.start) return t("The end must come after the start");
   if (wanted <= item.end) return "";
   const { duration } = await api.video(item.video_id).catch(() => ({ duration: Infinity }));
-  return wanted > duration ? `The video ends at ${clock(Math.floor(10 * duration) / 10, 1)}` : "";
+  return wanted > duration ? t("The video ends at {time}", { time: clock(Math.floor(10 * duration) / 10, 1) }) : "";
 }
 
 /** @param {Item} item @param {number} index */
 function row(item, index) {
   const still = new Still(item, { priority: true });
-  const name = `${title(item.video_id)}, ${clock(item.start)} to ${clock(item.end)}`;
-  const opener = h("button", { type: "button", class: "opener", "aria-label": `Play ${name}`, onclick: () => { still.reset(); play(index); } }, still.element);
-  const note = h("textarea", { rows: "1", placeholder: "note", "aria-label": `Note on ${name}`, oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
+  const name = `${title(item.video_id)}, ${spanWords(item)}`;
+  const opener = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => { still.reset(); play(index); } }, still.element);
+  const note = h("textarea", { rows: "1", placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
       h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
       item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
     h("div", { class: "item-tools" }, withinButton(() => inThisVideo(item.video_id)),
-      iconButton("up", `Move ${name} up`, () => moveItem(item.id, index - 1), { disabled: index === 0 }),
-      iconButton("down", `Move ${name} down`, () => moveItem(item.id, index + 1), { disabled: index === collection.value.length - 1 }),
-      iconButton("remove", `Take ${name} out`, () => discard(item.id))));
+      iconButton("up", t("Move {name} up", { name }), () => moveItem(item.id, index - 1), { disabled: index === 0 }),
+      iconButton("down", t("Move {name} down", { name }), () => moveItem(item.id, index + 1), { disabled: index === collection.value.length - 1 }),
+      iconButton("remove", t("Take {name} out", { name }), () => discard(item.id))));
   element.addEventListener("dragover", (event) => { if (dragged) { event.preventDefault(); element.classList.add("target"); } });
   element.addEventListener("dragleave", () => element.classList.remove("target"));
   element.addEventListener("drop", (event) => { if (dragged) { event.preventDefault(); event.stopPropagation(); moveItem(dragged, index); } });
@@ -77,7 +78,7 @@ let dragged = "";
 
 /** @param {Item} item */
 function gripFor(item) {
-  const grip = h("span", { class: "grip", draggable: "true", "aria-hidden": "true", title: "Drag to another place" }, icon("grip"));
+  const grip = h("span", { class: "grip", draggable: "true", "aria-hidden": "true", title: t("Drag to another place") }, icon("grip"));
   grip.addEventListener("dragstart", (event) => {
     dragged = item.id;
     event.dataTransfer?.setData("text/plain", item.video_id);
@@ -97,7 +98,7 @@ function draw() {
   if (focus) restoreFocus(focus);
   bar.hidden = items.length === 0;
   const length = items.reduce((total, item) => total + item.end - item.start, 0);
-  summary.textContent = items.length ? `${count(items.length, "moment")}, ${long(length)}` : "";
+  summary.textContent = items.length ? `${plural(items.length, "{n} moment", "{n} moments")}, ${long(length)}` : "";
   list.hidden = items.length === 0;
   section.classList.toggle("is-empty", items.length === 0);
 }
@@ -130,12 +131,12 @@ function move(by) {
 }
 
 function drawBar() {
-  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), "Play all"),
+  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), t("Play all")),
     exportForm(failure));
 }
 
-const name = h("input", { type: "text", "aria-label": "Title of the collection", class: "collection-title", maxlength: "500" });
-const others = h("select", { "aria-label": "Other collections" });
+const name = h("input", { type: "text", "aria-label": t("Title of the collection"), class: "collection-title", maxlength: "500" });
+const others = h("select", { "aria-label": t("Other collections") });
 
 /** @param {Promise<void>} done */
 const orSay = (done) => void done.catch((error) => notify(error instanceof Error ? error.message : String(error)));
@@ -148,9 +149,9 @@ function collectionHead() {
     name.reportValidity();
   })));
   others.addEventListener("change", () => orSay(openCollection(others.value)));
-  return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, "Collection"), name, summary, h("span", { class: "spring" }), others,
-    h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), "new"),
-    h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), "delete"));
+  return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, t("Collection")), name, summary, h("span", { class: "spring" }), others,
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), t("new")),
+    h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), t("delete")));
 }
 
 function drawHead() {
@@ -161,8 +162,9 @@ function drawHead() {
 }
 
 export function startCollection() {
-  const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, "Nothing collected yet"),
-    h("p", {}, "Press ", h("kbd", {}, "c"), " on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor."));
+  const [before, after] = t("Press {key} on a moment, or the plus on its still. From here, moments go out as clips, one film, or a list for an editor.").split("{key}");
+  const empty = h("div", { class: "empty collection-empty" }, h("h2", {}, t("Nothing collected yet")),
+    h("p", {}, before, h("kbd", {}, "c"), after));
   drawBar();
   fill(section, collectionHead(), bar, failure, list, empty);
   collection.onChange(draw);

@@ -1,5 +1,7 @@
 // Times, sizes and names as people read them.
 
+import { plural, t } from "./language.js";
+
 /**
  * Seconds as m:ss or h:mm:ss, with tenths where they are asked for.
  *
@@ -31,6 +33,10 @@ export function spanClock({ start, end }) {
   return end - start < 2 ? `${clock(start, 1)}–${clock(end, 1)}` : `${clock(start)}–${clock(end)}`;
 }
 
+/** A span as it is read aloud.
+ * @param {{start: number, end: number}} span */
+export const spanWords = ({ start, end }) => t("{start} to {end}", { start: clock(start), end: clock(end) });
+
 /** The last part of an id, without what kind of file it is.
  * @param {string} video */
 export function title(video) {
@@ -40,8 +46,8 @@ export function title(video) {
 
 /** @param {number} seconds as of a whole library. */
 export function long(seconds) {
-  if (seconds >= 2 * 3600) return `${(seconds / 3600).toFixed(1)} hours`;
-  return seconds >= 120 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds)} seconds`;
+  if (seconds >= 2 * 3600) return t("{n} hours", { n: (seconds / 3600).toFixed(1) });
+  return seconds >= 120 ? t("{n} minutes", { n: Math.round(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");
 }
 
 /** @param {number} bytes */

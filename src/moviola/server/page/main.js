@@ -8,6 +8,8 @@ import { startDropping } from "./dropping.js";
 import { toggleFilters } from "./filters.js";
 import { startHistory } from "./history.js";
 import { on, showKeys, startKeyboard } from "./keyboard.js";
+import { t } from "./language.js";
+import { startLanguage } from "./language-choice.js";
 import { startLibrary } from "./library.js";
 import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
@@ -47,6 +49,7 @@ function listenForKeys() {
 }
 
 async function start() {
+  startLanguage();
   startTheme();
   startNotices();
   const info = await api.library();
@@ -57,7 +60,7 @@ async function start() {
   rememberKnown(info.name);
   byId("to-judging", HTMLAnchorElement).hidden = !info.judging;
   byId("bar-end", HTMLDivElement).prepend(
-    h("span", { class: "library-name", title: "The library that is searched" }, info.name), iconButton("keys", "Keys (?)", showKeys));
+    h("span", { class: "library-name", title: t("The library that is searched") }, info.name), iconButton("keys", t("Keys (?)"), showKeys));
   byId("skip", HTMLButtonElement).addEventListener("click", focusResults);
   await collections.catch(() => {}); // the server went away just now, which the page says
   // From here on nothing is awaited: what is typed before the address is read would be lost.
@@ -79,5 +82,5 @@ async function start() {
 }
 
 start().catch((error) => {
-  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, "The page cannot start"), h("p", {}, error instanceof Error ? error.message : String(error))));
+  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, t("The page cannot start")), h("p", {}, error instanceof Error ? error.message : String(error))));
 });

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { h, icon, iconButton } from "./dom.js";
+import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { currentSearch, libraryInfo, queryOf } from "./store.js";
 
@@ -36,7 +37,7 @@ export function setMark({ video_id, start, end }, mark) {
   currentSearch.value = { ...before, ...next };
   const { right, wrong } = before;
   undo = () => { currentSearch.value = { ...currentSearch.value, right, wrong }; };
-  notify(isOn ? "The mark is taken away" : `Marked as ${mark}: the answer goes by it`, { label: "Undo", run: undoMark });
+  notify(isOn ? t("The mark is taken away") : (mark === "right" ? t("Marked as right: the answer goes by it") : t("Marked as wrong: the answer goes by it")), { label: t("Undo"), run: undoMark });
 }
 
 /** @type {(() => void) | null} */
@@ -53,25 +54,25 @@ export function undoMark() {
 export function markChips() {
   const { right, wrong } = currentSearch.value;
   if (!right.length && !wrong.length) return [];
-  const said = [right.length && `${right.length} right`, wrong.length && `${wrong.length} wrong`].filter(Boolean).join(", ");
+  const said = [right.length && t("{n} right", { n: right.length }), wrong.length && t("{n} wrong", { n: wrong.length })].filter(Boolean).join(", ");
   const clear = () => { currentSearch.value = { ...currentSearch.value, right: [], wrong: [] }; };
-  const chip = h("span", { class: "chip" }, h("span", { class: "chip-name" }, said), iconButton("close", "Without these marks", clear));
+  const chip = h("span", { class: "chip" }, h("span", { class: "chip-name" }, said), iconButton("close", t("Without these marks"), clear));
   return right.length && libraryInfo.value?.writable ? [chip, teaching()] : [chip];
 }
 
 /** A field for the name under which the marks are kept; a button at first. */
 function teaching() {
   const holder = h("span", { class: "teaching" });
-  const name = h("input", { type: "text", "aria-label": "Name of what these marks teach", placeholder: "our logo", maxlength: "60", required: true });
-  const form = h("form", {}, h("span", {}, "teach this as"), name, h("button", { type: "submit", class: "quiet" }, icon("added"), "teach"));
+  const name = h("input", { type: "text", "aria-label": t("Name of what these marks teach"), placeholder: t("our logo"), maxlength: "60", required: true });
+  const form = h("form", {}, h("span", {}, t("teach this as")), name, h("button", { type: "submit", class: "quiet" }, icon("added"), t("teach")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     api.teach(name.value.trim(), queryOf(currentSearch.value)).then(
-      (concept) => { holder.replaceChildren(button); notify(`@${concept.name} stands for this from now on`); },
+      (concept) => { holder.replaceChildren(button); notify(t("@{name} stands for this from now on", { name: concept.name })); },
       (error) => { name.setCustomValidity(error instanceof Error ? error.message : String(error)); name.reportValidity(); });
   });
   name.addEventListener("input", () => name.setCustomValidity(""));
-  const button = h("button", { type: "button", class: "quiet", onclick: () => { holder.replaceChildren(form); name.focus(); } }, icon("add"), "teach this as…");
+  const button = h("button", { type: "button", class: "quiet", onclick: () => { holder.replaceChildren(form); name.focus(); } }, icon("add"), t("teach this as…"));
   holder.append(button);
   return holder;
 }

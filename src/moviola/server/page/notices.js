@@ -2,6 +2,7 @@
 
 import { connection } from "./api.js";
 import { byId, h } from "./dom.js";
+import { t } from "./language.js";
 
 const SHOWN = 5000;
 const notices = byId("notices", HTMLDivElement);
@@ -20,6 +21,6 @@ export function notify(text, action) {
 
 export function startNotices() {
   const banner = byId("offline", HTMLDivElement);
-  connection.addEventListener("down", () => { banner.textContent = "The server does not answer. What you see stays; the page goes on as soon as it is back."; });
-  connection.addEventListener("up", () => { banner.textContent = ""; notify("The server is back"); });
+  connection.addEventListener("down", () => { banner.textContent = t("The server does not answer. What you see stays; the page goes on as soon as it is back."); });
+  connection.addEventListener("up", () => { banner.textContent = ""; notify(t("The server is back")); });
 }

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
 import { clock, title } from "./format.js";
+import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { GAP, NOTHING, currentSearch, view } from "./store.js";
 import { suggestions } from "./suggestions.js";
@@ -16,20 +17,20 @@ const LONGEST = "2000"; // characters: what the server takes of a query
 const form = byId("query", HTMLFormElement);
 const words = h("input", {
   id: "words", type: "text", enterkeyhint: "search", autocomplete: "off", autocapitalize: "off",
-  spellcheck: "false", dir: "auto", maxlength: LONGEST, "aria-describedby": "failure", "aria-label": "What to look for", placeholder: "What do you want to see?",
+  spellcheck: "false", dir: "auto", maxlength: LONGEST, "aria-describedby": "failure", "aria-label": t("What to look for"), placeholder: t("What do you want to see?"),
   oninput: () => change({ text: words.value }),
 });
 const likes = h("span", { class: "chips" });
 const blend = h("input", {
-  type: "range", min: "-2", max: "2", step: "0.5", "aria-label": "Weight of the words beside the pictures",
+  type: "range", min: "-2", max: "2", step: "0.5", "aria-label": t("Weight of the words beside the pictures"),
   oninput: () => change({ weight: 2 ** Number(blend.value) }),
 });
-const blendRow = h("label", { class: "query-row blend" }, h("span", {}, "picture"), blend, h("span", {}, "words"));
+const blendRow = h("label", { class: "query-row blend" }, h("span", {}, t("picture")), blend, h("span", {}, t("words")));
 const steps = h("div");
 const exclusions = h("div", { class: "query-row", hidden: true });
-const clear = iconButton("close", "Clear the search", () => clearSearch());
+const clear = iconButton("close", t("Clear the search"), () => clearSearch());
 const chooser = h("input", {
-  type: "file", accept: "image/*", hidden: true, "aria-label": "A picture to look for",
+  type: "file", accept: "image/*", hidden: true, "aria-label": t("A picture to look for"),
   onchange: () => { void takePictures(chooser.files); chooser.value = ""; },
 });
 /** Small pictures of those that were dropped, by id: they are on the server, not at an address.
@@ -89,7 +90,7 @@ function lastInput(element) {
 export async function takePictures(files) {
   for (const file of files ?? []) {
     if (!file.type.startsWith("image/")) {
-      notify(`${file.type || "A file of unknown kind"} is not a picture: give JPEG, PNG or WebP`);
+      notify(t("{kind} is not a picture: give JPEG, PNG or WebP", { kind: file.type || t("A file of unknown kind") }));
       continue;
     }
     try {
@@ -120,7 +121,7 @@ function likeChip(like) {
     ? h("img", { src: api.url.still(like, like.time, 128), alt: "" })
     : (thumbnails.get(like.id) ?? icon("picture"));
   const remove = () => { change({ likes: currentSearch.value.likes.filter((other) => other !== like) }); words.focus(); };
-  return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", `Without ${name}`, remove));
+  return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", t("Without {name}", { name }), remove));
 }
 
 /** @param {import("./store.js").Step} step @param {number} at */
@@ -128,27 +129,27 @@ function stepRow(step, at) {
   /** @param {Partial<import("./store.js").Step>} part */
   const set = (part) => change({ then: currentSearch.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
   const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Then, step ${at + 2}`, value: step.text,
-    placeholder: "what happens later", oninput: () => set({ text: text.value }),
+    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": t("Then, step {n}", { n: at + 2 }), value: step.text,
+    placeholder: t("what happens later"), oninput: () => set({ text: text.value }),
   });
   const gap = h("input", {
-    class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: "any", "aria-label": "Largest gap in seconds",
+    class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
     oninput: () => { if (gap.validity.valid) set({ gap: gap.value ? Number(gap.value) : null }); },
   });
   const remove = () => { change({ then: currentSearch.value.then.filter((_, i) => i !== at) }); words.focus(); };
-  return h("div", { class: "query-row" }, h("span", { class: "joint" }, "then"), text,
-    h("label", { class: "within" }, "within ", gap, " s"), iconButton("close", "Without this step", remove));
+  return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("then")), text,
+    h("label", { class: "within" }, t("within"), " ", gap, " s"), iconButton("close", t("Without this step"), remove));
 }
 
 /** @param {string} excluded @param {number} at */
 function exclusion(excluded, at) {
   const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": `Not, ${at + 1}`, value: excluded,
-    placeholder: "what must not be there",
+    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": t("Not, {n}", { n: at + 1 }), value: excluded,
+    placeholder: t("what must not be there"),
     oninput: () => change({ not: currentSearch.value.not.map((other, i) => (i === at ? text.value : other)) }),
   });
   const remove = () => { change({ not: currentSearch.value.not.filter((_, i) => i !== at) }); words.focus(); };
-  return h("div", { class: "query-row" }, h("span", { class: "joint" }, "not"), text, iconButton("close", "Without this exclusion", remove));
+  return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("not")), text, iconButton("close", t("Without this exclusion"), remove));
 }
 
 /**
@@ -169,7 +170,7 @@ function drawRows(element, values, text, row) {
 function draw() {
   const search = currentSearch.value;
   if (words.value !== search.text) words.value = search.text;
-  words.placeholder = search.likes.length ? "and in words…" : "What do you want to see?";
+  words.placeholder = search.likes.length ? t("and in words…") : t("What do you want to see?");
   drawLikes(search.likes);
   blendRow.hidden = !(search.likes.length && search.text.trim());
   if (document.activeElement !== blend) blend.value = String(Math.log2(search.weight));
@@ -191,11 +192,11 @@ function drawLikes(wanted) {
 }
 
 export function startQuery() {
-  const choose = iconButton("picture", "Look for a picture (or drop or paste one)", () => chooser.click());
+  const choose = iconButton("picture", t("Look for a picture (or drop or paste one)"), () => chooser.click());
   const box = h("div", { class: "search-box" }, icon("search"), likes, words, clear, choose, chooser);
   const more = h("div", { class: "query-more" },
-    h("button", { type: "button", class: "quiet", onclick: addStep }, icon("add"), "then"),
-    h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), "not"),
+    h("button", { type: "button", class: "quiet", onclick: addStep }, icon("add"), t("then")),
+    h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), t("not")),
     filterButton);
   exclusions.className = "";
   fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, (text) => change({ text }))), more, filterPanel);

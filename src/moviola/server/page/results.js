@@ -5,8 +5,9 @@ import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "./collecting.js";
 import { byId, fill, h, iconButton } from "./dom.js";
 import { filterChips, markProblem } from "./filters.js";
-import { count, title } from "./format.js";
+import { title } from "./format.js";
 import { on } from "./keyboard.js";
+import { plural, t } from "./language.js";
 import { opened, openPlayer } from "./opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
@@ -54,7 +55,7 @@ async function search() {
   if (isEmpty(currentSearch.value)) return showNothing();
   results.setAttribute("aria-busy", "true");
   const late = setTimeout(() => results.classList.add("stale"), STALE);
-  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, "Searching…")), SLOW);
+  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, t("Searching…"))), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
     showProblem(null);
@@ -131,9 +132,9 @@ const visible = (found) => found.moments.filter((moment) => moment.strong || sho
 /** @param {Answer} found @param {Moment[]} shown */
 function drawStatus(found, shown) {
   const seconds = (found.timings.total ?? 0) / 1000;
-  const said = shown.length && !found.confident ? `The nearest ${count(shown.length, "moment")}` : count(shown.length, "moment");
+  const said = shown.length && !found.confident ? plural(shown.length, "The nearest moment", "The nearest {n} moments") : plural(shown.length, "{n} moment", "{n} moments");
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
-  const where = shown.length ? ` in ${count(videos, "video")}` : "";
+  const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
   fill(status, h("span", { class: "said" }, `${said}${where}`),
     h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
 }
@@ -146,9 +147,9 @@ const weakButton = (words) => h("button", {
 
 /** @param {Answer} found */
 function unsure(found) {
-  return h("div", { class: "empty" }, h("h2", {}, "No strong match"),
-    h("p", {}, "Nothing in this library stands out for what you ask. It may be called otherwise, or not be there."),
-    weakButton("Show the nearest moments"));
+  return h("div", { class: "empty" }, h("h2", {}, t("No strong match")),
+    h("p", {}, t("Nothing in this library stands out for what you ask. It may be called otherwise, or not be there.")),
+    weakButton(t("Show the nearest moments")));
 }
 
 /** The strong moments, then a button with the number of weaker ones, then these where they are wanted.
@@ -164,13 +165,13 @@ function weakButtonFor(found) {
   const weak = found.moments.filter((moment) => !moment.strong).length;
   if (!weak) return null;
   const many = weak === found.moments.length;
-  const words = many ? "The nearest moments" : weak === 1 ? "1 weaker one" : `${weak} weaker ones`;
+  const words = many ? t("The nearest moments") : plural(weak, "{n} weaker one", "{n} weaker ones");
   return h("div", { class: "more" }, weakButton(words));
 }
 
 function nothingFound() {
-  return h("div", { class: "empty" }, h("h2", {}, "No moment found"),
-    h("p", {}, "The filters, or what must not be there, leave nothing over."));
+  return h("div", { class: "empty" }, h("h2", {}, t("No moment found")),
+    h("p", {}, t("The filters, or what must not be there, leave nothing over.")));
 }
 
 /** @param {Answer} found */
@@ -179,7 +180,7 @@ function more(found) {
   const wanted = request().top_k;
   if (found.moments.length < wanted || wanted >= most) return null;
   const onclick = () => { topK *= 2; searchSoon(0); };
-  return h("div", { class: "more" }, h("button", { type: "button", class: "plain", onclick }, "More moments"));
+  return h("div", { class: "more" }, h("button", { type: "button", class: "plain", onclick }, t("More moments")));
 }
 
 /** @param {Moment[]} moments @param {number} first rank of the first in the order of the arrows */
@@ -200,9 +201,9 @@ function rows(moments) {
     const list = grid(inOrder, first);
     list.style.setProperty("--per-row", String(layout.value.perRow));
     first += own.length;
-    const only = h("button", { type: "button", class: "quiet", onclick: () => { currentSearch.value = { ...currentSearch.value, videos: [video] }; } }, "only this video");
+    const only = h("button", { type: "button", class: "quiet", onclick: () => { currentSearch.value = { ...currentSearch.value, videos: [video] }; } }, t("only this video"));
     return h("section", { "aria-label": title(video) }, h("h2", { title: video }, title(video),
-      h("span", { class: "muted" }, count(own.length, "moment")), only), list);
+      h("span", { class: "muted" }, plural(own.length, "{n} moment", "{n} moments")), only), list);
   }));
 }
 
@@ -280,9 +281,9 @@ function layoutSwitch() {
   const { layout: shape, perRow } = layout.value;
   /** @param {"grid" | "rows"} name @param {string} label */
   const choice = (name, label) => iconButton(name, label, () => { layout.value = { ...layout.value, layout: name }; }, { "aria-pressed": String(shape === name) });
-  const select = h("select", { "aria-label": "Moments a row", onchange: () => { layout.value = { ...layout.value, perRow: Number(select.value) }; } },
-    [3, 4, 6, 8, 12].map((n) => h("option", { value: n, selected: n === perRow }, `${n} a row`)));
-  fill(byId("layout", HTMLDivElement), shape === "rows" ? select : null, choice("grid", "As a grid"), choice("rows", "As rows by video"));
+  const select = h("select", { "aria-label": t("Moments a row"), onchange: () => { layout.value = { ...layout.value, perRow: Number(select.value) }; } },
+    [3, 4, 6, 8, 12].map((n) => h("option", { value: n, selected: n === perRow }, t("{n} a row", { n }))));
+  fill(byId("layout", HTMLDivElement), shape === "rows" ? select : null, choice("grid", t("As a grid")), choice("rows", t("As rows by video")));
 }
 
 function listenForKeys() {

@@ -2,7 +2,8 @@
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
-import { count, size } from "./format.js";
+import { size } from "./format.js";
+import { plural, t } from "./language.js";
 
 const SHOWN = 20; // groups of copies
 
@@ -11,9 +12,9 @@ const copies = h("details", { class: "copies", hidden: true });
 
 /** @param {api.Root} root */
 function rootRow({ path, videos, away, watched, patterns }) {
-  const state = away ? h("span", { class: "why" }, `away: ${away}`) : watched ? "watched" : "";
-  return h("li", {}, h("span", { class: "path", dir: "auto" }, path), h("span", { class: "muted" }, count(videos, "video")),
-    h("span", { class: "state" }, state), patterns.length ? h("span", { class: "muted" }, `without ${patterns.join(", ")}`) : null);
+  const state = away ? h("span", { class: "why" }, t("away: {why}", { why: away })) : watched ? t("watched") : "";
+  return h("li", {}, h("span", { class: "path", dir: "auto" }, path), h("span", { class: "muted" }, plural(videos, "{n} video", "{n} videos")),
+    h("span", { class: "state" }, state), patterns.length ? h("span", { class: "muted" }, t("without {patterns}", { patterns: patterns.join(", ") })) : null);
 }
 
 /** @param {api.Copies} group */
@@ -27,9 +28,9 @@ export async function showRoots() {
   list.hidden = roots.length === 0;
   const wasted = groups.reduce((total, group) => total + group.wasted, 0);
   copies.hidden = groups.length === 0;
-  fill(copies, h("summary", {}, `${count(groups.length, "file")} more than once, ${size(wasted)} too much`), h("ul", {}, groups.slice(0, SHOWN).map(copyRow)));
+  fill(copies, h("summary", {}, plural(groups.length, "{n} file more than once, {size} too much", "{n} files more than once, {size} too much", { size: size(wasted) })), h("ul", {}, groups.slice(0, SHOWN).map(copyRow)));
 }
 
 export function rootsSection() {
-  return h("section", { "aria-labelledby": "roots-title" }, h("h2", { id: "roots-title" }, "Folders"), list, copies);
+  return h("section", { "aria-labelledby": "roots-title" }, h("h2", { id: "roots-title" }, t("Folders")), list, copies);
 }

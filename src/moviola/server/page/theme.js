@@ -1,6 +1,7 @@
 // Light, dark, or as the system has it.
 
 import { byId, fill, iconButton } from "./dom.js";
+import { t } from "./language.js";
 import { remembered } from "./store.js";
 
 /** @typedef {"auto" | "light" | "dark"} Theme */
@@ -8,9 +9,9 @@ import { remembered } from "./store.js";
 const theme = remembered("moviola.theme", /** @type {Theme} */ ("auto"));
 /** @type {Record<Theme, {icon: import("./dom.js").IconName, next: Theme, label: string}>} */
 const THEMES = {
-  auto: { icon: "auto", next: "light", label: "Colours as the system has them; choose light" },
-  light: { icon: "sun", next: "dark", label: "Light colours; choose dark" },
-  dark: { icon: "moon", next: "auto", label: "Dark colours; choose as the system has them" },
+  auto: { icon: "auto", next: "light", label: t("Colours as the system has them; choose light") },
+  light: { icon: "sun", next: "dark", label: t("Light colours; choose dark") },
+  dark: { icon: "moon", next: "auto", label: t("Dark colours; choose as the system has them") },
 };
 
 const holder = document.createElement("span");

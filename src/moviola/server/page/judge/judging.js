@@ -2,7 +2,7 @@
 
 import { ApiError, Unreachable, connection } from "../api.js";
 import { byId, fill, h, icon } from "../dom.js";
-import { count } from "../format.js";
+import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
 import { Screen } from "./screen.js";
 import { answer, info, nextBatch, parts, rater, undo } from "./task.js";
@@ -50,13 +50,15 @@ function draw() {
   if (!moment) return drawBatchDone();
   const open = moments().find((other, place) => place > at && !isDone(other));
   if (!view.querySelector(".judging")) {
-    fill(view, h("div", { class: "judging" }, h("div", { class: "asked" }), screen.element, h("div", { class: "levels", role: "group", "aria-label": "Level of relevance" }), h("div", { class: "under" }, screen.tools, h("div", { class: "judging-foot" }))));
+    fill(view, h("div", { class: "judging" }, h("div", { class: "asked" }), screen.element, h("div", { class: "levels", role: "group", "aria-label": t("Level of relevance") }), h("div", { class: "under" }, screen.tools, h("div", { class: "judging-foot" }))));
   }
   drawAsked();
   drawLevels(moment);
   drawFoot(moment);
   screen.show(moment, open);
-  said.textContent = `Moment ${at + 1} of ${moments().length}${isDone(moment) ? `, judged: ${moment.level ?? "passed over"}` : ""}`;
+  said.textContent = isDone(moment)
+    ? t("Moment {n} of {all}, judged: {level}", { n: at + 1, all: moments().length, level: moment.level ?? t("passed over") })
+    : t("Moment {n} of {all}", { n: at + 1, all: moments().length });
 }
 
 /** @param {string} name @returns {Element} */
@@ -69,11 +71,11 @@ function part(name) {
 function drawAsked() {
   const done = moments().filter(isDone).length;
   fill(part("asked"),
-    h("p", { class: "asked-label muted" }, "How well does the moment match?"),
+    h("p", { class: "asked-label muted" }, t("How well does the moment match?")),
     h("h2", { class: "asked-query" }, batch?.query),
-    h("div", { class: "ticks", role: "img", "aria-label": `${done} of ${moments().length} of this batch are judged` },
+    h("div", { class: "ticks", role: "img", "aria-label": t("{done} of {all} of this batch are judged", { done, all: moments().length }) },
       moments().map((moment, place) => h("span", { class: `tick${isDone(moment) ? " done" : ""}${place === at ? " now" : ""}` }))),
-    h("p", { class: "asked-count figure" }, h("strong", {}, at + 1), h("span", { class: "muted" }, ` of ${moments().length}`)));
+    h("p", { class: "asked-count figure" }, h("strong", {}, at + 1), h("span", { class: "muted" }," ", t("of {n}", { n: moments().length }))));
 }
 
 /** @param {Moment} moment */
@@ -93,23 +95,23 @@ function drawFoot(moment) {
   const button = (label, key, name, run, disabled = false) =>
     h("button", { type: "button", class: "quiet", onclick: run, disabled, "aria-keyshortcuts": key }, icon(name), h("span", { class: "label" }, label), h("kbd", {}, NAMES[key] ?? key.toUpperCase()));
   fill(part("judging-foot"),
-    button("Back", "ArrowLeft", "previous", back, at === 0),
-    button("On", "ArrowRight", "next", on, !isDone(moment)),
-    button(moment.passed ? "Passed over" : "Pass over", "s", "close", () => void judge(null)),
-    button("Take the last back", "u", "remove", () => void takeBack(), !last));
+    button(t("Back"), "ArrowLeft", "previous", back, at === 0),
+    button(t("On"), "ArrowRight", "next", on, !isDone(moment)),
+    button(moment.passed ? t("Passed over") : t("Pass over"), "s", "close", () => void judge(null)),
+    button(t("Take the last back"), "u", "remove", () => void takeBack(), !last));
 }
 
 function drawBatchDone() {
   screen.close();
   const left = moments().filter((moment) => !isDone(moment)).length;
   const judged = moments().filter((moment) => moment.level !== null).length;
-  const go = left ? h("button", { type: "button", class: "main", onclick: toFirstOpen }, "To what is left", h("kbd", {}, "Enter"))
-    : h("button", { type: "button", class: "main", onclick: () => void guarded(startBatch) }, "Next batch", h("kbd", {}, "Enter"));
+  const go = left ? h("button", { type: "button", class: "main", onclick: toFirstOpen }, t("To what is left"), h("kbd", {}, "Enter"))
+    : h("button", { type: "button", class: "main", onclick: () => void guarded(startBatch) }, t("Next batch"), h("kbd", {}, "Enter"));
   fill(view, h("div", { class: "empty" },
-    h("h2", { tabindex: "-1" }, left ? `${count(left, "moment")} of this batch ${left === 1 ? "is" : "are"} left` : "This batch is done"),
-    h("p", {}, `${count(judged, "moment")} judged for “${batch?.query}”.`),
+    h("h2", { tabindex: "-1" }, left ? plural(left, "{n} moment of this batch is left", "{n} moments of this batch are left") : t("This batch is done")),
+    h("p", {}, plural(judged, "{n} moment judged for “{query}”.", "{n} moments judged for “{query}”.", { query: batch?.query ?? "" })),
     go,
-    h("button", { type: "button", class: "quiet", onclick: back }, icon("previous"), "Back, to change something", h("kbd", {}, NAMES.ArrowLeft))));
+    h("button", { type: "button", class: "quiet", onclick: back }, icon("previous"), t("Back, to change something"), h("kbd", {}, NAMES.ArrowLeft))));
   view.querySelector("h2")?.focus();
 }
 
@@ -118,11 +120,11 @@ function drawNothingLeft(open) {
   screen.close();
   const waits = open > 0;
   fill(view, h("div", { class: "empty" },
-    h("h2", { tabindex: "-1" }, waits ? "Nothing left for you" : "All is judged"),
-    h("p", {}, waits ? `${count(open, "moment")} still ${open === 1 ? "needs" : "need"} other raters. Where two differ by more than one level, two more are currentSearch.`
-      : "Every moment has its level, or has none that raters agree on."),
-    h("a", { class: "main", href: "#/progress" }, waits ? "See how far all are" : "Progress and exports"),
-    waits && h("button", { type: "button", class: "quiet", onclick: () => void guarded(startBatch) }, icon("loop"), "Look again", h("kbd", {}, "Enter"))));
+    h("h2", { tabindex: "-1" }, waits ? t("Nothing left for you") : t("All is judged")),
+    h("p", {}, waits ? plural(open, "{n} moment still needs other raters. Where two differ by more than one level, two more are asked.", "{n} moments still need other raters. Where two differ by more than one level, two more are asked.")
+      : t("Every moment has its level, or has none that raters agree on.")),
+    h("a", { class: "main", href: "#/progress" }, waits ? t("See how far all are") : t("Progress and exports")),
+    waits && h("button", { type: "button", class: "quiet", onclick: () => void guarded(startBatch) }, icon("loop"), t("Look again"), h("kbd", {}, "Enter"))));
   view.querySelector("h2")?.focus();
 }
 
@@ -136,7 +138,7 @@ async function guarded(run) {
       return await run();
     } catch (error) {
       if (!(error instanceof Unreachable)) return notify(error instanceof Error ? error.message : String(error));
-      notify("Not saved yet: the server does not answer");
+      notify(t("Not saved yet: the server does not answer"));
       await new Promise((resolve) => connection.addEventListener("up", resolve, { once: true }));
     }
   }
@@ -152,7 +154,7 @@ async function judge(level) {
       await answer(moment.pair_id, level);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "unavailable") throw error;
-      notify("Others have judged this moment meanwhile");
+      notify(t("Others have judged this moment meanwhile"));
       batch?.moments.splice(at, 1);
       draw();
       return;

@@ -1,6 +1,8 @@
 // Puts the judging page together: who judges, what is shown.
 
 import { byId, fill, h } from "../dom.js";
+import { t } from "../language.js";
+import { startLanguage } from "../language-choice.js";
 import { startNotices } from "../notices.js";
 import { startTheme } from "../theme.js";
 import { startBatch, startKeys, stopJudging } from "./judging.js";
@@ -35,7 +37,7 @@ async function shown() {
   try {
     await show();
   } catch (error) {
-    fail("This cannot be shown", error);
+    fail(t("This cannot be shown"), error);
   }
 }
 
@@ -45,6 +47,7 @@ function fail(title, error) {
 }
 
 async function start() {
+  startLanguage();
   startTheme();
   startNotices();
   info.value = await readInfo();
@@ -56,4 +59,4 @@ async function start() {
   await shown();
 }
 
-start().catch((error) => fail("There is nothing to judge here", error));
+start().catch((error) => fail(t("There is nothing to judge here"), error));

@@ -1,14 +1,14 @@
 // How far a task is, how well its raters agree, and what can be taken out of it.
 
 import { byId, fill, h, icon } from "../dom.js";
-import { count } from "../format.js";
+import { plural, t } from "../language.js";
 import { exportUrl, info, readProgress } from "./task.js";
 
 /** @typedef {import("./task.js").Progress} Progress @typedef {import("./task.js").QueryRow} QueryRow */
 
 const view = byId("progress-view", HTMLElement);
 const STATES = /** @type {const} */ (["agreed", "discarded", "set_aside", "open"]);
-const TITLES = { agreed: "agreed", discarded: "discarded", set_aside: "set aside", open: "open" };
+const TITLES = { agreed: t("agreed"), discarded: t("discarded"), set_aside: t("set aside"), open: t("open") };
 
 export async function drawProgress() {
   const found = await readProgress();
@@ -23,8 +23,8 @@ const total = (found, state) => found.queries.reduce((sum, query) => sum + query
 function drawSummary(found) {
   const all = total(found, "moments");
   const judged = all - total(found, "open");
-  return h("section", { "aria-label": "All" },
-    h("h2", { class: "progress-head" }, `${judged.toLocaleString("en")} of ${count(all, "moment")} done`),
+  return h("section", { "aria-label": t("All") },
+    h("h2", { class: "progress-head" }, plural(all, "{done} of {n} moment done", "{done} of {n} moments done", { done: judged })),
     bar(Object.assign({ moments: all }, ...STATES.map((state) => ({ [state]: total(found, state) })))),
     h("ul", { class: "legend" }, STATES.map((state) =>
       h("li", {}, h("span", { class: `swatch ${state}` }), h("strong", { class: "figure" }, total(found, state)), ` ${TITLES[state]}`))));
@@ -49,9 +49,9 @@ function drawExports(found) {
     const there = name === "tvr_ranking" || name === "qrels" ? agreed : judged;
     return there && h("a", { class: "plain", href: exportUrl(name), download: "" }, icon("download"), title, h("span", { class: "muted" }, suffix));
   });
-  return h("section", { "aria-labelledby": "exports-title" }, h("h2", { id: "exports-title" }, "Take it with you"),
+  return h("section", { "aria-labelledby": "exports-title" }, h("h2", { id: "exports-title" }, t("Take it with you")),
     links.some(Boolean) ? h("div", { class: "exports" }, links)
-      : h("p", { class: "muted" }, "The graded test set, for moviola evaluate, is here as soon as raters agree on a moment."));
+      : h("p", { class: "muted" }, t("The graded test set, for moviola evaluate, is here as soon as raters agree on a moment.")));
 }
 
 /** @param {number | null} value */
@@ -66,14 +66,14 @@ function drawAgreement(found) {
     box.style.setProperty("--share", String(Math.sqrt(n / most)));
     return box;
   };
-  return h("section", { "aria-labelledby": "agreement-title" }, h("h2", { id: "agreement-title" }, "Agreement"),
+  return h("section", { "aria-labelledby": "agreement-title" }, h("h2", { id: "agreement-title" }, t("Agreement")),
     h("div", { class: "agreement" },
       h("dl", { class: "facts" },
-        h("div", {}, h("dt", {}, "kappa"), h("dd", { class: "figure" }, figure(found.kappa))),
-        h("div", {}, h("dt", {}, "weighted kappa"), h("dd", { class: "figure" }, figure(found.weighted_kappa))),
-        h("div", {}, h("dt", {}, "judged by several"), h("dd", { class: "figure" }, count(pairs, "moment")))),
-      h("table", { class: "low-high" }, h("caption", {}, "Moments by the lowest and the highest of their levels"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "lowest ↓ highest →"), [0, 1, 2, 3, 4].map((level) => h("th", { scope: "col" }, level)))),
+        h("div", {}, h("dt", {}, t("kappa")), h("dd", { class: "figure" }, figure(found.kappa))),
+        h("div", {}, h("dt", {}, t("weighted kappa")), h("dd", { class: "figure" }, figure(found.weighted_kappa))),
+        h("div", {}, h("dt", {}, t("judged by several")), h("dd", { class: "figure" }, plural(pairs, "{n} moment", "{n} moments")))),
+      h("table", { class: "low-high" }, h("caption", {}, t("Moments by the lowest and the highest of their levels")),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("lowest ↓ highest →")), [0, 1, 2, 3, 4].map((level) => h("th", { scope: "col" }, level)))),
         h("tbody", {}, found.low_high.map((row, low) => h("tr", {}, h("th", { scope: "row" }, low), row.map((n, high) => cell(n, low, high)))))),
       drawLevels(found.levels)));
 }
@@ -81,7 +81,7 @@ function drawAgreement(found) {
 /** @param {number[]} levels */
 function drawLevels(levels) {
   const most = Math.max(...levels, 1);
-  return h("table", { class: "histogram" }, h("caption", {}, "Agreed levels"),
+  return h("table", { class: "histogram" }, h("caption", {}, t("Agreed levels")),
     h("tbody", {}, levels.map((n, level) => {
       const column = h("span", { class: "histogram-bar" });
       column.style.setProperty("--share", String(n / most));
@@ -91,19 +91,19 @@ function drawLevels(levels) {
 
 /** @param {Progress} found */
 function drawRaters(found) {
-  return h("section", { "aria-labelledby": "raters-title" }, h("h2", { id: "raters-title" }, "Raters"),
-    found.raters.length === 0 ? h("p", { class: "muted" }, "Nobody has signed in yet.")
+  return h("section", { "aria-labelledby": "raters-title" }, h("h2", { id: "raters-title" }, t("Raters")),
+    found.raters.length === 0 ? h("p", { class: "muted" }, t("Nobody has signed in yet."))
       : h("div", { class: "wide" }, h("table", { class: "figures" },
-        h("thead", {}, h("tr", {}, ["name", "judged", "passed over", "from the median", "kappa"].map((title) => h("th", { scope: "col" }, title)))),
+        h("thead", {}, h("tr", {}, [t("name"), t("judged"), t("passed over"), t("from the median"), t("kappa")].map((title) => h("th", { scope: "col" }, title)))),
         h("tbody", {}, found.raters.map((rater) => h("tr", {}, h("th", { scope: "row" }, rater.name),
-          [rater.judged, rater.passed, rater.distance === null ? "–" : `${rater.distance.toFixed(2)} levels`, figure(rater.kappa)].map((value) => h("td", { class: "figure" }, value))))))));
+          [rater.judged, rater.passed, rater.distance === null ? "–" : t("{n} levels", { n: rater.distance.toFixed(2) }), figure(rater.kappa)].map((value) => h("td", { class: "figure" }, value))))))));
 }
 
 /** @param {Progress} found */
 function drawQueries(found) {
-  return h("section", { "aria-labelledby": "queries-title" }, h("h2", { id: "queries-title" }, "Queries"),
+  return h("section", { "aria-labelledby": "queries-title" }, h("h2", { id: "queries-title" }, t("Queries")),
     h("div", { class: "wide" }, h("table", { class: "figures queries" },
-      h("thead", {}, h("tr", {}, ["query", "", "moments", "agreed", "relevant"].map((title) => h(title ? "th" : "td", title ? { scope: "col" } : {}, title)))),
+      h("thead", {}, h("tr", {}, [t("query"), "", t("moments"), t("agreed"), t("relevant")].map((title) => h(title ? "th" : "td", title ? { scope: "col" } : {}, title)))),
       h("tbody", {}, found.queries.map((query) => h("tr", {}, h("th", { scope: "row" }, query.query), h("td", { class: "of-query" }, bar(query)),
         [query.moments, query.agreed, query.answers].map((value) => h("td", { class: "figure" }, value))))))));
 }

@@ -2,6 +2,7 @@
 
 import { url } from "../api.js";
 import { h, icon } from "../dom.js";
+import { t } from "../language.js";
 
 /** @typedef {import("./task.js").Moment} Moment */
 
@@ -17,7 +18,7 @@ class Loop {
     this.onBroken = onBroken;
     /** Whether it should play. */
     this.wanted = false;
-    this.element = h("video", { playsinline: true, tabindex: "-1", preload: "auto", "aria-label": "The moment" });
+    this.element = h("video", { playsinline: true, tabindex: "-1", preload: "auto", "aria-label": t("The moment") });
     this.element.muted = true;
     for (const event of ["play", "pause", "volumechange"]) this.element.addEventListener(event, onChange);
     this.element.addEventListener("error", () => this.#takeClip());
@@ -87,12 +88,12 @@ export class Screen {
   constructor() {
     this.position = h("div", { class: "loop-position", "aria-hidden": "true" });
     this.stage = h("div", { class: "loop-stage", onclick: () => this.toggle() });
-    this.failure = h("p", { class: "loop-failure", role: "alert", hidden: true }, "This moment cannot be played here. Pass it over with S.");
+    this.failure = h("p", { class: "loop-failure", role: "alert", hidden: true }, t("This moment cannot be played here. Pass it over with S."));
     this.toggleButton = h("button", { type: "button", class: "icon-button", onclick: () => this.toggle() });
     this.soundButton = h("button", { type: "button", class: "icon-button", onclick: () => this.mute() });
     this.element = h("div", { class: "loop" }, this.stage, this.position, this.failure);
     this.tools = h("div", { class: "loop-tools" }, this.toggleButton,
-      h("button", { type: "button", class: "icon-button", title: "From its beginning (R)", "aria-label": "From its beginning (R)", onclick: () => this.again() }, icon("loop")),
+      h("button", { type: "button", class: "icon-button", title: t("From its beginning (R)"), "aria-label": t("From its beginning (R)"), onclick: () => this.again() }, icon("loop")),
       this.soundButton);
     this.#drawTools();
   }
@@ -168,8 +169,8 @@ export class Screen {
 
   #drawTools() {
     const paused = this.#now?.element.paused ?? true;
-    set(this.toggleButton, paused ? "play" : "pause", paused ? "Play (space)" : "Pause (space)");
-    set(this.soundButton, this.#muted ? "muted" : "sound", this.#muted ? "Sound on (M)" : "Sound off (M)");
+    set(this.toggleButton, paused ? "play" : "pause", paused ? t("Play (space)") : t("Pause (space)"));
+    set(this.soundButton, this.#muted ? "muted" : "sound", this.#muted ? t("Sound on (M)") : t("Sound off (M)"));
   }
 }
 

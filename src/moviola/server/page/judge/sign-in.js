@@ -1,7 +1,7 @@
 // The name of a rater.
 
 import { byId, fill, h, icon } from "../dom.js";
-import { count } from "../format.js";
+import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
 import { info, parts, rater, signIn } from "./task.js";
 
@@ -22,15 +22,16 @@ export function drawSignIn(onSigned) {
       notify(error instanceof Error ? error.message : String(error));
     }
   };
-  const both = about.raters === 1 ? "One rater judges each moment."
-    : `${about.raters === 2 ? "Two" : "Four"} raters judge each moment on their own${about.raters === 2 ? "; where they differ by more than one level, two more do" : ""}.`;
+  const both = about.raters === 1 ? t("One rater judges each moment.")
+    : about.raters === 2 ? t("Two raters judge each moment on their own; where they differ by more than one level, two more do.")
+      : t("Four raters judge each moment on their own.");
   fill(view, h("div", { class: "sign-in" },
-    h("h2", {}, `${count(about.moments, "moment")} of ${count(about.queries, "query", "queries")} to judge`),
-    h("p", { class: "muted" }, `You see a query and one moment at a time, twenty in a batch, and give each a level from 0 to 4. ${both} Each answer is saved at once.`),
+    h("h2", {}, t("{moments} of {queries} to judge", { moments: plural(about.moments, "{n} moment", "{n} moments"), queries: plural(about.queries, "{n} query", "{n} queries") })),
+    h("p", { class: "muted" }, t("You see a query and one moment at a time, twenty in a batch, and give each a level from 0 to 4. {raters} Each answer is saved at once.", { raters: both })),
     h("form", { class: "sign-in-form", onsubmit: submit },
-      h("label", { for: "rater" }, "Your name"), name,
+      h("label", { for: "rater" }, t("Your name")), name,
       h("datalist", { id: "raters" }, about.names.map((known) => h("option", { value: known }))),
-      h("button", { class: "main" }, "Begin")),
+      h("button", { class: "main" }, t("Begin"))),
     h("dl", { class: "guideline" }, about.levels.map(({ level, meaning }) => {
       const [word, rest] = parts(meaning);
       return h("div", {}, h("dt", {}, h("kbd", {}, level), h("strong", {}, word)), h("dd", {}, rest));
@@ -40,7 +41,7 @@ export function drawSignIn(onSigned) {
 
 /** Who judges, in the bar. */
 export function startRater() {
-  const draw = () => fill(holder, rater.value && h("button", { type: "button", class: "quiet", title: "Judge under another name", onclick: () => { rater.value = ""; } }, rater.value, icon("close")));
+  const draw = () => fill(holder, rater.value && h("button", { type: "button", class: "quiet", title: t("Judge under another name"), onclick: () => { rater.value = ""; } }, rater.value, icon("close")));
   byId("bar-end", HTMLDivElement).prepend(holder);
   rater.onChange(draw);
   draw();

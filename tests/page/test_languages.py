@@ -1,0 +1,93 @@
+"""Languages of the page: every message is in each of them, and one choice changes all that is seen."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import moviola.server
+from page_visitor import search, serious
+
+PAGE = Path(moviola.server.__file__).parent / "page"
+LANGUAGES = sorted((PAGE / "languages").glob("*.json"))
+STRING = r'"((?:[^"\\]|\\.)*)"'
+
+
+def messages() -> tuple[set[str], dict[str, str]]:
+    """Messages of scripts and HTML, and those with a number: the plural form with its singular."""
+    plain: set[str] = set()
+    numbers: dict[str, str] = {}
+    for script in PAGE.rglob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        plain |= {json.loads(f'"{found}"') for found in re.findall(rf"(?<![\w.])t\({STRING}", text)}
+        pairs = re.findall(rf"(?<![\w.])plural\((?:[^()]|\([^()]*\))*?, {STRING}, {STRING}", text)
+        numbers |= {many: one for one, many in pairs}
+    for html in PAGE.glob("*.html"):
+        text = html.read_text(encoding="utf-8")
+        plain |= set(re.findall(r"<[^>]*\bdata-t(?=[ >])[^>]*>([^<]+)<", text))
+        plain |= set(re.findall(r'aria-label="([^"]+)"[^>]* data-t-label', text))
+    return plain - set(numbers), numbers
+
+
+def values_of(message: str) -> set[str]:
+    return set(re.findall(r"\{\w+\}", message))
+
+
+@pytest.mark.parametrize("path", LANGUAGES, ids=lambda path: path.stem)
+def test_every_message_is_in_every_language_with_its_values(path: Path) -> None:
+    plain, numbers = messages()
+    assert len(plain) > 200
+    translated = json.loads(path.read_text(encoding="utf-8"))
+    assert set(translated) == plain | set(numbers)
+    for message in plain:
+        assert translated[message].strip() and values_of(translated[message]) == values_of(message), message
+    for many in numbers:
+        single, several = translated[many]
+        assert values_of(several) == values_of(many), many
+        assert values_of(single) | {"{n}"} == values_of(many) | {"{n}"}, many
+
+
+def test_the_page_offers_the_languages_that_are_there() -> None:
+    offered = re.search(r"LANGUAGES = \{(.*)\}", (PAGE / "language.js").read_text(encoding="utf-8"))
+    assert offered
+    assert sorted(re.findall(r"(\w+): ", offered[1])) == sorted(["en", *(path.stem for path in LANGUAGES)])
+
+
+def test_no_message_is_put_together_from_parts() -> None:
+    """Words in a template cannot be translated: a message has {names} for its values."""
+    for script in PAGE.rglob("*.js"):
+        for call in re.findall(r"(?<![\w.])(?:t|plural)\(`[^`]*`", script.read_text(encoding="utf-8")):
+            pytest.fail(f"{script.name}: {call} is a template")
+
+
+@pytest.mark.slow
+def test_a_language_is_chosen_and_stays(page: Page) -> None:
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_role("link", name="Suche")).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    with page.expect_response(lambda response: response.url.endswith("/api/search")):
+        page.get_by_label("Wonach gesucht wird").fill("a rocket")
+    expect(page.locator("#status .said")).to_have_text(re.compile(r"^\d+ Momente? in \d+ Videos?$"))
+    page.reload()
+    expect(page.get_by_label("Wonach gesucht wird")).to_have_value("a rocket")
+    assert not serious(page)
+    page.get_by_label("Sprache").select_option("en")
+    expect(page.get_by_label("What to look for")).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [path.stem for path in LANGUAGES])
+def test_every_view_fits_in_a_small_window_in_every_language(page: Page, code: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
+    search(page, "a rocket")
+    page.locator(".language select").select_option(code)
+    expect(page.locator("html")).to_have_attribute("lang", code)
+    expect(page.locator("#status .said")).not_to_be_empty()
+    for view in ("search", "collection", "library"):
+        page.locator(f"#to-{view}").click()
+        expect(page.locator(f"#{view}-view")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (code, view)
