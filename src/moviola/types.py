@@ -256,3 +256,8 @@ class Capture:
     longitude: float | None = None
     make: str = ""
     model: str = ""
+
+    @property
+    def camera(self) -> str:
+        """Make and model; empty if unknown."""
+        return f"{self.make} {self.model}".strip()

@@ -89,7 +89,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             "taken_zone": taken.zone,
             "latitude": capture.latitude,
             "longitude": capture.longitude,
-            "camera": f"{capture.make} {capture.model}".strip(),
+            "camera": capture.camera,
             "state": row.state,
             "error": row.error,
             "duration": row.duration,

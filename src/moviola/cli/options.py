@@ -141,6 +141,7 @@ def filter_options(
     taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
     near: Annotated[str | None, _filter("Videos taken there: 52.52,13.40,5km.", "LAT,LON,DISTANCE")] = None,
     camera: Annotated[str | None, _filter("Part of the camera's make and model: 'iphone 15'.")] = None,
+    tag: Annotated[str | None, _filter("Videos with this tag, as a whole or on a moment.")] = None,
     moment_length: Annotated[str | None, _filter("Length of the moment: 5..30.", "LOW..HIGH")] = None,
     where: Annotated[
         str | None, _filter("Part of each video: 0..10%, or -1:00.. for its last minute.", "LOW..HIGH")
@@ -149,7 +150,7 @@ def filter_options(
     """Fields of :class:`moviola.search.Filter` as texts, those that were given."""
     given = {
         "folder": folder, "modified": modified, "video_length": video_length, "taken": taken, "near": near,
-        "camera": camera, "moment_length": moment_length, "where": where,
+        "camera": camera, "tag": tag, "moment_length": moment_length, "where": where,
     }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
 

@@ -18,6 +18,7 @@ from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.again import process_again
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.kept.concepts import (
@@ -64,6 +65,7 @@ __all__ = [
     "names_in",
     "open_features",
     "present_path",
+    "process_again",
     "read_concept",
     "repair",
     "stems_of",

@@ -30,7 +30,8 @@ from moviola.retrieval.segments import unpack_ids
 from moviola.types import Span
 
 __all__ = [
-    "COPIES_FILE", "KnownCopies", "NearCopies", "find_near_copies", "known_copies", "without_fingerprint",
+    "COPIES_FILE", "KnownCopies", "NearCopies", "find_near_copies", "known_copies", "known_pairs",
+    "without_fingerprint",
 ]  # fmt: skip
 
 COPIES_FILE = Path("cache") / "copies.table"
@@ -100,6 +101,11 @@ class KnownCopies:
 def known_copies(store: LibraryStore) -> KnownCopies:
     """What :func:`find_near_copies` has found so far, to be asked for moments."""
     return KnownCopies(_read(store.folder)[1])
+
+
+def known_pairs(store: LibraryStore) -> list[NearCopies]:
+    """What :func:`find_near_copies` has found so far of videos that are still there, the surest first."""
+    return _named(store, _read(store.folder)[1])
 
 
 def find_near_copies(

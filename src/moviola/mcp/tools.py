@@ -113,6 +113,9 @@ class LibraryTools:
         camera: Annotated[
             str | None, Field(description="Only of cameras with this in make and model: iphone 15")
         ] = None,
+        tag: Annotated[
+            str | None, Field(description="Only videos with this tag, as a whole or on a moment")
+        ] = None,
         video_length: Annotated[
             str | None, Field(description="Only videos of this length: 60.. or 1:00..10:00")
         ] = None,
@@ -159,7 +162,7 @@ class LibraryTools:
             top_k=top_k, per_video=per_video, videos=videos, by=by,
             filter=Filter.parse(
                 folder=folder, modified=modified, video_length=video_length, moment_length=moment_length,
-                taken=taken, near=near, camera=camera, where=where,
+                taken=taken, near=near, camera=camera, tag=tag, where=where,
             ),
         )  # fmt: skip
         found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)

@@ -6,6 +6,8 @@ strong.
 
 from __future__ import annotations
 
+from moviola.search.completions import Completions
+from moviola.search.facets import LENGTHS, FacetCounts
 from moviola.search.filters import Filter, Position
 from moviola.search.found import SearchResult
 from moviola.search.library import Library
@@ -25,7 +27,7 @@ from moviola.search.queries import (
 from moviola.search.searcher import Searcher
 
 __all__ = [
-    "KINDS", "By", "Filter", "Library", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position",
-    "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
-    "compose",
+    "KINDS", "LENGTHS", "By", "Completions", "FacetCounts", "Filter", "Library", "LikeMoment", "LikePicture",
+    "Marked", "MarkedMoment", "Position", "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps",
+    "Text", "WeightedSum", "Without", "compose",
 ]  # fmt: skip

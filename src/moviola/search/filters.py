@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from fnmatch import fnmatchcase
@@ -99,7 +99,7 @@ class Filter:
 
     Attributes:
         folder: only videos in this folder or below; with ``*``, ``?`` or ``[`` a pattern for the whole path
-            of a file, such as ``*/holiday/*.mov``.
+            of a file, such as ``*/holiday/*.mov``. Several, one a line: videos in any of them.
         modified: only videos whose files were last changed between these times; local times without a zone.
         video_length: of the whole video, seconds.
         moment_length: of the moment, seconds.
@@ -107,7 +107,9 @@ class Filter:
             a zone are compared with local clock times.
         near: only videos taken within a distance of a point.
         camera: only videos of cameras whose make and model contain this, case ignored; with ``*``, ``?`` or
-            ``[`` a pattern for all of it.
+            ``[`` a pattern for all of it; after ``=`` all of it as it stands. Several, one a line: any of
+            them.
+        tag: only videos that bear this tag, as a whole or on a moment. Several, one a line: any of them.
         where: only moments whose middle is between these positions in the video, the second one excluded; in
             a sequence each step.
 
@@ -122,6 +124,7 @@ class Filter:
     taken: tuple[datetime | None, datetime | None] = (None, None)
     near: Near | None = None
     camera: str | None = None
+    tag: str | None = None
     where: tuple[Position | None, Position | None] = (None, None)
 
     def __post_init__(self) -> None:
@@ -149,6 +152,7 @@ class Filter:
         taken: str | None = None,
         near: str | None = None,
         camera: str | None = None,
+        tag: str | None = None,
         where: str | None = None,
     ) -> Self:
         """From text: ranges are ``LOW..HIGH``, with one of them optional.
@@ -159,7 +163,7 @@ class Filter:
             video_length, moment_length: ``10..1:30``.
             taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; times as in ``modified``.
             near: ``52.52,13.40,5km``: degrees north and east, and a distance; 1 km without one.
-            camera: see above.
+            camera, tag: see above.
             where: ``0..10%``, ``-1:00..``.
 
         Raises:
@@ -177,6 +181,7 @@ class Filter:
             taken=_periods(taken) if taken is not None else (None, None),
             near=Near.parse(near) if near is not None else None,
             camera=camera,
+            tag=tag,
             where=parse_range(where, "where", Position.parse) if where is not None else (None, None),
         )
 
@@ -185,12 +190,18 @@ class Filter:
         """Whether the filter can reject candidates that the index found."""
         return self.moment_length != (None, None) or self.where != (None, None)
 
-    def rows(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None = None) -> set[int] | None:
+    def rows(
+        self,
+        videos: Mapping[int, VideoRow],
+        catalogue: Catalogue | None = None,
+        tagged: Mapping[str, Collection[str]] | None = None,
+    ) -> set[int] | None:
         """Row numbers of the videos to search; None for all.
 
         Args:
             videos: of the library, by row number.
             catalogue: holds further paths, and when and where videos were taken; None: these are unknown.
+            tagged: ids of videos by tag; None: nothing is tagged.
 
         Raises:
             NotFound: no file lies in the folder.
@@ -201,6 +212,9 @@ class Filter:
         if (self.taken, self.near, self.camera) != ((None, None), None, None):
             captures = catalogue.captures() if catalogue else {}
             placed = {row for row in placed if self._is_of(videos[row], captures.get(row, Capture()))}
+        if self.tag is not None:
+            bearing = {video for tag in _lines(self.tag) for video in (tagged or {}).get(tag, ())}
+            placed = {row for row in placed if videos[row].video_id in bearing}
         since, until = (None if bound is None else bound.timestamp() for bound in self.modified)
         return {
             row
@@ -226,8 +240,8 @@ class Filter:
             return False
         if self.camera is None:
             return True
-        camera, wanted = f"{capture.make} {capture.model}".strip().casefold(), self.camera.casefold()
-        return fnmatchcase(camera, wanted) if any(sign in wanted for sign in "*?[") else wanted in camera
+        camera = capture.camera.casefold()
+        return any(_is_camera(camera, wanted) for wanted in _lines(self.camera.casefold()))
 
     def _in_folder(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None) -> set[int]:
         if self.folder is None:
@@ -240,11 +254,15 @@ class Filter:
                 if copy.video in videos
             ),
         )
-        if any(sign in self.folder for sign in "*?["):
-            found = {row for row, path in paths if fnmatchcase(path, self.folder)}
-        else:
-            folder = self._resolved(self.folder)
-            found = {row for row, path in paths if folder in Path(path).parents}
+        lines = _lines(self.folder)
+        patterns = [line for line in lines if _is_pattern(line)]
+        folders = {self._resolved(line) for line in lines if not _is_pattern(line)}
+        found = {
+            row
+            for row, path in paths
+            if any(fnmatchcase(path, pattern) for pattern in patterns)
+            or (folders and not folders.isdisjoint(Path(path).parents))
+        }
         if not found:
             raise NotFound(
                 f"{self.folder:.200}: no video of this library is in this folder; "
@@ -278,6 +296,21 @@ class Filter:
     def fits(self, span: Span) -> bool:
         """Whether a moment has the allowed length."""
         return _within(span.duration, *self.moment_length)
+
+
+def _lines(text: str) -> list[str]:
+    """What stands on the lines of a text, without spaces around; the text itself where it is empty."""
+    return [line.strip() for line in text.splitlines() if line.strip()] or [text]
+
+
+def _is_pattern(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
+def _is_camera(camera: str, wanted: str) -> bool:
+    if wanted.startswith("="):
+        return camera == wanted[1:]
+    return fnmatchcase(camera, wanted) if _is_pattern(wanted) else wanted in camera
 
 
 def _within(value: float, low: float | None, high: float | None) -> bool:

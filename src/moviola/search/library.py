@@ -24,21 +24,26 @@ from moviola.library import (
     Problem,
     Settings,
     Trial,
+    VideoRow,
     compact,
     concepts_of,
     forget_concept,
     keep_concept,
     present_path,
+    process_again,
     read_concept,
     repair,
     verify,
 )
 from moviola.retrieval import Refiner
+from moviola.search.completions import Completions, NameReader
+from moviola.search.facets import FacetCounts, FacetReader
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query, compose
 from moviola.search.searcher import Searcher
+from moviola.search.video_orders import Order, VideoOrders
 from moviola.timing import stage
 from moviola.types import Query, Video
 
@@ -93,6 +98,8 @@ class Library:
                 resident=resident,
             )
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
+        self._facets, self._names = FacetReader(self.store), NameReader(self.store)
+        self._orders = VideoOrders(self.store)
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -142,6 +149,10 @@ class Library:
         """The searchable videos, by id."""
         return self.store.videos()
 
+    def ordered(self, order: Order) -> list[VideoRow]:
+        """All videos as catalogue rows, refused ones included, by name, date, length or when they came in."""
+        return self._orders.videos(order)
+
     def file_of(self, video_id: str) -> Path | None:
         """An existing file of a video, of all its paths; None while its drives are away.
 
@@ -170,6 +181,17 @@ class Library:
         return {
             video_id: str(path or self.catalogue.video(video_id).path) for video_id, path in there.items()
         }, away
+
+    def facets(self) -> FacetCounts:
+        """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
+
+        Read once per state of the library.
+        """
+        return self._facets.read(self.kept.tagged())
+
+    def complete(self, text: str, most: int = 5) -> Completions:
+        """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
+        return self._names.complete(text, self.kept.tagged(), most)
 
     @cached_property
     def kept(self) -> Kept:
@@ -225,6 +247,10 @@ class Library:
     def restore(self, video_ids: Iterable[str]) -> list[str]:
         """Restore removed videos; see :meth:`moviola.library.Indexer.restore`."""
         return self._indexer.restore(video_ids)
+
+    def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
+        """Have videos encoded or read again; see :func:`moviola.library.process_again`."""
+        return process_again(self.store, video_ids, pictures=pictures)
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
         """Remove a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from threading import RLock
 
@@ -134,7 +135,8 @@ class Searcher:
         return kept
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
-        rows = options.filter.rows(view.videos, self._store.catalogue)
+        tagged = _tagged_in(self._store) if options.filter.tag is not None else None
+        rows = options.filter.rows(view.videos, self._store.catalogue, tagged)
         chosen = None if rows is None else frozenset(rows)
         if options.videos is None:
             return chosen
@@ -203,6 +205,14 @@ class Searcher:
             if self._names is None or self._names[0] is not view:
                 self._names = view, NameSearch.of(self._store, view)
             return self._names[1]
+
+
+def _tagged_in(store: LibraryStore) -> dict[str, frozenset[str]]:
+    """Ids of tagged videos by tag."""
+    from moviola.library.kept.entries import Kept
+
+    with closing(Kept(store.folder)) as kept:
+        return kept.tagged()
 
 
 def _checked(query: Query | SearchQuery) -> SearchQuery:

@@ -15,11 +15,14 @@ from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import (
+    copies,
     exports,
+    facets,
     jobs,
     judging,
     kept,
     library,
+    renewal,
     search,
     stills,
     streams,
@@ -58,7 +61,10 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep):
+    for routes in (
+        library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
+        copies,
+    ):  # fmt: skip
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)

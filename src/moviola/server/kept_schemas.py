@@ -8,13 +8,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from moviola.library.kept.entries import Entry, Kind, Name
 
-__all__ = ["KeepRequest", "KeptList"]
+__all__ = ["Alerted", "KeepRequest", "KeptList"]
 
 
 class KeptList(BaseModel):
     """Entries by kind and name."""
 
     entries: list[Entry]
+
+
+class Alerted(BaseModel):
+    """Up to which video saved searches were checked for what is new."""
+
+    alerted: dict[str, int] = Field(
+        description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
+    )
 
 
 class KeepRequest(BaseModel):

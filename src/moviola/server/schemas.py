@@ -224,7 +224,7 @@ Query = Annotated[
     ),
 ]
 
-FilterText = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
+FilterText = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_no_control_characters)]
 
 
 class Filters(_Request):
@@ -237,6 +237,7 @@ class Filters(_Request):
     taken: FilterText | None = Field(default=None, examples=["2021..2023-05"])
     near: FilterText | None = Field(default=None, examples=["52.52,13.40,5km"])
     camera: FilterText | None = Field(default=None, examples=["iphone 15"])
+    tag: FilterText | None = Field(default=None, examples=["favourite"])
     where: FilterText | None = Field(default=None, examples=["0..50%"])
 
 

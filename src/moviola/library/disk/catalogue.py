@@ -230,6 +230,20 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             (path, size, mtime_ns, sidecars, row),
         )
 
+    def encode_again(self, row: int) -> None:
+        """Have a video encoded when its file is indexed the next time; until then it stays as it is."""
+        self._rows(
+            "UPDATE videos SET state = 'partial', error = 'waits to be encoded again', mtime_ns = 0 "
+            "WHERE row = ?",
+            (row,),
+        )
+
+    def read_again(self, row: int) -> None:
+        """Have subtitles and text in pictures read when a file is indexed the next time."""
+        self._rows("UPDATE videos SET sidecars = '?' WHERE row = ?", (row,))
+        if self._has("readings"):
+            self._rows("DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
+
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:
         """Store the new places of a video's features (compaction)."""
         columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
@@ -334,6 +348,20 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             counts |= dict(self._rows("SELECT kind, count(*) FROM recognised GROUP BY kind"))
         total = int(self._rows("SELECT count(*) FROM cues")[0][0])
         return counts | {"subtitle": total - sum(counts.values())}
+
+    def videos_with_cues(self) -> dict[CueKind, int]:
+        """Number of videos that have cues of a kind, by kind."""
+        counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
+        recognised: dict[int, int] = {}
+        if self._has("recognised"):
+            for kind, video, cues in self._rows(
+                "SELECT kind, video, count(*) FROM recognised GROUP BY kind, video"
+            ):
+                counts[kind] += 1
+                recognised[video] = recognised.get(video, 0) + cues
+        rows = self._rows("SELECT video, count(*) FROM cues GROUP BY video")
+        counts["subtitle"] = sum(cues > recognised.get(video, 0) for video, cues in rows)
+        return counts
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
         """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""

@@ -275,6 +275,19 @@ class Kept(Database):
             raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
         return self._entry(*rows[0])
 
+    def tagged(self) -> dict[str, frozenset[str]]:
+        """Ids of the videos that bear a tag, as a whole or on a moment, by tag."""
+        if not self._current():
+            return {}
+        rows = self._rows(
+            "SELECT tag.value, json_extract(entries.value, '$.video_id') "
+            "FROM entries, json_each(entries.value, '$.tags') AS tag WHERE kind = 'mark'"
+        )
+        videos: dict[str, set[str]] = {}
+        for tag, video_id in rows:
+            videos.setdefault(tag, set()).add(video_id)
+        return {tag: frozenset(videos[tag]) for tag in sorted(videos)}
+
     def _current(self) -> bool:
         """Whether there are entries; another process may have made the file since."""
         if not self._there and (self._folder / KEPT_FILE).is_file():
@@ -380,6 +393,14 @@ class Kept(Database):
             return None
         found = self._rows("SELECT row FROM alerts WHERE name = ?", (name,))
         return int(found[0][0]) if found else None
+
+    def alerted(self) -> dict[str, int]:
+        """The rows of the catalogue up to which searches were checked for what is new, by name."""
+        return (
+            dict(self._rows("SELECT name, row FROM alerts"))
+            if self._current() and self._has("alerts")
+            else {}
+        )
 
     def alert_to(self, name: str, row: int) -> None:
         """A search was checked up to a row."""

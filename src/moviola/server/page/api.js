@@ -34,6 +34,12 @@ import { t } from "./language.js";
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
  *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
+ *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],
+ *   places: {latitude: number, longitude: number, videos: number}[], tags: {tag: string, videos: number}[],
+ *   evidence: {by: string, videos: number}[]}} Facets
+ * @typedef {{videos: {video_id: string, duration: number}[], tags: {tag: string, videos: number}[]}} Completions
+ * @typedef {{kind: "same" | "part", certainty: number, sides: {video: Video, start: number, end: number}[]}} NearCopies
  * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
@@ -197,6 +203,21 @@ export const roots = async () => (await getJson("/api/roots")).roots;
 /** @returns {Promise<Copies[]>} */
 export const duplicates = async () => (await getJson("/api/duplicates")).duplicates;
 
+/** @returns {Promise<Facets>} */
+export const facets = () => getJson("/api/facets");
+
+/** Videos and tags whose names begin or go on so.
+ * @param {string} text @param {AbortSignal} signal @returns {Promise<Completions>} */
+export const completions = (text, signal) => getJson(`/api/completions?${new URLSearchParams({ text })}`, signal);
+
+/** Videos that show the same, as far as that is known; or compare those that were not compared yet.
+ * @param {boolean} [find] @returns {Promise<NearCopies[]>} */
+export const nearCopies = async (find) => (await (await request("/api/near-copies", find ? { method: "POST" } : {})).json()).copies;
+
+/** Encode a video again, or only read its subtitles and text.
+ * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
+export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures: String(pictures) }), {});
+
 /** @param {string} video */
 export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DELETE" });
 
@@ -241,6 +262,10 @@ export function videos({ offset, limit, state, text, sort, descending }, signal)
 /** What people keep in the library.
  * @param {KeptKind} kind @returns {Promise<Kept[]>} */
 export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).entries;
+
+/** Up to which version of a video saved searches were checked for what is new, by name.
+ * @returns {Promise<Record<string, number>>} */
+export const alerted = async () => (await getJson("/api/kept/alerted")).alerted;
 
 /** Keep something; with a version, only in place of that one.
  * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */

@@ -11,6 +11,7 @@ import { isSeen } from "./seen.js";
 import { currentSearch } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
+import { inThisVideo, withinButton } from "./within.js";
 
 /** @typedef {import("./api.js").Moment} Moment */
 /** @typedef {{moment: Moment, still: Still, opener: HTMLButtonElement, element: HTMLElement}} Card */
@@ -50,7 +51,7 @@ export function momentCard(moment, index, words, videos, does) {
   const opener = h("button", {
     type: "button", class: "opener", tabindex: "-1", "aria-keyshortcuts": "Enter Space c l + -", onclick: does.open, onfocus: does.focus,
   }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
-  const element = h("li", { class: `moment${steps.length ? " steps" : ""}` },
+  const element = h("li", { class: `moment${steps.length ? " steps" : ""}`, "data-video": moment.video_id },
     h("div", { class: "frame" }, opener, h("div", { class: "tools" })),
     h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
     h("div", { class: "caption" }, titleSpan(moment.video_id, videos),
@@ -85,6 +86,7 @@ function toolButtons(moment, mark, does) {
     button("right", t("Right (+)"), mark === "right", "mark", () => setMark(moment, "right")),
     button("wrong", t("Wrong (-)"), mark === "wrong", "mark", () => setMark(moment, "wrong")),
     iconButton("like", t("More like this picture (l)"), does.like, { tabindex: "-1" }),
+    withinButton(() => inThisVideo(moment.video_id), { tabindex: "-1" }),
     button("keep", inside ? t("In the collection; take it out (c)") : t("Into the collection (c)"), inside, "collect", () => collect(moment, currentSearch.value.text)),
   ];
 }

@@ -13,6 +13,7 @@ import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
+import { inThisVideo, withinButton } from "./within.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
 
@@ -58,11 +59,11 @@ function row(item, index) {
   const opener = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => { still.reset(); play(index); } }, still.element);
   const note = h("textarea", { rows: "1", placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
   note.value = item.note;
-  const element = h("li", { class: "item", "data-id": item.id }, gripFor(item), h("div", { class: "frame" }, opener),
+  const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
       h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
       item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
-    h("div", { class: "item-tools" },
+    h("div", { class: "item-tools" }, withinButton(() => inThisVideo(item.video_id)),
       iconButton("up", t("Move {name} up", { name }), () => moveItem(item.id, index - 1), { disabled: index === 0 }),
       iconButton("down", t("Move {name} down", { name }), () => moveItem(item.id, index + 1), { disabled: index === collection.value.length - 1 }),
       iconButton("remove", t("Take {name} out", { name }), () => discard(item.id))));

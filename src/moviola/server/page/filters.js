@@ -1,41 +1,47 @@
 // Which videos are looked into and which moments are wanted.
 
+import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { title } from "./format.js";
+import { language, t } from "./language.js";
 import { NOTHING, currentSearch, libraryInfo } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 
 const TYPING = 400; // ms without a key before a filter counts
 
-/** Ranges of the API are written LOW..HIGH.
- * @type {{name: string, label: string, short: string, kind: "text" | "date", hints: [string, string]}[]} */
+/** Ranges of a moment are typed; the API writes them LOW..HIGH.
+ * @type {{name: string, label: string, hints: [string, string]}[]} */
 const RANGES = [
-  { name: "modified", label: "File changed", short: "changed", kind: "date", hints: ["from", "to"] },
-  { name: "video_length", label: "Length of the video", short: "video", kind: "text", hints: ["0:00", "any"] },
-  { name: "moment_length", label: "Length of the moment", short: "moment", kind: "text", hints: ["0:00", "any"] },
-  { name: "where", label: "Where in the video", short: "at", kind: "text", hints: ["0%", "100%"] },
+  { name: "moment_length", label: t("Length of the moment"), hints: ["0:00", t("any")] },
+  { name: "where", label: t("Where in the video"), hints: ["0%", "100%"] },
 ];
+
+/** What a filter is called on its chip. */
+const SHORT = /** @type {Record<string, string>} */ ({
+  modified: t("changed"), video_length: t("video"), moment_length: t("moment"), where: t("at"), folder: t("in"),
+  taken: t("taken"), near: t("near"), camera: t("camera"), tag: t("tagged"),
+});
 
 /** @type {Record<string, string>} */
 const EVIDENCE = {
-  all: "everything", visual: "what is seen", subtitles: "subtitles", speech: "recognised speech",
-  said: "whatever is said", text: "text in pictures",
+  all: t("everything"), visual: t("what is seen"), subtitles: t("subtitles"), speech: t("recognised speech"),
+  said: t("whatever is said"), text: t("text in pictures"),
 };
 
 /** What the library calls a kind of cue, and how a search is asked to go by it. */
 const BY = /** @type {Record<string, string>} */ ({ subtitle: "subtitles" });
 
-export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": "Filters" });
+export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": t("Filters") });
 export const filterButton = h("button", {
   type: "button", class: "quiet filter-button", "aria-expanded": "false", "aria-controls": "filters",
   onclick: () => toggleFilters(),
-}, icon("filter"), "filters");
+}, icon("filter"), t("filters"));
 
 export function toggleFilters() {
   filterPanel.hidden = !filterPanel.hidden;
   filterButton.setAttribute("aria-expanded", String(!filterPanel.hidden));
-  if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
+  if (!filterPanel.hidden) void showFacets().then(() => filterPanel.querySelector("input")?.focus());
 }
 
 /**
@@ -46,17 +52,20 @@ export function toggleFilters() {
  */
 export function activeFilters(search) {
   const found = Object.entries(search.filter).map(([name, value]) => {
-    const short = RANGES.find((range) => range.name === name)?.short ?? "in";
     const { [name]: _, ...filter } = search.filter;
-    return { text: `${short} ${value}`, without: /** @type {Partial<Search>} */ ({ filter }) };
+    return { text: `${SHORT[name] ?? name} ${value.split("\n").map(inShort).join(", ")}`, without: /** @type {Partial<Search>} */ ({ filter }) };
   });
   for (const video of search.videos)
-    found.push({ text: `only ${title(video)}`, without: { videos: search.videos.filter((other) => other !== video) } });
-  if (search.by !== "all") found.push({ text: `by ${EVIDENCE[search.by]}`, without: { by: "all" } });
-  if (search.minScore) found.push({ text: `score from ${Math.round(100 * search.minScore)}`, without: { minScore: 0 } });
-  if (!search.refine) found.push({ text: "coarse", without: { refine: true } });
+    found.push({ text: t("only {video}", { video: title(video) }), without: { videos: search.videos.filter((other) => other !== video) } });
+  if (search.by !== "all") found.push({ text: t("by {evidence}", { evidence: EVIDENCE[search.by] ?? search.by }), without: { by: "all" } });
+  if (search.minScore) found.push({ text: t("score from {score}", { score: Math.round(100 * search.minScore) }), without: { minScore: 0 } });
+  if (!search.refine) found.push({ text: t("coarse"), without: { refine: true } });
   return found;
 }
+
+/** A camera without its sign, the end of a long path.
+ * @param {string} value */
+const inShort = (value) => value.replace(/^=/, "").replace(/^\/.*(\/[^/]+\/[^/]+)$/, "…$1");
 
 /** @type {((part: Partial<Search>) => void)} */
 let change = () => {};
@@ -74,16 +83,50 @@ const inputs = new Map();
 export function markProblem(field) {
   for (const [name, own] of inputs)
     for (const input of own) input.toggleAttribute("aria-invalid", field === `filter.${name}`);
+  wrong = field;
+  drawWrong();
 }
 
-/** Half a folder or half a time is no filter yet: it counts when the typing rests.
- * @param {string} name @param {string} value empty takes the filter away. */
+function drawWrong() {
+  for (const { name, element } of facets) element.classList.toggle("wrong", wrong === `filter.${name}`);
+}
+
+/** @param {string} name @param {string} value empty takes the filter away. */
 function setFilter(name, value) {
+  const { [name]: _, ...others } = currentSearch.value.filter;
+  change({ filter: value ? { ...others, [name]: value } : others });
+}
+
+/** Half a time is no filter yet: it counts when the typing rests.
+ * @param {string} name @param {string} value */
+function typeFilter(name, value) {
   clearTimeout(typing);
-  typing = window.setTimeout(() => {
-    const { [name]: _, ...others } = currentSearch.value.filter;
-    change({ filter: value ? { ...others, [name]: value } : others });
-  }, TYPING);
+  typing = window.setTimeout(() => setFilter(name, value), TYPING);
+}
+
+/** What is chosen by number of videos; its code is loaded when the filters are opened.
+ * @type {import("./choosing/facets.js").Facet[]} */
+let facets = [];
+let wrong = "";
+/** Counted once, until the library changes.
+ * @type {Promise<api.Facets> | null} */
+let counted = null;
+
+async function showFacets() {
+  if (filterPanel.hidden) return;
+  const counts = await (counted ??= api.facets()).catch(() => { counted = null; });
+  if (!counts) return; // the server is away, which the page says
+  const { allFacets } = await import("./choosing/facets.js");
+  if (!facets.length) {
+    facets = allFacets(setFilter);
+    filterPanel.firstElementChild?.prepend(...facets.map(({ element }) => element));
+    drawWrong();
+  }
+  for (const facet of facets) facet.draw(counts, currentSearch.value.filter[facet.name] ?? "");
+  for (const option of filterPanel.querySelectorAll("select option")) {
+    const kind = counts.evidence.find(({ by }) => by === option.getAttribute("value"));
+    if (kind) option.textContent = `${EVIDENCE[kind.by]} (${kind.videos.toLocaleString(language)})`;
+  }
 }
 
 /** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */
@@ -92,22 +135,15 @@ function follow(input, value) {
 }
 
 /** @param {(typeof RANGES)[number]} range */
-function rangeField({ name, label, kind, hints }) {
-  const set = () => setFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
+function rangeField({ name, label, hints }) {
+  const set = () => typeFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
   /** @param {"from" | "to"} end @param {string} hint */
-  const bound = (end, hint) => h("input", { type: kind, placeholder: hint, "aria-label": `${label}, ${end}`, "aria-describedby": "failure", oninput: set });
+  const bound = (end, hint) => h("input", { type: "text", placeholder: hint, "aria-label": `${label}, ${end === "from" ? t("from") : t("to")}`, "aria-describedby": "failure", oninput: set });
   const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];
   inputs.set(name, [low, high]);
   follow(low, (search) => (search.filter[name] ?? "").split("..")[0] ?? "");
   follow(high, (search) => (search.filter[name] ?? "").split("..")[1] ?? "");
   return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
-}
-
-function folderField() {
-  const input = h("input", { type: "text", placeholder: "a folder, or */beach/*.mov", "aria-describedby": "failure", oninput: () => setFilter("folder", input.value.trim()) });
-  inputs.set("folder", [input]);
-  follow(input, (search) => search.filter.folder ?? "");
-  return h("label", { class: "field" }, h("span", {}, "Folder"), input);
 }
 
 /** @param {string[]} kinds of evidence that the library has. */
@@ -116,34 +152,36 @@ function evidenceField(kinds) {
   const select = h("select", { onchange: () => change({ by: select.value }) },
     ["all", ...kinds.map((kind) => BY[kind] ?? kind), ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
   follow(select, (search) => search.by);
-  return h("label", { class: "field" }, h("span", {}, "Found by"), select);
+  return h("label", { class: "field" }, h("span", {}, t("Found by")), select);
 }
 
 function scoreField() {
   const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => change({ minScore: Number(input.value) }) });
   const name = h("span");
-  fields.push((search) => { input.value = String(search.minScore); fill(name, `Score at least ${Math.round(100 * search.minScore)}`); });
+  fields.push((search) => { input.value = String(search.minScore); fill(name, t("Score at least {score}", { score: Math.round(100 * search.minScore) })); });
   return h("label", { class: "field" }, name, input);
 }
 
 function refineField() {
   const input = h("input", { type: "checkbox", onchange: () => change({ refine: input.checked }) });
   fields.push((search) => { input.checked = search.refine; });
-  return h("label", { class: "field check" }, input, h("span", {}, "Refined ends (slower)"));
+  return h("label", { class: "field check" }, input, h("span", {}, t("Refined ends (slower)")));
 }
 
 function drawPanel() {
   fields.length = 0;
+  counted = null;
   fill(filterPanel, h("div", { class: "filter-grid" },
-    folderField(), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
+    facets.map(({ element }) => element), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
   for (const field of fields) field(currentSearch.value);
+  void showFacets();
 }
 
 /** @param {(part: Partial<Search>) => void} changed called with what is asked otherwise. */
 export function showFilters(changed) {
   change = changed;
   libraryInfo.onChange(drawPanel);
-  currentSearch.onChange((search) => { for (const field of fields) field(search); });
+  currentSearch.onChange((search) => { for (const field of fields) field(search); void showFacets(); });
   drawPanel();
 }
 
@@ -152,8 +190,8 @@ export function showFilters(changed) {
 export function filterChips(search) {
   const found = activeFilters(search);
   const chips = found.map(({ text, without }) =>
-    h("span", { class: "chip" }, h("span", { class: "chip-name" }, text), iconButton("close", `Without “${text}”`, () => change(without))));
+    h("span", { class: "chip" }, h("span", { class: "chip-name", dir: "auto" }, text), iconButton("close", t("Without “{text}”", { text }), () => change(without))));
   const { filter, videos, by, minScore, refine } = NOTHING;
-  const all = h("button", { type: "button", class: "quiet", onclick: () => change({ filter, videos, by, minScore, refine }) }, "no filters");
+  const all = h("button", { type: "button", class: "quiet", onclick: () => change({ filter, videos, by, minScore, refine }) }, t("no filters"));
   return found.length > 1 ? [...chips, all] : chips;
 }

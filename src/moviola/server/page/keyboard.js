@@ -37,6 +37,7 @@ const TABLE = [
     [["+", "="], "markRight", t("right: the answer goes by it")],
     [["-"], "markWrong", t("wrong: likewise")],
     [["l"], "like", t("more like this picture")],
+    [["s"], "within", t("search in this video")],
     [["L"], "alsoLike", t("this picture too, beside what is asked")],
   ] },
   { place: "player", title: t("In the player"), keys: [
@@ -57,6 +58,7 @@ const TABLE = [
     [["+", "="], "markRight", t("right, and on to the next")],
     [["-"], "markWrong", t("wrong, and on to the next")],
     [["l"], "like", t("more like this picture")],
+    [["s"], "within", t("search in this video")],
     [["m"], "mute", t("sound")],
     [["F"], "full", t("full screen")],
     [["Escape"], "", t("close")],
@@ -67,6 +69,7 @@ const TABLE = [
     [["Alt+ArrowUp"], "moveUp", t("move it up")],
     [["Alt+ArrowDown"], "moveDown", t("move it down")],
     [["Enter"], "", t("play it, trim it")],
+    [["s"], "within", t("search in this video")],
     [["Delete"], "discard", t("take it out")],
   ] },
 ];

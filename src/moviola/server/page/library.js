@@ -3,28 +3,32 @@
 import * as api from "./api.js";
 import { byId, fill, h } from "./dom.js";
 import { long } from "./format.js";
+import { language, t } from "./language.js";
 import { ingestSection, showJobs } from "./ingest.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "./store.js";
+import { savedSection } from "./saved.js";
+import { showTwins, twinsSection } from "./twins.js";
 import { loadVideos, videosSection } from "./videos.js";
 import { forgetWelcome } from "./welcome.js";
 
 const section = byId("library-view", HTMLElement);
 const facts = h("dl", { class: "facts" });
 const failure = h("div", { role: "alert" });
+const searches = h("div", { class: "saved" });
 
 function drawFacts() {
   const info = libraryInfo.value;
   if (!info) return;
-  const models = Object.entries(info.models).map(([role, model]) => [role === "stage1" ? "First stage" : "Refiner", model?.name ?? "not trained"]);
+  const models = Object.entries(info.models).map(([role, model]) => [role === "stage1" ? t("First stage") : t("Refiner"), model?.name ?? t("not trained")]);
   /** @type {[string, string][]} */
   const rows = [
-    ["Videos", `${info.videos.toLocaleString("en")}, ${long(info.seconds)}`],
-    ["Segments", info.segments.toLocaleString("en")],
-    ["Pictures", info.encoder || "–"],
-    ["Sentences", info.sentence_encoder || "–"],
+    [t("Videos"), `${info.videos.toLocaleString(language)}, ${long(info.seconds)}`],
+    [t("Segments"), info.segments.toLocaleString(language)],
+    [t("Pictures"), info.encoder || "–"],
+    [t("Sentences"), info.sentence_encoder || "–"],
     .../** @type {[string, string][]} */ (models),
-    ["Evidence", info.evidence.join(", ")],
+    [t("Evidence"), info.evidence.join(", ")],
     ["moviola", info.version],
   ];
   fill(facts, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
@@ -40,19 +44,20 @@ async function changed() {
   fill(failure);
   libraryInfo.value = await api.library();
   forgetWelcome();
-  await Promise.all([loadVideos(), showRoots()]);
+  await Promise.all([loadVideos(), showRoots(), showTwins()]);
 }
 
 async function show() {
-  await Promise.all([loadVideos(), showRoots(), showJobs()]);
+  fill(searches, savedSection());
+  await Promise.all([loadVideos(), showRoots(), showJobs(), showTwins()]);
 }
 
 export function startLibrary() {
   const info = libraryInfo.value;
   const does = { changed, failed: showFailure };
   const ingest = info?.can_ingest ? ingestSection(does)
-    : h("p", { class: "muted hint" }, "This server only reads. Videos come in with ", h("code", {}, "moviola index FOLDER"), ".");
-  fill(section, h("h1", {}, info?.name ?? "Library"), failure, facts, ingest, rootsSection(), videosSection(does));
+    : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
+  fill(section, h("h1", {}, info?.name ?? t("Library")), failure, facts, searches, ingest, rootsSection(), twinsSection(), videosSection(does));
   libraryInfo.onChange(drawFacts);
   view.onChange((now) => { if (now === "library") void show(); });
   drawFacts();

@@ -20,6 +20,7 @@ import { rememberSeen } from "./seen.js";
 import { currentSearch, isEmpty, libraryInfo, view } from "./store.js";
 import { startTheme } from "./theme.js";
 import { rememberRecent } from "./welcome.js";
+import { startWithin } from "./within.js";
 
 /** @typedef {import("./store.js").View} View */
 
@@ -68,6 +69,7 @@ async function start() {
   startQuery();
   startDropping();
   startPlayer();
+  startWithin();
   startResults();
   startCollection();
   startLibrary();

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
+import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
 import { GAP, NOTHING, Observable, currentSearch, isEmpty, queryOf, remembered } from "./store.js";
@@ -43,7 +44,7 @@ async function save() {
   try {
     await api.keep("search", name, { text: search.text.trim(), then, gap: search.then[0]?.gap ?? GAP, without, filter: search.filter, by: search.by });
     known.value = { ...known.value, [name]: await newestVideo() };
-    notify("The search is saved: it stands on the first page, with what is new");
+    notify(t("The search is saved: it stands on the first page, with what is new"));
   } catch (error) {
     notify(error instanceof Error ? error.message : String(error));
   }
@@ -52,7 +53,7 @@ async function save() {
 /** @returns {HTMLElement | null} */
 export function saveButton() {
   if (isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
-  return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), "save this search");
+  return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), t("save this search"));
 }
 
 /** Moments of a search in videos that came in since it was opened.
@@ -67,23 +68,22 @@ async function countNew(search, since) {
  * @returns {HTMLElement} */
 export function savedSection() {
   const chips = h("div", { class: "chips" });
-  const section = h("section", { "aria-labelledby": "saved-title", hidden: true }, h("h2", { id: "saved-title" }, "Saved searches"), chips);
+  const section = h("section", { "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
   const show = async () => {
-    const [entries, newest] = await Promise.all([api.kept("search"), newestVideo()]);
+    const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
-    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), newest, () => void show())));
+    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
   show().catch(() => {});
   return section;
 }
 
-/** @param {string} name @param {Search} search @param {number} newest @param {() => void} changed */
-function savedChip(name, search, newest, changed) {
+/** @param {string} name @param {Search} search @param {{newest: number, since: number}} versions @param {() => void} changed */
+function savedChip(name, search, { newest, since }, changed) {
   const fresh = h("span", { class: "number" });
-  const since = known.value[name] ?? 0;
-  if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? `${number} new` : ""; }, () => {});
+  if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
   const open = () => { known.value = { ...known.value, [name]: newest }; };
   const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(String(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
-    iconButton("close", `Forget the search “${name}”`, remove));
+    iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }

@@ -1,75 +1,122 @@
-// Names of what was taught, offered while "@" is typed.
+// What is offered while a query is typed: taught names after "@", else videos and tags that are called so.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
+import { clock, title } from "./format.js";
+import { plural, t } from "./language.js";
+import { currentSearch } from "./store.js";
+import { alsoIn } from "./within.js";
+
+/** @typedef {{name: string, about: string, take: () => void}} Offer */
 
 const MOST = 8;
+const LEAST = 2; // letters of a video's or a tag's name
+const TYPING = 120; // ms
 const NAME = /(^|\s)@([\p{L}\p{N}-]*)$/u; // before the caret
 
 /** Offer names in a field; the list stands beside it.
  * @param {HTMLInputElement} input @param {(text: string) => void} taken called with the text that has the name in it
  * @returns {HTMLElement} */
 export function suggestions(input, taken) {
-  const list = h("ul", { class: "suggestions", role: "listbox", id: `${input.id}-names`, "aria-label": "Names of what was taught", hidden: true });
-  /** @type {api.Concept[]} */
+  const list = h("ul", { class: "suggestions", role: "listbox", id: `${input.id}-names`, "aria-label": t("What is called so"), hidden: true });
+  /** @type {Offer[]} */
   let offered = [];
-  let at = 0;
+  let at = -1;
+  let timer = 0;
+  let asking = new AbortController();
 
-  const typed = () => NAME.exec(input.value.slice(0, input.selectionStart ?? input.value.length));
+  const typed = () => NAME.exec(input.value.slice(0, input.selectionStart ?? input.value.length))?.[2];
 
   const close = () => {
-    offered = [];
+    clearTimeout(timer);
+    asking.abort();
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
   };
 
   const draw = () => {
-    fill(list, offered.map((one, i) => h("li", {
+    fill(list, offered.map(({ name, about, take }, i) => h("li", {
       role: "option", id: `${list.id}-${i}`, "aria-selected": String(i === at),
-      onpointerdown: (/** @type {Event} */ event) => { event.preventDefault(); at = i; take(); },
-    }, h("strong", {}, `@${one.name}`), h("span", { class: "muted", dir: "auto" }, one.title))));
+      onpointerdown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => { close(); take(); },
+    }, h("strong", { dir: "auto" }, name), h("span", { class: "muted", dir: "auto" }, about))));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
-    input.setAttribute("aria-activedescendant", `${list.id}-${at}`);
+    if (at < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", `${list.id}-${at}`);
+    list.children[at]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
 
-  const offer = async () => {
-    const begun = typed()?.[2]?.toLowerCase();
-    if (begun === undefined) return close();
-    const known = await api.concepts().catch(() => []);
-    if (typed()?.[2]?.toLowerCase() !== begun) return; // more was typed meanwhile
-    offered = known.filter(({ name, title }) => name.startsWith(begun) || title.toLowerCase().startsWith(begun)).slice(0, MOST);
-    at = 0;
-    if (!offered.length || offered.some(({ name }) => name === begun)) close();
-    else draw();
+  /** @param {Offer[]} offers @param {number} first which one Enter takes; -1: none yet */
+  const show = (offers, first) => {
+    [offered, at] = [offers.slice(0, MOST), first];
+    list.classList.toggle("in-line", first < 0); // in a line of their own: they must not lie over what stands below
+    if (offered.length) draw();
+    else close();
   };
 
-  const take = () => {
-    const [found, one] = [typed(), offered[at]];
-    if (!found || !one) return;
+  /** @param {string} name @param {string} begun in whose place it comes */
+  const complete = (name, begun) => {
     const caret = input.selectionStart ?? input.value.length;
-    const before = input.value.slice(0, caret - (found[2]?.length ?? 0));
-    input.value = `${before}${one.name} ${input.value.slice(caret).trimStart()}`;
-    close();
+    input.value = `${input.value.slice(0, caret - begun.length)}${name} ${input.value.slice(caret).trimStart()}`;
     taken(input.value);
+  };
+
+  /** @param {string} begun */
+  const offerTaught = async (begun) => {
+    const known = await api.concepts().catch(() => []);
+    if (typed() !== begun) return; // more was typed meanwhile
+    const wanted = begun.toLowerCase();
+    const found = known.filter(({ name, title }) => name.startsWith(wanted) || title.toLowerCase().startsWith(wanted));
+    if (found.some(({ name }) => name === wanted)) return close();
+    show(found.map(({ name, title }) => ({ name: `@${name}`, about: title, take: () => complete(name, begun) })), 0);
+  };
+
+  /** @param {AbortSignal} signal */
+  const offerNamed = async (signal) => {
+    const text = input.value.trim();
+    const { videos, tags } = await api.completions(text, signal).catch(() => ({ videos: [], tags: [] }));
+    if (signal.aborted || text !== input.value.trim()) return;
+    show([
+      ...videos.map(({ video_id, duration }) => ({ name: title(video_id), about: `${t("in this video")}, ${clock(duration)}`, take: () => { taken(""); alsoIn(video_id); } })),
+      ...tags.map(({ tag, videos }) => ({ name: tag, about: `${t("tag")}, ${plural(videos, "{n} video", "{n} videos")}`, take: () => { taken(""); tagged(tag); } })),
+    ], -1);
+  };
+
+  const offer = () => {
+    close();
+    const begun = typed();
+    if (begun !== undefined) return void offerTaught(begun);
+    if (input.value.trim().length < LEAST) return;
+    asking = new AbortController();
+    timer = window.setTimeout(() => void offerNamed(asking.signal), TYPING);
   };
 
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-autocomplete", "list");
   input.setAttribute("aria-expanded", "false");
   input.setAttribute("aria-controls", list.id);
-  input.addEventListener("input", () => void offer());
-  input.addEventListener("blur", close);
+  input.addEventListener("input", offer);
+  // A line of its own stays: things below must not move away under a click.
+  input.addEventListener("blur", () => { if (!list.classList.contains("in-line")) close(); });
+  currentSearch.onChange(({ text }, before) => { if (text !== before.text && text !== input.value) close(); });
   input.addEventListener("keydown", (event) => {
-    if (list.hidden) return;
+    if (list.hidden) return event.key === "Enter" ? close() : undefined;
+    const now = offered[at];
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (move) { at = (at + move + offered.length) % offered.length; draw(); }
-    else if (event.key === "Enter" || event.key === "Tab") take();
+    if (move && (at < offered.length - 1 || move < 0)) { at = Math.max(-1, at + move); draw(); }
+    else if ((event.key === "Enter" || event.key === "Tab") && now) { close(); now.take(); }
     else if (event.key === "Escape") close();
-    else return;
+    else return event.key === "Enter" || move ? close() : undefined; // on with what is typed, down to the results
     event.preventDefault();
     event.stopPropagation();
   });
   return list;
+}
+
+/** Only videos with a tag.
+ * @param {string} tag */
+function tagged(tag) {
+  const { filter } = currentSearch.value;
+  currentSearch.value = { ...currentSearch.value, filter: { ...filter, tag: [...(filter.tag?.split("\n") ?? []).filter((one) => one !== tag), tag].join("\n") } };
 }

@@ -2,12 +2,14 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
-import { clock, count, size, title } from "./format.js";
+import { clock, size, title } from "./format.js";
 import { bringIn } from "./ingest.js";
+import { plural, t } from "./language.js";
 import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
 import { libraryInfo } from "./store.js";
+import { inThisVideo, withinButton } from "./within.js";
 
 /** @typedef {import("./ingest.js").Does} Does */
 
@@ -16,17 +18,17 @@ const TYPING = 200;
 
 /** @type {[string, string][]} what can be sorted by; a minus is the other way round */
 const ORDERS = [
-  ["name", "by name"], ["-date", "newest first"], ["date", "oldest first"], ["-length", "longest first"], ["length", "shortest first"], ["-added", "last added first"],
+  ["name", t("by name")], ["-date", t("newest first")], ["date", t("oldest first")], ["-length", t("longest first")], ["length", t("shortest first")], ["-added", t("last added first")],
 ];
 
-const refused = h("section", { class: "refused-files", "aria-label": "Refused files", hidden: true });
+const refused = h("section", { class: "refused-files", "aria-label": t("Refused files"), hidden: true });
 const table = h("tbody");
 const tableStatus = h("p", { class: "muted", role: "status" });
-const more = h("button", { type: "button", class: "plain", onclick: () => void loadVideos(true) }, "More videos");
-const text = h("input", { type: "search", placeholder: "name or folder", "aria-label": "Videos by name", oninput: () => listSoon() });
-const state = h("select", { "aria-label": "Videos by state", onchange: () => void loadVideos() },
-  [["", "all"], ["ready", "ready"], ["partial", "in part"], ["refused", "refused"]].map(([value, label]) => h("option", { value }, label)));
-const order = h("select", { "aria-label": "Order of the videos", onchange: () => void loadVideos() }, ORDERS.map(([value, label]) => h("option", { value }, label)));
+const more = h("button", { type: "button", class: "plain", onclick: () => void loadVideos(true) }, t("More videos"));
+const text = h("input", { type: "search", placeholder: t("name or folder"), "aria-label": t("Videos by name"), oninput: () => listSoon() });
+const state = h("select", { "aria-label": t("Videos by state"), onchange: () => void loadVideos() },
+  [["", t("all")], ["ready", t("ready")], ["partial", t("in part")], ["refused", t("refused")]].map(([value, label]) => h("option", { value }, label)));
+const order = h("select", { "aria-label": t("Order of the videos"), onchange: () => void loadVideos() }, ORDERS.map(([value, label]) => h("option", { value }, label)));
 
 /** @type {Does} */
 let does = { changed: async () => {}, failed: () => {} };
@@ -53,11 +55,11 @@ export async function loadVideos(further = false) {
     if (!further) fill(table);
     table.append(...videos.map(videoRow));
     listed = offset + videos.length;
-    tableStatus.textContent = total ? count(total, "video") : "No video is called so.";
+    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : t("No video is called so.");
     more.hidden = listed >= total;
     if (!further) drawRefused(wrong);
   } catch (error) {
-    if (!signal.aborted && !(error instanceof api.Unreachable)) does.failed("The videos cannot be listed", error);
+    if (!signal.aborted && !(error instanceof api.Unreachable)) does.failed(t("The videos cannot be listed"), error);
   }
 }
 
@@ -65,28 +67,51 @@ export async function loadVideos(further = false) {
 function drawRefused(wrong) {
   refused.hidden = !wrong?.total;
   if (!wrong?.total) return;
-  fill(refused, h("h3", {}, `${count(wrong.total, "file")} refused`), h("ul", {}, wrong.videos.map((video) =>
+  fill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
     h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, video.error), tools(video)))));
 }
 
 /** What can be done with a video.
  * @param {api.Video} video */
 function tools(video) {
-  if (!libraryInfo.value?.can_ingest) return null;
   const name = title(video.video_id);
-  const again = iconButton("loop", `Read ${name} again, after it was mended`, () => void bringIn([video.path]));
-  return h("span", { class: "video-tools" }, video.state === "refused" ? again : null,
-    iconButton("remove", `Take ${name} out of the library`, () => void takeOut(video)));
+  const within = video.state === "refused" ? null : withinButton(() => inThisVideo(video.video_id));
+  if (!libraryInfo.value?.can_ingest) return h("span", { class: "video-tools" }, within);
+  const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after it was mended", { name }), () => void bringIn([video.path]))] : [
+    iconButton("loop", t("Read subtitles and text of {name} again", { name }), () => void processAgain(video, false)),
+    iconButton("again", t("Encode {name} again", { name }), () => void processAgain(video, true)),
+  ];
+  return h("span", { class: "video-tools" }, within, again,
+    iconButton("remove", t("Take {name} out of the library", { name }), () => void takeOut(video)));
+}
+
+/** @param {api.Video} video @param {boolean} pictures */
+async function processAgain(video, pictures) {
+  const name = title(video.video_id);
+  try {
+    const events = api.jobEvents(await api.processAgain(video.video_id, pictures));
+    notify(t("{name} is processed again; it can be searched as it is until then", { name }));
+    events.addEventListener("done", (event) => {
+      events.close();
+      const { state: ended, error, refused: reasons } = JSON.parse(event.data);
+      const problem = error || reasons[0]?.reason;
+      if (problem || ended !== "done") does.failed(t("{name} was not processed again", { name }), new Error(problem || ended));
+      else notify(t("{name} was processed again", { name }));
+      void does.changed();
+    });
+  } catch (error) {
+    does.failed(t("{name} was not processed again", { name }), error);
+  }
 }
 
 /** @param {api.Video} video */
-async function takeOut(video) {
+export async function takeOut(video) {
   try {
     await api.removeVideo(video.video_id);
-    notify(`${title(video.video_id)} is out of the library; its file stays`, { label: "Undo", run: () => void takeBack(video) });
+    notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), { label: t("Undo"), run: () => void takeBack(video) });
     await does.changed();
   } catch (error) {
-    does.failed("Not taken out", error);
+    does.failed(t("Not taken out"), error);
   }
 }
 
@@ -96,7 +121,7 @@ async function takeBack(video) {
     await api.restoreVideo(video.video_id);
     await does.changed();
   } catch (error) {
-    does.failed("Not brought back", error);
+    does.failed(t("Not brought back"), error);
   }
 }
 
@@ -109,20 +134,20 @@ function videoRow(video) {
   const name = ready
     ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
     : h("span", {}, title(video.video_id));
-  return h("tr", {}, h("td", { class: "thumb" }, ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": `Play ${title(video.video_id)}`, onclick: play }, still) : still),
+  return h("tr", {}, h("td", { class: "thumb" }, ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still),
     h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.error ? h("span", { class: "why" }, video.error) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, video.taken.slice(0, 10)),
     h("td", { class: "figure" }, size(video.bytes)),
-    h("td", {}, h("span", { class: `state ${video.state}` }, video.away ? "away" : { ready: "ready", partial: "in part", refused: "refused" }[video.state] ?? video.state)),
+    h("td", {}, h("span", { class: `state ${video.state}` }, video.away ? t("away") : { ready: t("ready"), partial: t("in part"), refused: t("refused") }[video.state] ?? video.state)),
     h("td", {}, tools(video)));
 }
 
 /** @param {Does} does_ */
 export function videosSection(does_) {
   does = does_;
-  const head = h("tr", {}, ["", "Video", "Length", "Taken", "Size", "State", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))));
+  const head = h("tr", {}, ["", t("Video"), t("Length"), t("Taken"), t("Size"), t("State"), ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))));
   return h("section", { "aria-labelledby": "videos-title" },
-    h("div", { class: "table-head" }, h("h2", { id: "videos-title" }, "Videos"), tableStatus, h("span", { class: "spring" }), icon("search"), text, state, order),
+    h("div", { class: "table-head" }, h("h2", { id: "videos-title" }, t("Videos")), tableStatus, h("span", { class: "spring" }), icon("search"), text, state, order),
     refused, h("table", { class: "videos" }, h("thead", {}, head), table), h("div", { class: "more" }, more));
 }

@@ -2,7 +2,8 @@
 
 import * as api from "./api.js";
 import { h } from "./dom.js";
-import { clock, count, long, title } from "./format.js";
+import { clock, long, title } from "./format.js";
+import { plural, t } from "./language.js";
 import { openPlayer } from "./opening.js";
 import { savedSection } from "./saved.js";
 import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
@@ -40,22 +41,22 @@ export function drawWelcome() {
   const shelf = h("ul", { class: "grid shelf" });
   some ??= api.videos({ offset: 0, limit: SHOWN, state: "ready", text: "" });
   some.then(({ videos }) => shelf.append(...videos.map(videoCard)), () => { some = null; });
-  const said = info ? `${count(info.videos, "video")}, ${long(info.seconds)}` : "";
+  const said = info ? `${plural(info.videos, "{n} video", "{n} videos")}, ${long(info.seconds)}` : "";
   const tries = h("div", { class: "chips" });
-  const examples = h("section", { "aria-labelledby": "try-title", hidden: true }, h("h2", { id: "try-title" }, "Try"), tries);
+  const examples = h("section", { "aria-labelledby": "try-title", hidden: true }, h("h2", { id: "try-title" }, t("Try")), tries);
   some.then(({ videos }) => examplesOf(videos)).then((texts) => {
     tries.append(...texts.map(searchChip));
     examples.hidden = texts.length === 0;
   }, () => {});
   return h("div", { class: "welcome" }, savedSection(), recentSearches(), examples,
     h("section", { "aria-labelledby": "shelf-title" },
-      h("h2", { id: "shelf-title" }, "In this library", h("span", { class: "muted" }, said)), shelf));
+      h("h2", { id: "shelf-title" }, t("In this library"), h("span", { class: "muted" }, said)), shelf));
 }
 
 function recentSearches() {
   if (!recent.value.length) return null;
   const links = recent.value.map(({ text, hash }) => h("a", { class: "chip", href: hash }, h("span", { class: "chip-name" }, text)));
-  return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, "Lately"), h("div", { class: "chips" }, links));
+  return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Lately")), h("div", { class: "chips" }, links));
 }
 
 /** What could be asked of this library: what was taught, what is said in it, what its videos are called.
@@ -71,8 +72,8 @@ async function examplesOf(videos) {
 const searchChip = (text) => h("a", { class: "chip", href: `#/search?${new URLSearchParams({ q: text })}` }, h("span", { class: "chip-name", dir: "auto" }, text));
 
 function noVideos() {
-  return h("div", { class: "empty" }, h("h2", {}, "This library is empty"),
-    h("p", {}, "Bring in a folder of videos: in the ", h("a", { href: "#/library" }, "library view"), ", or with ", h("code", {}, "moviola index FOLDER"), "."));
+  return h("div", { class: "empty" }, h("h2", {}, t("This library is empty")),
+    h("p", {}, t("Bring in a folder of videos: in the view of the library, or with a command."), " ", h("a", { href: "#/library" }, t("Library")), " · ", h("code", {}, "moviola index FOLDER")));
 }
 
 /** @param {api.Video} video */
@@ -82,7 +83,7 @@ function videoCard(video) {
   const still = new Still(whole, { time: third, priority: true });
   const onclick = () => { still.reset(); openPlayer([whole]); };
   return h("li", { class: "moment" },
-    h("div", { class: "frame" }, h("button", { type: "button", class: "opener", onclick, "aria-label": `Play ${title(video.video_id)}` }, still.element)),
+    h("div", { class: "frame" }, h("button", { type: "button", class: "opener", onclick, "aria-label": t("Play {name}", { name: title(video.video_id) }) }, still.element)),
     h("div", { class: "caption" }, titleSpan(video.video_id), h("span", { class: "time" }, clock(video.duration))));
 }
 

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from moviola.errors import DataError, InvalidValue
 from moviola.library.kept.entries import Entry, Kind
-from moviola.server.kept_schemas import KeepRequest, KeptList
+from moviola.server.kept_schemas import Alerted, KeepRequest, KeptList
 from moviola.server.service import ServiceOf
 
 __all__ = ["router"]
@@ -27,6 +27,12 @@ def entries(
 ) -> KeptList:
     """Entries, by kind and name."""
     return KeptList(entries=service.library.kept.entries(kind))
+
+
+@router.get("/alerted")
+def alerted(service: ServiceOf) -> Alerted:
+    """Up to which video the saved searches were checked for what is new, where the server reports that."""
+    return Alerted(alerted=service.library.kept.alerted())
 
 
 @router.get("/entry")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError
 from moviola.library import VideoRow, present_path, taken_of
 from moviola.media import MediaInfo, plays_in_browsers, probe
+from moviola.search.video_orders import Order
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
     CueList,
@@ -25,13 +25,10 @@ from moviola.server.schemas import (
     VideoSummary,
 )
 from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.types import Capture
 
-__all__ = ["router"]
+__all__ = ["router", "summary_of"]
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
-
-Order = Literal["name", "date", "length", "added"]
 
 
 @router.get("")
@@ -53,14 +50,12 @@ def videos(
     wanted = text.casefold()
     matching = [
         video
-        for video in service.library.catalogue.videos()
+        for video in service.library.ordered(sort)
         if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
     ]
-    if sort != "name":
-        matching.sort(key=_order(service, sort))
     if descending:
         matching.reverse()
-    shown = [VideoSummary(**_summary(service, video)) for video in matching[offset : offset + limit]]
+    shown = [VideoSummary(**summary_of(service, video)) for video in matching[offset : offset + limit]]
     return VideoList(total=len(matching), videos=shown)
 
 
@@ -68,7 +63,7 @@ def videos(
 async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     """One video, with properties of its file."""
     about = await service.media.run(_probed, video)
-    summary = await service.media.run(_summary, service, video)
+    summary = await service.media.run(summary_of, service, video)
     playable = about is not None and plays_in_browsers(about)
     return VideoDetails(
         **summary,
@@ -99,17 +94,8 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
     return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
 
 
-def _order(service: Service, sort: Order) -> Callable[[VideoRow], Any]:
-    """What videos are sorted by."""
-    if sort == "length":
-        return lambda video: video.duration
-    if sort == "added":
-        return lambda video: video.row
-    captures = service.library.catalogue.captures()
-    return lambda video: taken_of(video, captures.get(video.row, Capture())).instant
-
-
-def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
+def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:
+    """Fields of :class:`moviola.server.schemas.VideoSummary`."""
     catalogue = service.library.catalogue
     copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
     taken = taken_of(video, capture)
@@ -129,7 +115,7 @@ def _summary(service: Service, video: VideoRow) -> dict[str, Any]:
         "taken_zone": taken.zone,
         "latitude": capture.latitude,
         "longitude": capture.longitude,
-        "camera": f"{capture.make} {capture.model}".strip(),
+        "camera": capture.camera,
         "width": video.width,
         "height": video.height,
         "video_codec": video.codec,

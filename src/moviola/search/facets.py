@@ -1,0 +1,171 @@
+"""Facets: how the videos of a library are spread over what filters choose by.
+
+Each value is written so that :class:`moviola.search.Filter` takes it: a folder's path, a day, a camera after
+``=``, a tag. Counts are of videos that can be searched, and do not depend on a query.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from threading import Lock
+
+from moviola.library import LibraryStore, VideoRow, taken_of
+from moviola.search.options import KINDS, By
+from moviola.types import Capture
+
+__all__ = ["LENGTHS", "FacetCounts", "FacetReader", "FolderCount", "PlaceCount"]
+
+LENGTHS = (0, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
+"""Lengths in seconds at which classes of videos begin."""
+# Digits behind the point of degrees, from some hundred metres to some hundred kilometres; and how many places
+# are listed before they are joined.
+_DIGITS, _MOST_PLACES = (3, 2, 1, 0), 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class FolderCount:
+    """A folder of videos.
+
+    Attributes:
+        path: of the folder.
+        parent: path of the folder above it that is listed; empty at the top.
+        videos: number in it and below.
+    """
+
+    path: str
+    parent: str
+    videos: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCount:
+    """A place where videos were taken: degrees north and east, rounded to a thousandth, where there are
+    thousands of places to less."""
+
+    latitude: float
+    longitude: float
+    videos: int
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCounts:
+    """Numbers of videos by what filters choose by.
+
+    Attributes:
+        videos: all of them.
+        folders: by path. A folder that holds nothing but one folder is left out.
+        days: by the local day on which they were taken, ``2024-05-01``, in order.
+        lengths: in the classes of :data:`LENGTHS`.
+        cameras: by make and model, most videos first; unknown ones are not counted.
+        places: likewise.
+        tags: by tag, also those on moments; most videos first.
+        evidence: by kind of evidence that a search can go by, as far as the library has it.
+    """
+
+    videos: int
+    folders: tuple[FolderCount, ...]
+    days: Mapping[str, int]
+    lengths: tuple[int, ...]
+    cameras: Mapping[str, int]
+    places: tuple[PlaceCount, ...]
+    tags: Mapping[str, int]
+    evidence: Mapping[By, int]
+
+
+class FacetReader:
+    """The facets of a library, counted again when it has changed. Safe for threads.
+
+    Args:
+        store: the library.
+    """
+
+    def __init__(self, store: LibraryStore) -> None:
+        self._store, self._lock = store, Lock()
+        self._known: tuple[int, FacetCounts, frozenset[str]] | None = None
+
+    def read(self, tagged: Mapping[str, Iterable[str]]) -> FacetCounts:
+        """The facets now; ``tagged`` has the ids of tagged videos by tag, which change by themselves."""
+        with self._lock:
+            if self._known is None or self._known[0] != self._store.catalogue.generation:
+                self._known = self._counted()
+            _, counts, ids = self._known
+        tags = {tag: sum(video in ids for video in videos) for tag, videos in tagged.items()}
+        return replace(counts, tags=_most_first({tag: count for tag, count in tags.items() if count}))
+
+    def _counted(self) -> tuple[int, FacetCounts, frozenset[str]]:
+        """Generation of the catalogue, its facets, and the ids of its searchable videos."""
+        with self._store.catalogue.snapshot():
+            videos = [video for video in self._store.catalogue.videos() if video.state != "refused"]
+            counts = _count(self._store, videos)
+            return self._store.catalogue.generation, counts, frozenset(video.video_id for video in videos)
+
+
+def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
+    """The facets of some videos without tags."""
+    captures = store.catalogue.captures()
+    folders = {video.row: {PurePath(video.path).parent} for video in videos}
+    for copy in store.catalogue.copies():
+        if copy.video in folders:
+            folders[copy.video].add(PurePath(copy.path).parent)
+    days: Counter[str] = Counter()
+    cameras: Counter[str] = Counter()
+    points: list[tuple[float, float]] = []
+    lengths = [0] * len(LENGTHS)
+    for video in videos:
+        capture = captures.get(video.row, Capture())
+        days[taken_of(video, capture).wall.date().isoformat()] += 1
+        lengths[bisect_right(LENGTHS, video.duration) - 1] += 1
+        cameras[capture.camera] += 1
+        if capture.latitude is not None and capture.longitude is not None:
+            points.append((capture.latitude, capture.longitude))
+    del cameras[""]
+    return FacetCounts(
+        videos=len(videos),
+        folders=_folder_counts(folders.values()),
+        days=dict(sorted(days.items())),
+        lengths=tuple(lengths),
+        cameras=_most_first(cameras),
+        places=_place_counts(points),
+        tags={},
+        evidence=_evidence(store, sum(video.frames is not None for video in videos)),
+    )
+
+
+def _place_counts(points: Sequence[tuple[float, float]]) -> tuple[PlaceCount, ...]:
+    for digits in _DIGITS:
+        places = Counter((round(north, digits), round(east, digits)) for north, east in points)
+        if len(places) <= _MOST_PLACES:
+            break
+    return tuple(PlaceCount(*place, count) for place, count in places.most_common())
+
+
+def _evidence(store: LibraryStore, pictured: int) -> dict[By, int]:
+    """Number of videos by kind of evidence, without ``all`` and what no video has."""
+    cues = store.catalogue.videos_with_cues()
+    counts: dict[By, int] = {"visual": pictured if store.settings.encoder else 0}
+    counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
+    return {by: count for by, count in counts.items() if count}
+
+
+def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0].casefold())))
+
+
+def _folder_counts(places: Iterable[Iterable[PurePath]]) -> tuple[FolderCount, ...]:
+    """Folders that hold videos or several folders, each with its videos; one video may lie in several."""
+    counts: Counter[PurePath] = Counter()
+    own: set[PurePath] = set()
+    for folders in places:
+        own.update(folders)
+        counts.update({above for folder in folders for above in (folder, *folder.parents)})
+    children = Counter(folder.parent for folder in counts if folder != folder.parent)
+    listed = {folder for folder in counts if folder in own or children[folder] > 1}
+    found = []
+    for folder in sorted(listed):
+        parent = next((above for above in folder.parents if above in listed and above != folder), None)
+        found.append(FolderCount(str(folder), "" if parent is None else str(parent), counts[folder]))
+    return tuple(found)

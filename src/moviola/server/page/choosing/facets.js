@@ -1,0 +1,190 @@
+// What the library can be narrowed down by: folders, days, lengths, cameras, places, tags, with the videos that each has.
+
+import { fill, h, iconButton } from "../dom.js";
+import { clock, seconds } from "../format.js";
+import { histogram } from "./histogram.js";
+import { language, plural, t } from "../language.js";
+import { circleOf, placeMap, textOf } from "./placemap.js";
+
+/** @typedef {import("../api.js").Facets} Facets */
+/** @typedef {(name: string, value: string) => void} SetFilter an empty value takes the filter away */
+/** @typedef {{name: string, element: HTMLElement, draw: (facets: Facets, value: string) => void}} Facet */
+/** @typedef {{value: string, text: string, videos: number | null, parent: string}} Choice a number that is not known is null */
+/** @typedef {{label: string, videos: number}} Bin */
+
+const MOST_BARS = 220;
+const FEW_BARS = 40;
+
+/** The values of a filter that takes several, one a line.
+ * @param {string} value */
+const lines = (value) => value.split("\n").map((line) => line.trim()).filter(Boolean);
+
+/** A group with a title and what takes its filter away.
+ * @param {string} name @param {string} label @param {SetFilter} set @param {...Node} parts */
+function group(name, label, set, ...parts) {
+  const any = iconButton("close", t("Any: {what}", { what: label }), () => set(name, ""));
+  const element = h("fieldset", { class: `facet facet-${name}` }, h("legend", {}, label, any), ...parts);
+  /** @param {boolean} isThere @param {string} value */
+  const show = (isThere, value) => { element.hidden = !isThere && !value; any.hidden = !value; };
+  return { name, element, show };
+}
+
+/** Whether a folder is another one, or below it.
+ * @param {string} path @param {string} above */
+const isBelow = (path, above) => `${path}/`.startsWith(above.endsWith("/") ? above : `${above}/`);
+
+/** Choices to tick; those with a parent stand below it, as in a tree.
+ * @param {string} name @param {string} label @param {(facets: Facets) => Choice[]} choicesOf @param {SetFilter} set @returns {Facet} */
+function choiceFacet(name, label, choicesOf, set) {
+  const list = h("ul", { class: "choices" });
+  const { element, show } = group(name, label, set, list);
+  /** @type {Map<string, Choice[]>} */
+  let below = new Map();
+  let shown = "";
+  let chosen = /** @type {string[]} */ ([]);
+
+  const sync = () => { for (const box of list.querySelectorAll("input")) box.checked = chosen.includes(box.value); };
+  /** A folder takes the place of those above and below it.
+   * @param {HTMLInputElement} box */
+  const change = ({ value, checked }) => {
+    const apart = chosen.filter((other) => other !== value && (name !== "folder" || !(isBelow(other, value) || isBelow(value, other))));
+    set(name, [...apart, ...(checked ? [value] : [])].join("\n"));
+  };
+  /** @param {Choice} choice */
+  const row = ({ value, text, videos, parent }) => {
+    const box = h("input", { type: "checkbox", value, onchange: () => change(box) });
+    const number = videos === null ? null : h("span", { class: "figure muted", "aria-label": plural(videos, "{n} video", "{n} videos") }, videos.toLocaleString(language));
+    const children = below.get(value);
+    const inside = h("ul", { hidden: true });
+    const toggle = children && h("button", { type: "button", class: "toggle", "aria-expanded": "false", "aria-label": t("Folders in {name}", { name: text }), onclick: () => unfold(Boolean(inside.hidden)) });
+    /** @param {boolean} wide */
+    const unfold = (wide) => {
+      if (!inside.children.length) { fill(inside, children?.map(row) ?? []); sync(); }
+      inside.hidden = !wide;
+      toggle?.setAttribute("aria-expanded", String(wide));
+    };
+    if (children && (!parent || chosen.some((other) => isBelow(other, value)))) unfold(true);
+    return h("li", {}, h("div", { class: "choice" }, toggle, h("label", { title: value }, box, h("span", { class: "choice-name", dir: "auto" }, text), number)), inside);
+  };
+
+  return {
+    name, element,
+    draw(facets, value) {
+      chosen = lines(value);
+      const known = choicesOf(facets);
+      const others = chosen.filter((one) => !known.some((choice) => choice.value === one));
+      const choices = [...others.map((one) => ({ value: one, text: one, videos: null, parent: "" })), ...known];
+      show(known.length > 0, value);
+      if (JSON.stringify(choices) !== shown) {
+        shown = JSON.stringify(choices);
+        below = Map.groupBy(choices, (choice) => choice.parent);
+        fill(list, below.get("")?.map(row) ?? []);
+      }
+      sync();
+    },
+  };
+}
+
+/** @param {number[]} places @returns {[number, number] | null} the first and the last */
+const ends = (places) => (places.length ? [places[0] ?? 0, places.at(-1) ?? 0] : null);
+
+/** The period after another one.
+ * @param {string} period a year, a month, a day */
+function following(period) {
+  const date = new Date(`${period}${"0000-01-01".slice(period.length)}T00:00Z`);
+  if (period.length === 4) date.setUTCFullYear(date.getUTCFullYear() + 1);
+  else if (period.length === 7) date.setUTCMonth(date.getUTCMonth() + 1);
+  else date.setUTCDate(date.getUTCDate() + 1);
+  return date.toISOString().slice(0, period.length);
+}
+
+/** Bars from the first to the last period, empty ones too.
+ * @param {Facets["days"]} days @param {number} letters of a period @returns {Bin[]} */
+function periods(days, letters) {
+  const counts = new Map();
+  for (const { day, videos } of days) counts.set(day.slice(0, letters), (counts.get(day.slice(0, letters)) ?? 0) + videos);
+  const bins = [];
+  const last = days.at(-1)?.day.slice(0, letters) ?? "";
+  for (let label = days[0]?.day.slice(0, letters); label && label <= last; label = following(label)) bins.push({ label, videos: counts.get(label) ?? 0 });
+  return bins;
+}
+
+/** Whether a period is in FROM..TO, or in one period.
+ * @param {string} label @param {string} value */
+function isIn(label, value) {
+  const [low = "", high = low] = value.split("..").map((end) => end.trim().slice(0, label.length));
+  return label.slice(0, low.length) >= low && (!high || label.slice(0, high.length) <= high);
+}
+
+/** When videos were taken, by years, months or days.
+ * @param {SetFilter} set @returns {Facet} */
+function timeFacet(set) {
+  /** @type {Bin[]} */
+  let bins = [];
+  const label = t("When it was taken");
+  const bars = histogram(label, (first, last) => {
+    const [low, high] = [bins[first]?.label, bins[last]?.label];
+    set("taken", low === high ? `${low}` : `${low}..${high}`);
+  }, () => set("taken", ""));
+  /** @param {string} name @param {number} letters */
+  const level = (name, letters) => h("button", { type: "button", class: "quiet", value: letters, onclick: () => { chosen = letters; again(); } }, name);
+  const levels = [level(t("years"), 4), level(t("months"), 7), level(t("days"), 10)];
+  const { name, element, show } = group("taken", label, set, h("div", { class: "levels" }, levels), bars.element);
+  let chosen = 0;
+  let again = () => {};
+  return {
+    name, element,
+    draw({ days }, value) {
+      show(days.length > 1, value);
+      again = () => {
+        chosen ||= [10, 7].find((letters) => periods(days, letters).length <= FEW_BARS) ?? 4;
+        bins = periods(days, chosen);
+        // Finer bars are of what is chosen in coarser ones, or of the latest time.
+        if (bins.length > MOST_BARS && value) bins = bins.filter((bin) => isIn(bin.label, value));
+        bins = bins.slice(-MOST_BARS);
+        for (const button of levels) button.setAttribute("aria-pressed", String(Number(button.value) === chosen));
+        bars.draw(bins, value ? ends(bins.flatMap((bin, i) => (isIn(bin.label, value) ? [i] : []))) : null);
+      };
+      again();
+    },
+  };
+}
+
+/** @param {SetFilter} set @returns {Facet} */
+function lengthFacet(set) {
+  /** @type {Facets["lengths"]} */
+  let classes = [];
+  const label = t("Length of the video");
+  const bars = histogram(label, (first, last) => {
+    const high = classes[last]?.high;
+    set("video_length", `${clock(classes[first]?.low ?? 0)}..${high ? clock(high) : ""}`);
+  }, () => set("video_length", ""));
+  const { name, element, show } = group("video_length", label, set, bars.element);
+  return {
+    name, element,
+    draw({ lengths }, value) {
+      const [from, to] = ends(lengths.flatMap((one, i) => (one.videos ? [i] : []))) ?? [0, -1];
+      classes = lengths.slice(from, to + 1);
+      show(classes.length > 1, value);
+      const [low, high] = value.split("..").map(seconds);
+      bars.draw(classes.map((one) => ({ label: one.high ? `${clock(one.low)}–${clock(one.high)}` : t("from {length}", { length: clock(one.low) }), videos: one.videos })),
+        value ? ends(classes.flatMap((one, i) => (one.low >= (low ?? 0) && (one.high ?? Infinity) <= (high ?? Infinity) ? [i] : []))) : null);
+    },
+  };
+}
+
+/** @param {SetFilter} set @returns {Facet} */
+function placeFacet(set) {
+  const map = placeMap((circle) => set("near", circle ? textOf(circle) : ""));
+  const { name, element, show } = group("near", t("Place"), set, map.element);
+  return { name, element, draw({ places }, value) { show(places.length > 0, value); map.draw(places, circleOf(value)); } };
+}
+
+/** All of them, in the order of the panel.
+ * @param {SetFilter} set @returns {Facet[]} */
+export const allFacets = (set) => [
+  choiceFacet("folder", t("Folder"), ({ folders }) => folders.map(({ path, parent, videos }) => ({ value: path, text: path.slice(parent.length).replace(parent && /^[\\/]+/, "") || path, videos, parent })), set),
+  timeFacet(set), placeFacet(set), lengthFacet(set),
+  choiceFacet("camera", t("Camera"), ({ cameras }) => cameras.map(({ camera, videos }) => ({ value: `=${camera}`, text: camera, videos, parent: "" })), set),
+  choiceFacet("tag", t("Tags"), ({ tags }) => tags.map(({ tag, videos }) => ({ value: tag, text: tag, videos, parent: "" })), set),
+];

@@ -1,0 +1,60 @@
+// Videos that show the same, side by side: one can be kept, the other taken out.
+
+import * as api from "./api.js";
+import { fill, h } from "./dom.js";
+import { clock, size, title } from "./format.js";
+import { plural, t } from "./language.js";
+import { openPlayer } from "./opening.js";
+import { libraryInfo } from "./store.js";
+import { takeOut } from "./videos.js";
+
+const MOST = 50; // pairs
+
+const list = h("ul", { class: "twins" });
+const said = h("p", { class: "muted", role: "status" });
+const compare = h("button", { type: "button", class: "quiet", onclick: () => void find() }, t("Compare all videos"));
+const section = h("section", { "aria-labelledby": "twins-title", hidden: true },
+  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), list);
+
+/** @param {api.NearCopies["sides"][number]} side @param {api.Video} other */
+function half({ video, start, end }, other) {
+  const name = title(video.video_id);
+  const span = { video_id: video.video_id, version: video.version, start, end };
+  const play = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => openPlayer([span]) },
+    h("img", { class: "still", alt: "", loading: "lazy", src: api.url.still(span, (start + end) / 2, 320) }));
+  const keep = libraryInfo.value?.can_ingest && h("button", { type: "button", class: "plain", "aria-label": t("Keep {name} and take {other} out of the library", { name, other: title(other.video_id) }), onclick: () => void takeOut(other) }, t("Keep this one"));
+  return h("div", {}, play, h("strong", { dir: "auto" }, name), h("span", { class: "path", dir: "auto" }, video.path),
+    h("span", { class: "muted" }, `${clock(start)}–${clock(end)} / ${clock(video.duration)}, ${video.width} × ${video.height}, ${size(video.bytes)}`), keep);
+}
+
+/** @param {api.NearCopies} pair */
+function row({ sides }) {
+  const [one, other] = sides;
+  return one && other ? h("li", {}, half(one, other.video), half(other, one.video)) : null;
+}
+
+/** @param {api.NearCopies[]} pairs */
+function draw(pairs) {
+  fill(list, pairs.slice(0, MOST).map(row));
+  compare.hidden = !libraryInfo.value?.can_ingest;
+  said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None that is known.");
+  section.hidden = !pairs.length && compare.hidden;
+}
+
+async function find() {
+  compare.disabled = true;
+  said.textContent = t("Comparing…");
+  try {
+    draw(await api.nearCopies(true));
+  } catch (error) {
+    said.textContent = error instanceof Error ? error.message : String(error);
+  } finally {
+    compare.disabled = false;
+  }
+}
+
+export async function showTwins() {
+  draw(await api.nearCopies().catch(() => []));
+}
+
+export const twinsSection = () => section;

@@ -1,0 +1,90 @@
+"""Videos that show the same, side by side."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from moviola.library.near_copies import NearCopies, find_near_copies, known_pairs
+from moviola.search import Library
+from moviola.server.refusals import Forbidden
+from moviola.server.routes.videos import summary_of
+from moviola.server.schemas import VideoSummary
+from moviola.server.service import Service, ServiceOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/near-copies", tags=["upkeep"])
+
+
+class Side(BaseModel):
+    """One of two videos that show the same."""
+
+    video: VideoSummary
+    start: float = Field(description="Of the stretch that the other one shows, too.", examples=[0.0])
+    end: float = Field(examples=[92.4])
+
+
+class NearCopiesOf(BaseModel):
+    """Two videos that show the same: encoded otherwise, or one a part of the other."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    kind: Literal["same", "part"] = Field(
+        description="same: nearly all of both; part: a stretch.", examples=["same"]
+    )
+    certainty: float = Field(description="Up to 1.", examples=[0.97])
+    sides: list[Side] = Field(description="Both videos, the longer one first.")
+
+
+class NearCopiesList(BaseModel):
+    """The surest first."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    copies: list[NearCopiesOf]
+
+
+@router.get("")
+async def near_copies(service: ServiceOf) -> NearCopiesList:
+    """Videos that show the same, as far as they were compared."""
+    found = await service.media.run(known_pairs, service.library.store)
+    return await service.media.run(_described, service, found)
+
+
+@router.post("")
+async def find(service: ServiceOf) -> NearCopiesList:
+    """Compare the videos that were not compared yet; answers fold what is found from then on."""
+    if not service.options.allow_ingest:
+        raise Forbidden("this server only reads; run `moviola duplicates`, or start it with --allow-ingest")
+
+    def work() -> NearCopiesList:
+        with Library(service.library.folder) as library:
+            found = find_near_copies(library.store)
+        return _described(service, found)
+
+    return await service.converting.run(work)
+
+
+def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
+    named = service.library.catalogue.videos_named({name for pair in found for name in pair.video_ids})
+    return NearCopiesList(
+        copies=[
+            NearCopiesOf(
+                kind=pair.kind,
+                certainty=pair.certainty,
+                sides=[
+                    Side(
+                        video=VideoSummary(**summary_of(service, named[video_id])),
+                        start=span.start,
+                        end=span.end,
+                    )
+                    for video_id, span in zip(pair.video_ids, pair.spans, strict=True)
+                ],
+            )
+            for pair in found
+            if all(video_id in named for video_id in pair.video_ids)
+        ]
+    )

@@ -1,0 +1,186 @@
+"""Filters that are chosen: folders, days, lengths, cameras, places, tags, each with its number of videos."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from moviola.library.kept.entries import Mark
+from moviola.search import Library
+from moviola.types import Capture
+from page_server import Served
+from page_visitor import search, searching, serious
+
+pytestmark = pytest.mark.slow
+
+CAPTURES = {
+    "home/a cat": Capture("2023-05-01T12:00:00+02:00", "tags", 52.52, 13.405, "Apple", "iPhone 15"),
+    "home/breakfast": Capture("2023-07-11T12:00:00+02:00", "tags", 48.85, 2.35, "Apple", "iPhone 15 Pro"),
+    "work/launch": Capture("2024-02-03T12:00:00+01:00", "tags", 52.53, 13.45, "Canon", "EOS R5"),
+    "work/the collector": Capture("2024-02-24T12:00:00+01:00", "tags"),
+}
+WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
+
+
+@pytest.fixture
+def dated(own_server: Served) -> Iterator[Served]:
+    """A server on films that were taken somewhere, some day; two are tagged."""
+    own_server.stop()
+    with Library(Path(own_server.folder) / "photographs") as library:
+        rows = {video.video_id: video.row for video in library.catalogue.videos()}
+        with library.store.writing(), library.catalogue.transaction():
+            library.catalogue.put_captures({rows[name]: capture for name, capture in CAPTURES.items()})
+        for name in ("home/a cat", "work/launch"):
+            library.kept.mark(Mark(video_id=name), add=["favourite"])
+    own_server.start()
+    yield own_server
+
+
+@pytest.fixture
+def panel(dated: Served, open_page: Callable[..., Page]) -> Page:
+    """The page with its filters open and an answer below."""
+    page = open_page(dated)
+    search(page, "a cat")
+    page.get_by_role("button", name=re.compile("^filters")).click()
+    expect(page.get_by_role("checkbox", name="favourite")).to_be_visible()
+    return page
+
+
+def chips(page: Page) -> Locator:
+    return page.locator("#status .chip")
+
+
+def filters_of(answered: object) -> dict[str, str]:
+    asked: dict[str, str] = answered.value.request.post_data_json["filter"]  # type: ignore[attr-defined]
+    return asked
+
+
+def test_folders_cameras_and_tags_are_ticked_with_their_numbers(panel: Page, made: Path) -> None:
+    page = panel
+    films = str(made / "films")
+    group = page.get_by_role("group", name="Folder")
+    expect(group.locator(".choice")).to_have_text([f"{films}4", "home2", "work2"])
+    with searching(page) as answered:
+        page.get_by_role("checkbox", name="home").check()
+    assert filters_of(answered) == {"folder": f"{films}/home"}
+    with searching(page) as answered:
+        page.get_by_role("checkbox", name="work").check()
+    assert filters_of(answered) == {"folder": f"{films}/home\n{films}/work"}
+    with searching(page) as answered:
+        page.get_by_role("checkbox", name=films).check()
+    assert filters_of(answered) == {"folder": films}
+    expect(page.get_by_role("checkbox", name="home")).not_to_be_checked()
+    page.get_by_role("button", name="Folders in").click()
+    expect(page.get_by_role("checkbox", name="home")).to_be_hidden()
+    with searching(page) as answered:
+        page.get_by_role("button", name="Any: Folder").click()
+    assert filters_of(answered) == {}
+    with searching(page) as answered:
+        page.get_by_role("checkbox", name="Apple iPhone 15 1 video", exact=True).check()
+    assert filters_of(answered) == {"camera": "=Apple iPhone 15"}
+    assert {moment["video_id"] for moment in answered.value.json()["moments"]} == {"home/a cat"}
+    expect(chips(page)).to_have_text("camera Apple iPhone 15")
+    with searching(page) as answered:
+        page.get_by_role("checkbox", name="favourite").check()
+    assert filters_of(answered) == {"camera": "=Apple iPhone 15", "tag": "favourite"}
+    expect(page.get_by_label("Found by").locator("option")).to_have_text(
+        ["everything", "what is seen (4)", "subtitles (1)"]
+    )
+
+
+def test_days_are_chosen_by_drag_and_by_keys(panel: Page) -> None:
+    page = panel
+    bars = page.get_by_role("listbox", name="When it was taken")
+    expect(bars.get_by_role("option")).to_have_count(10)
+    box = bars.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 2, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 30)
+    with searching(page) as answered:
+        page.mouse.up()
+    assert filters_of(answered) == {"taken": "2023-05..2023-07"}
+    expect(bars.get_by_role("option", selected=True)).to_have_count(3)
+    group = page.get_by_role("group", name="When it was taken")
+    expect(group).to_contain_text("2023-05 – 2023-07: 2 videos")
+    bars.press("End")
+    with searching(page) as answered:
+        bars.press("Enter")
+    assert filters_of(answered) == {"taken": "2024-02"}
+    with searching(page) as answered:
+        bars.press("Shift+ArrowLeft")
+    assert filters_of(answered) == {"taken": "2024-01..2024-02"}
+    group.get_by_role("button", name="years").click()
+    expect(bars.get_by_role("option")).to_have_count(2)
+    group.get_by_role("button", name="days").click()
+    expect(bars.get_by_role("option", name="2024-02-24: 1 video")).to_have_attribute("aria-selected", "true")
+    with searching(page) as answered:
+        bars.press("Delete")
+    assert filters_of(answered) == {}
+    expect(chips(page)).to_have_count(0)
+
+
+def test_a_place_is_a_circle_on_the_map(panel: Page) -> None:
+    page = panel
+    places = page.get_by_role("listbox", name="Places where videos were taken")
+    points = places.get_by_role("option")
+    expect(points).to_have_count(2)
+    expect(points.last).to_have_accessible_name("52.53° N, 13.43° E: 2 videos")
+    places.press("End")  # does nothing here
+    places.press("ArrowLeft")
+    with searching(page) as answered:
+        places.press("Enter")
+    latitude, longitude, far = filters_of(answered)["near"].split(",")
+    assert far.endswith("km") and 52 < float(latitude) < 53 and 13 < float(longitude) < 14
+    videos = {moment["video_id"] for moment in answered.value.json()["moments"]}
+    assert videos == {"home/a cat", "work/launch"}
+    expect(places.get_by_role("option", selected=True)).to_have_count(1)
+    with searching(page) as answered:
+        places.press("+")
+    assert float(filters_of(answered)["near"].split(",")[2][:-2]) > float(far[:-2])
+    page.get_by_role("button", name="Nearer").click()
+    page.get_by_role("button", name="All places").click()
+    box = places.bounding_box()
+    first = points.first.bounding_box()
+    assert box and first
+    page.mouse.move(first["x"] + 4, first["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(first["x"] + 44, first["y"] + 4)
+    with searching(page) as answered:
+        page.mouse.up()
+    assert {moment["video_id"] for moment in answered.value.json()["moments"]} == {"home/breakfast"}
+
+
+def test_what_a_link_asks_is_shown_and_wrong_input_is_marked(
+    dated: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(dated, "#/search?q=a+cat&in.folder=*/home/*&in.taken=2023..")
+    expect(chips(page)).to_have_text(["in */home/*", "taken 2023.."])
+    page.get_by_role("button", name=re.compile("^filters")).click()
+    expect(page.get_by_role("checkbox", name="*/home/*")).to_be_checked()
+    shown = page.locator("#results .moment").count()
+    page.goto(f"{dated.url}/#/search?q=a+cat&in.near=somewhere")
+    expect(page.get_by_role("alert").filter(has_text="degrees north")).to_be_visible()
+    expect(page.locator(".facet.wrong legend")).to_have_text("Place")
+    expect(page.locator("#results .moment")).to_have_count(shown)
+    page.get_by_role("button", name="Any: Place").click()
+    expect(page.locator("#failure")).to_be_empty()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_panel_fits_any_window_and_axe_finds_nothing(
+    dated: Served, open_page: Callable[..., Page], scheme: str
+) -> None:
+    page = open_page(dated, "#/search?q=a+cat&in.taken=2023&in.near=52.5,13.4,30km", color_scheme=scheme)
+    page.get_by_role("button", name=re.compile("^filters")).click()
+    expect(page.get_by_role("checkbox", name="favourite")).to_be_visible()
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+        for facet in page.locator(".facet:visible").all():
+            assert facet.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), width
+    assert serious(page) == []
