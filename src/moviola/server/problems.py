@@ -14,8 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
+from moviola.server.progress import Progress
 from moviola.server.refusals import Busy, Forbidden
-from moviola.server.schemas import Code, Problem, ProblemAnswer
+from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = ["ANSWERS", "Defects", "TooLarge", "WrongField", "complaint", "handle_problems", "problem"]
 
@@ -77,11 +78,18 @@ class WrongField(InvalidValue):
 
 
 def problem(
-    code: Code, message: str, headers: Mapping[str, str] | None = None, *, field: str = ""
+    code: Code,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    field: str = "",
+    progress: Progress | None = None,
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message = printable(_plain(message))
-    answer = ProblemAnswer(error=Problem(code=code, message=message, field=printable(_plain(field))))
+    about = progress and WorkProgress(share=progress.share, seconds_left=progress.seconds_left)
+    error = Problem(code=code, message=message, field=printable(_plain(field)), progress=about)
+    answer = ProblemAnswer(error=error)
     extra = {"Retry-After": "1"} if code == "busy" else {}
     return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
 
@@ -106,7 +114,12 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     message = str(error)
     for place in places:
         message = message.replace(str(place), place.name)
-    return problem(code, message, field=error.field if isinstance(error, WrongField) else "")
+    return problem(
+        code,
+        message,
+        field=error.field if isinstance(error, WrongField) else "",
+        progress=error.progress if isinstance(error, Busy) else None,
+    )
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

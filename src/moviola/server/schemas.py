@@ -95,12 +95,22 @@ class _Answer(BaseModel):
 # ---- errors --------------------------------------------------------------------------------------------
 
 
+class WorkProgress(_Answer):
+    """How far something is that takes longer than a request."""
+
+    share: float | None = Field(description="Done, from 0 to 1; null while it waits.", examples=[0.43])
+    seconds_left: float | None = Field(description="Null until that can be said.", examples=[95.0])
+
+
 class Problem(_Answer):
     """An error."""
 
     code: Code = Field(examples=["not_found"])
     message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
     field: str = Field(description="Of the request, if one alone is wrong.", examples=["filter.taken"])
+    progress: WorkProgress | None = Field(
+        default=None, description="Of what is waited for, with `busy`; null where it is not known."
+    )
 
 
 class ProblemAnswer(_Answer):

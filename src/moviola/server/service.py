@@ -18,6 +18,7 @@ from moviola.files.caches import cache_of
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.search import Library
+from moviola.server.converting import Conversions
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
@@ -43,7 +44,8 @@ class Service:
         searching: threads for queries.
         media: threads for stills and clips.
         converting, exporting: one thread for conversions, one for exports.
-        stills, converted: caches of files made of videos.
+        stills: cache of pictures made of videos.
+        converted: videos made for browsers.
         uploads: uploaded pictures.
         jobs: indexing jobs.
         watched: watched folders.
@@ -58,7 +60,7 @@ class Service:
     converting: Pool
     exporting: Pool
     stills: FileCache
-    converted: FileCache
+    converted: Conversions
     uploads: Uploads
     jobs: Jobs
     watched: Watched
@@ -72,15 +74,16 @@ class Service:
         library = Library(folder, read_only=True)
         task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_of(library.folder)
+        converting = Pool("convert", threads=1, waiting=limits.jobs)
         return cls(
             library,
             options,
             searching=Pool("search", threads=options.threads, waiting=limits.waiting),
             media=Pool("media", threads=options.threads, waiting=limits.waiting),
-            converting=Pool("convert", threads=1, waiting=limits.jobs),
+            converting=converting,
             exporting=Pool("export", threads=1, waiting=limits.jobs),
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
-            converted=FileCache(cache / "converted", limits.cache_bytes),
+            converted=Conversions(FileCache(cache / "converted", limits.cache_bytes), converting),
             uploads=Uploads(limits.picture_pixels),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
             watched=Watched(library.folder, options.watch, options.alerts),
