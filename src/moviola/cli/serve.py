@@ -26,7 +26,12 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
     token: Annotated[
-        str, Option(envvar="MOVIOLA_TOKEN", help="Secret for clients.", show_default=False)
+        str,
+        Option(envvar="MOVIOLA_TOKEN", help="Secret for clients that read and change.", show_default=False),
+    ] = "",
+    read_token: Annotated[
+        str,
+        Option(envvar="MOVIOLA_READ_TOKEN", help="Secret for clients that only read.", show_default=False),
     ] = "",
     allow_ingest: Annotated[
         list[Path] | None, Option(help="Folder that the page may index; repeatable.")
@@ -52,6 +57,8 @@ def serve(
 
     For others on the network: `moviola serve --host 0.0.0.0 --token "a long secret"`
 
+    For others who only look: `moviola serve --host 0.0.0.0 --token "a long secret" --read-token "another"`
+
     With a watched folder: `moviola serve --watch ~/Videos`
 
     For raters: `moviola serve --judge task.sqlite`, and open /judge
@@ -62,7 +69,7 @@ def serve(
     from moviola.server import serve as run
 
     options = Options(
-        host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
+        host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
         alerts=alert_options(alert, alert_command, webhook),
     )  # fmt: skip

@@ -27,7 +27,7 @@ from moviola.server.routes import (
     videos,
 )
 from moviola.server.routes.pages import mount_pages
-from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
+from moviola.server.security import BodyLimit, Guard, RawPaths, Right, SecurityHeaders
 from moviola.server.service import Service
 
 __all__ = ["create_app"]
@@ -76,7 +76,8 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
         most=limits.body_bytes,
         longer={"/api/pictures": limits.picture_bytes, "/api/uploads": limits.upload_bytes},
     )
-    app.add_middleware(Guard, token=options.token, hosts=options.allow_hosts)
+    tokens: dict[Right, str] = {"change": options.token, "read": options.read_token}
+    app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
     app.add_middleware(SecurityHeaders)

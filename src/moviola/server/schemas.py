@@ -431,8 +431,9 @@ class LibraryInfo(_Answer):
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
     judging: bool = Field(description="Whether there is something to judge.", examples=[False])
-    writable: bool = Field(examples=[True])
-    can_ingest: bool = Field(examples=[False])
+    right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
+    writable: bool = Field(description="By this client.", examples=[True])
+    can_ingest: bool = Field(description="By this client.", examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
     clip_formats: list[str] = Field(examples=[["exact", "copy"]])
     export_formats: list[ExportFormat]

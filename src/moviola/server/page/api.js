@@ -41,11 +41,13 @@ export class ApiError extends Error {
    * @param {string} code one of the API's error codes.
    * @param {string} message
    * @param {string} [field] the wrong field of the request, with dots.
+   * @param {import("./waiting.js").WorkProgress | null} [progress] of what is waited for.
    */
-  constructor(code, message, field = "") {
+  constructor(code, message, field = "", progress = null) {
     super(message);
     this.code = code;
     this.field = field;
+    this.progress = progress;
   }
 }
 
@@ -98,7 +100,7 @@ async function refusal(response) {
   const said = await response.json().catch(() => null);
   const message = said?.error?.message ?? `the server answered ${response.status} ${response.statusText}`;
   if (response.status === 401) location.reload(); // to the form for the token
-  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
+  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "", said?.error?.progress ?? null);
 }
 
 /**
