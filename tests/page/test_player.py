@@ -109,7 +109,7 @@ def test_a_tap_plays_and_pauses_after_a_swipe_too(phone: Page) -> None:
     until(phone, "video.paused")
 
 
-# ---- speed, pictures, words ----------------------------------------------------------------------------------
+# ---- speed, pictures, words --------------------------------------------------------------------------------
 
 
 def test_the_speed_is_chosen_by_keys_and_menu_and_stays(page: Page) -> None:

@@ -52,7 +52,7 @@ def test_the_share_that_is_done_is_said(
     monkeypatch.setattr(converting, "make_playable", half)
 
     async def asked() -> tuple[Progress | None, Path]:
-        with pytest.raises(Busy, match="film.mkv"):
+        with pytest.raises(Busy, match=r"film\.mkv"):
             await conversions.get(tmp_path / "film.mkv", "1.mp4", 100.0)
         await asyncio.to_thread(written.wait, 30)
         with pytest.raises(Busy, match="being converted") as said:

@@ -73,8 +73,8 @@ def cut(
             and encodes (H.264, AAC), turned for display: slower, for every codec.
         track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
-        progress: called with the seconds of the clip that are written, after each picture; what it raises ends
-            the cut, and nothing appears.
+        progress: called after each picture with the seconds that are written; what it raises ends the cut,
+            and nothing appears.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
@@ -99,7 +99,9 @@ def cut(
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        writers[mode](_Excerpt(Path(path), span, source, video, sound, track, progress), draft)
+                        writers[mode](
+                            _Excerpt(Path(path), span, source, video, sound, track, progress), draft
+                        )
                     return
                 except CannotPrune:
                     pass

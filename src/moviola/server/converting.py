@@ -1,4 +1,4 @@
-"""Videos that browsers do not play, converted once: how far that is, and what was wrong where it has failed."""
+"""Videos that browsers do not play, converted once: how far that is, and why it has failed."""
 
 from __future__ import annotations
 

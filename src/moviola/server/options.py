@@ -49,8 +49,8 @@ class Options:
         host: address to listen on; any but this machine's own needs a token.
         port: port to listen on; 0 chooses a free one.
         token: secret of clients that may read and change; empty for none.
-        read_token: secret of clients that may only read, see :func:`moviola.server.security.needed_right`; empty
-            for none. Without ``token`` beside it nobody may change anything.
+        read_token: secret of clients that may only read; empty for none. Without ``token`` beside it nobody
+            may change anything. What reads: :func:`moviola.server.security.needed_right`.
         allow_ingest: folders from which videos may be indexed over HTTP; none by default.
         allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
@@ -60,7 +60,7 @@ class Options:
         limits: see :class:`Limits`.
 
     Raises:
-        InvalidValue: another host without a token, a token that does not fit a header, the same token for both
+        InvalidValue: another host without a token, a token that does not fit a header, one token for both
             rights, or a folder that does not exist.
     """
 

@@ -1,4 +1,4 @@
-"""Access control: host names, origins, tokens and their rights, the size of a body; and headers that restrict browsers.
+"""Access control: host names, origins, tokens and rights, the size of a body; headers that restrict browsers.
 
 Pure ASGI, so that it covers every route and every file, and nothing is read before it is allowed.
 
@@ -6,8 +6,8 @@ Pure ASGI, so that it covers every route and every file, and nothing is read bef
   still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
   addresses in numbers cannot be rebound.
 - *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
-- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the page to sign in sets once. There
-  is one for each right, to read and to change (:func:`needed_right`).
+- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the page to sign in sets once.
+  There is one for each right, to read and to change (:func:`needed_right`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # "no-referrer" makes the origin of a form "null", and it is refused
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -87,8 +87,8 @@ READING_POSTS = frozenset({"/api/search", "/api/curve", "/api/pictures", "/api/e
 def needed_right(method: str, path: str) -> Right:
     """The right that a request needs: the one place where this is decided.
 
-    Methods that only read need the right to read, and so do :data:`READING_POSTS` and answers of raters: a judging
-    task is served to be answered, and is a file beside the library. All else needs the right to change.
+    Methods that only read need the right to read, and so do :data:`READING_POSTS` and answers of raters: a
+    judging task is served to be answered, and is a file of its own. All else needs the right to change.
     """
     if method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS or path.startswith("/api/judging/"):
         return "read"
@@ -189,7 +189,8 @@ class Guard:
             if needed_right(scope["method"], scope["path"]) == "read":
                 return None
             return problem(
-                "forbidden", "token: this one only reads; to change something, sign in with the token that may"
+                "forbidden",
+                "token: this one only reads; to change something, sign in with the token that may",
             )
         if scope["path"] in ("/", "/judge") and "text/html" in headers.get("accept", ""):
             return _sign_in_page()

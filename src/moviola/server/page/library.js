@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { byId, fill, h } from "./dom.js";
 import { long } from "./format.js";
 import { ingestSection, showJobs } from "./ingest.js";
+import { mayOnlyRead, readingNote } from "./rights.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "./store.js";
 import { loadVideos, videosSection } from "./videos.js";
@@ -51,7 +52,7 @@ export function startLibrary() {
   const info = libraryInfo.value;
   const does = { changed, failed: showFailure };
   const ingest = info?.can_ingest ? ingestSection(does)
-    : h("p", { class: "muted hint" }, "This server only reads. Videos come in with ", h("code", {}, "moviola index FOLDER"), ".");
+    : mayOnlyRead() ? readingNote() : h("p", { class: "muted hint" }, "This server only reads. Videos come in with ", h("code", {}, "moviola index FOLDER"), ".");
   fill(section, h("h1", {}, info?.name ?? "Library"), failure, facts, ingest, rootsSection(), videosSection(does));
   libraryInfo.onChange(drawFacts);
   view.onChange((now) => { if (now === "library") void show(); });

@@ -57,8 +57,8 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
     """The video for a player: its file, or, where browsers cannot play it, an MP4 converted once.
 
     A first request for such a video waits some seconds for it. If that is not enough, the response is 503
-    `busy` with `Retry-After` and the progress, and the conversion continues; `/clip` gives a moment meanwhile. A
-    conversion that has failed says why, and is not tried again until the file changes.
+    `busy` with `Retry-After` and the progress, and the conversion continues; `/clip` gives a moment
+    meanwhile. A conversion that has failed says why, and is not tried again until the file changes.
     """
     path, kind = await _playable(service, video, track)
     status = path.stat()
