@@ -24,9 +24,11 @@ from moviola.server.routes import (
     stills,
     streams,
     upkeep,
+    uploads,
     videos,
 )
 from moviola.server.routes.pages import mount_pages
+from moviola.server.routes.uploads import TusVersion
 from moviola.server.security import BodyLimit, Guard, RawPaths, Right, SecurityHeaders
 from moviola.server.service import Service
 
@@ -58,7 +60,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep):
+    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep, uploads):
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
@@ -74,12 +76,13 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(
         BodyLimit,
         most=limits.body_bytes,
-        longer={"/api/pictures": limits.picture_bytes, "/api/uploads": limits.upload_bytes},
+        longer={"/api/pictures": limits.picture_bytes, "/api/uploads/": limits.upload_bytes},
     )
     tokens: dict[Right, str] = {"change": options.token, "read": options.read_token}
     app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(TusVersion)
     app.add_middleware(SecurityHeaders)
 
 

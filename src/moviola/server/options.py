@@ -23,6 +23,7 @@ class Limits:
         body_bytes: size of a request, except for pictures.
         picture_bytes, picture_pixels: size of an uploaded picture.
         upload_bytes: size of an uploaded video.
+        uploads: unfinished uploads.
         clip_seconds: length of a clip.
         waiting: requests that may wait for a thread of a pool; others get 503.
         jobs: waiting and running indexing jobs.
@@ -35,6 +36,7 @@ class Limits:
     picture_bytes: int = 20 * 2**20
     picture_pixels: int = 50_000_000
     upload_bytes: int = 64 * 2**30
+    uploads: int = 100
     clip_seconds: float = 3600.0
     waiting: int = 200
     jobs: int = 8

@@ -32,6 +32,9 @@ STATUS: dict[Code, int] = {
     "busy": 503,
     "unavailable": 409,
     "internal": 500,
+    "version": 412,
+    "media_type": 415,
+    "checksum": 460,
 }
 
 ANSWERS: dict[int | str, dict[str, Any]] = {

@@ -69,7 +69,7 @@ By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
-    "internal",
+    "internal", "version", "media_type", "checksum",
 ]  # fmt: skip
 
 QueryText = Annotated[

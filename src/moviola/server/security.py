@@ -236,7 +236,7 @@ class BodyLimit:
     Args:
         app: the app that reads it.
         most: maximum number of bytes.
-        longer: higher limits by path.
+        longer: higher limits by how a path begins.
     """
 
     def __init__(self, app: ASGIApp, *, most: int, longer: dict[str, int]) -> None:
@@ -247,7 +247,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        most, taken = self.longer.get(scope["path"], self.most), 0
+        longer = (most for begins, most in self.longer.items() if scope["path"].startswith(begins))
+        most, taken = next(longer, self.most), 0
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > most:
             await problem("too_large", TooLarge(most).detail, {"Connection": "close"})(scope, receive, send)

@@ -22,6 +22,7 @@ from moviola.server.converting import Conversions
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
+from moviola.server.receiving import Receiving
 from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
 from moviola.server.watched import Watched
@@ -47,6 +48,7 @@ class Service:
         stills: cache of pictures made of videos.
         converted: videos made for browsers.
         uploads: uploaded pictures.
+        receiving: videos that are being sent.
         jobs: indexing jobs.
         watched: watched folders.
         task: judging task, if any.
@@ -62,6 +64,7 @@ class Service:
     stills: FileCache
     converted: Conversions
     uploads: Uploads
+    receiving: Receiving
     jobs: Jobs
     watched: Watched
     task: JudgingTask | None = None
@@ -85,6 +88,7 @@ class Service:
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=Conversions(FileCache(cache / "converted", limits.cache_bytes), converting),
             uploads=Uploads(limits.picture_pixels),
+            receiving=Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
             watched=Watched(library.folder, options.watch, options.alerts),
             task=task,
