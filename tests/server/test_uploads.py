@@ -95,27 +95,29 @@ def test_what_has_arrived_before_the_connection_broke_stays(start: Callable[...,
     server = start("--allow-ingest", str(inbox))
     port = int(server.url.rsplit(":", 1)[1].partition("/")[0])
 
-    def asked(head: str, body: bytes = b"") -> bytes:
-        with socket.create_connection(("127.0.0.1", port)) as connection:
-            lines = f"{head} HTTP/1.1\r\nHost: localhost\r\nTus-Resumable: 1.0.0\r\n"
-            connection.sendall(lines.encode() + body)
-            return b"" if body[-4:] != b"\r\n\r\n" else connection.recv(4000)
+    def asked(head: str, rest: str, body: bytes = b"") -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.settimeout(60)
+        lines = f"{head} HTTP/1.1\r\nHost: localhost\r\nTus-Resumable: 1.0.0\r\n{rest}\r\n\r\n"
+        connection.sendall(lines.encode() + body)
+        return connection
 
-    begun = asked(
-        "POST /api/uploads", b"Upload-Length: 10240\r\nUpload-Metadata: filename YmVhY2gubXA0\r\n\r\n"
-    )
-    (place,) = [line.split(": ")[1] for line in begun.decode().split("\r\n") if line.startswith("location")]
-    head = (
-        b"Upload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\nContent-Length: 10240\r\n\r\n"
-    )
-    asked(f"PATCH {place}", head + CONTENT[:3000])  # and the connection is closed
+    def patch(offset: int, length: int, body: bytes) -> socket.socket:
+        kind = "Content-Type: application/offset+octet-stream"
+        return asked(f"PATCH {place}", f"Upload-Offset: {offset}\r\n{kind}\r\nContent-Length: {length}", body)
+
+    metadata = "Upload-Metadata: filename YmVhY2gubXA0\r\nContent-Length: 0"
+    with asked("POST /api/uploads", f"Upload-Length: 10240\r\n{metadata}") as connection:
+        begun = connection.recv(4000).decode().split("\r\n")
+    (place,) = [line.split(": ")[1] for line in begun if line.startswith("location")]
     (part,) = inbox.glob(".moviola-*.part")
-    while part.stat().st_size < 3000:
-        time.sleep(0.01)
-    while b"503 Service" in (
-        answer := asked(f"PATCH {place}", head.replace(b": 0\r\n", b": 3000\r\n").replace(b"10240", b"0"))
-    ):
-        time.sleep(0.01)  # the server has not noticed yet that the first one is gone
+    with patch(0, 10_240, CONTENT[:3000]):
+        while part.stat().st_size < 3000:
+            time.sleep(0.01)
+    answer = b"HTTP/1.1 503"
+    while answer.startswith(b"HTTP/1.1 503"):  # until the server has noticed that the first one is gone
+        with patch(3000, 0, b"") as connection:
+            answer = connection.recv(4000)
     assert b"upload-offset: 3000" in answer
     assert part.read_bytes() == CONTENT[:3000]
 

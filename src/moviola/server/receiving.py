@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import hashlib
 import json
+import os
 import re
 import secrets
 import shutil
@@ -179,14 +181,15 @@ class Receiving:
                 return upload
             written = offset
             with _writing(upload):
-                async with await anyio.open_file(upload.part, "r+b") as file:
+                async with await anyio.open_file(upload.part, "r+b", buffering=0) as file:
                     await file.seek(offset)
                     try:
                         async for part in parts:
                             written += len(part)
                             if written > upload.length:
                                 raise TooLarge(upload.length - offset)
-                            await file.write(part)
+                            if await file.write(part) < len(part):
+                                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                             if digest is not None:
                                 digest.update(part)
                         if digest is not None and digest.digest() != expected:

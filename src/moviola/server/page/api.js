@@ -203,24 +203,43 @@ export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DE
 /** @param {string} video */
 export const restoreVideo = (video) => request(videoUrl(video, "/restore"), { method: "POST" });
 
-/** Send a video; gives its path on the server. Not by fetch, which does not say how much was sent.
- * @param {File} file @param {(bytes: number) => void} progress @param {AbortSignal} signal
- * @returns {Promise<string>} */
-export function sendVideo(file, progress, signal) {
+const TUS = { "Tus-Resumable": "1.0.0" };
+
+/** @param {File} file @returns {Promise<string>} address of the upload */
+export async function beginUpload(file) {
+  const name = btoa(String.fromCharCode(...new TextEncoder().encode(file.name)));
+  const headers = { ...TUS, "Upload-Length": String(file.size), "Upload-Metadata": `filename ${name}` };
+  return (await request("/api/uploads", { method: "POST", headers })).headers.get("Location") ?? "";
+}
+
+/** @param {string} address @returns {Promise<number>} bytes that are there */
+export const uploadOffset = async (address) => (await getJson(address)).offset;
+
+/** @param {string} address @returns {Promise<string>} where it lies on the server */
+export const uploadPath = async (address) => (await getJson(address)).path;
+
+/** @param {string} address */
+export const cancelUpload = (address) => request(address, { method: "DELETE", headers: TUS });
+
+/** Send bytes of a video; gives how many are there then. Not by fetch, which does not say how many were sent.
+ * @param {string} address @param {Blob} part @param {number} offset @param {(bytes: number) => void} progress @param {AbortSignal} signal
+ * @returns {Promise<number>} */
+export function sendPart(address, part, offset, progress, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
-    sending.open("POST", `/api/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.open("PATCH", address);
     sending.responseType = "json";
-    sending.upload.addEventListener("progress", (event) => progress(event.loaded));
+    for (const [name, value] of Object.entries({ ...TUS, "Upload-Offset": String(offset), "Content-Type": "application/offset+octet-stream" }))
+      sending.setRequestHeader(name, value);
+    sending.upload.addEventListener("progress", (event) => progress(offset + event.loaded));
     sending.addEventListener("load", () => {
       const { response, status } = sending;
-      if (status === 201) resolve(response.path);
+      if (status === 204) resolve(Number(sending.getResponseHeader("Upload-Offset")));
       else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? `the server answered ${status}`));
     });
-    sending.addEventListener("error", () => reject(new Unreachable("the connection broke off; send it again")));
-    sending.addEventListener("abort", () => reject(new Unreachable("cancelled")));
+    for (const end of ["error", "abort"]) sending.addEventListener(end, () => reject(new Unreachable("the connection broke off")));
     signal.addEventListener("abort", () => sending.abort());
-    sending.send(file);
+    sending.send(part);
   });
 }
 
