@@ -15,6 +15,7 @@ from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import (
+    dres,
     exports,
     jobs,
     judging,
@@ -60,7 +61,20 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )
     app.state.service = service
     handle_problems(app)
-    for routes in (library, search, videos, stills, streams, exports, jobs, judging, kept, upkeep, uploads):
+    for routes in (
+        library,
+        search,
+        videos,
+        stills,
+        streams,
+        exports,
+        jobs,
+        judging,
+        kept,
+        upkeep,
+        uploads,
+        dres,
+    ):
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)

@@ -58,6 +58,7 @@ class Options:
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
+        dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
         threads: searching threads, and threads that read videos; by default one per core.
         limits: see :class:`Limits`.
 
@@ -75,6 +76,7 @@ class Options:
     watch: tuple[Path, ...] = ()
     alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
+    dres: tuple[str, str, str, str] | None = field(default=None, repr=False)
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)
 

@@ -431,6 +431,7 @@ class LibraryInfo(_Answer):
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
     judging: bool = Field(description="Whether there is something to judge.", examples=[False])
+    dres: bool = Field(description="Whether moments can be submitted, by this client.", examples=[False])
     right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
     writable: bool = Field(description="By this client.", examples=[True])
     can_ingest: bool = Field(description="By this client.", examples=[False])

@@ -19,6 +19,7 @@ from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.search import Library
 from moviola.server.converting import Conversions
+from moviola.server.dres import Dres
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
@@ -52,6 +53,7 @@ class Service:
         jobs: indexing jobs.
         watched: watched folders.
         task: judging task, if any.
+        dres: account on an evaluation server, if any.
         unready: why queries cannot be answered yet, or at all; empty when they can.
     """
 
@@ -68,6 +70,7 @@ class Service:
     jobs: Jobs
     watched: Watched
     task: JudgingTask | None = None
+    dres: Dres | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -92,6 +95,7 @@ class Service:
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
             watched=Watched(library.folder, options.watch, options.alerts),
             task=task,
+            dres=options.dres and Dres(*options.dres),
         )
 
     @property
@@ -117,6 +121,8 @@ class Service:
         await self.jobs.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
+        if self.dres is not None:
+            self.dres.close()
         if self.task is not None:
             self.task.close()
         if all(ended):

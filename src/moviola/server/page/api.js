@@ -19,7 +19,7 @@
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], judging: boolean, right: "read" | "change", writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], judging: boolean, dres: boolean, right: "read" | "change", writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
@@ -297,6 +297,10 @@ export async function exportMoments(fields) {
   const plain = /filename="?([^";]+)/.exec(disposition)?.[1];
   return { name: encoded ? decodeURIComponent(encoded) : (plain ?? "moments"), content: await response.blob() };
 }
+
+/** Submit a picture of a video to the evaluation server.
+ * @param {string} video_id @param {number} start @returns {Promise<{verdict: string, description: string}>} */
+export const submit = (video_id, start) => postJson("/api/dres/submissions", { video_id, start });
 
 /** @returns {Promise<Job[]>} */
 export const jobs = async () => (await getJson("/api/jobs")).jobs;

@@ -61,6 +61,7 @@ const TABLE = [
     [[">"], "faster", "faster"],
     [["s"], "savePicture", "save the picture"],
     [["y"], "copyPicture", "copy the picture"],
+    [["d"], "submit", "submit the picture to the evaluation (DRES)"],
     [["F"], "full", "full screen"],
     [["Escape"], "", "close"],
   ] },

@@ -15,6 +15,7 @@ import { moreLike } from "./query.js";
 import { answer } from "./results.js";
 import { speedMenu } from "./speed.js";
 import { currentSearch, isEmpty, queryOf, wordsOf } from "./store.js";
+import { canSubmit, submitPicture } from "./submitting.js";
 import { startSwiping } from "./swiping.js";
 import { Timeline } from "./timeline.js";
 import { progressBar, saidProgress } from "./waiting.js";
@@ -283,7 +284,7 @@ function drawActions() {
     action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
     action("link", "link", "", () => void copyLink()),
-    clip, more);
+    clip, canSubmit() ? action("up", t("submit"), "d", submitThis) : null, more);
   fill(moreActions,
     action("picture", t("save the picture"), "s", () => void savePicture(video, span.video_id)),
     action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
@@ -304,6 +305,10 @@ function markThis(mark) {
   if (!playing || isEmpty(currentSearch.value)) return;
   setMark(playing, mark);
   if (!step(1)) drawActions();
+}
+
+function submitThis() {
+  if (playing) void submitPicture(playing.video_id, video.currentTime);
 }
 
 function collectThis() {
@@ -398,6 +403,6 @@ export function startPlayer() {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
     frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
     markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
-    faster: speed.faster, slower: speed.slower, copyPicture: () => void copyPicture(video), savePicture: () => { if (playing) void savePicture(video, playing.video_id); },
+    submit: submitThis, faster: speed.faster, slower: speed.slower, copyPicture: () => void copyPicture(video), savePicture: () => { if (playing) void savePicture(video, playing.video_id); },
   });
 }

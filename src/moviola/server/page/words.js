@@ -38,7 +38,7 @@ class Words {
       h("button", { type: "button", onclick: () => this.seek(start) }, h("span", { class: "time" }, clock(start)), h("span", { dir: "auto" }, marked(text, this.#sought))))));
   }
 
-  /** Mark what is there now, and keep it in sight, unless somebody reads elsewhere.
+  /** Mark what is there now, and keep it in sight, unless the list is being read.
    * @param {number} time @param {boolean} jump whether in any case */
   follow(time, jump) {
     let near = this.#cues.findLastIndex((cue) => cue.start <= time + 0.5);

@@ -60,6 +60,7 @@ def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
         judging=service.task is not None,
+        dres=service.dres is not None and right == "change",
         right=right,
         writable=may_write,
         can_ingest=bool(options.allow_ingest) and may_write,
