@@ -216,9 +216,9 @@ def test_a_browser_without_the_token_is_shown_where_to_give_it(serving: Serving,
 READER, CHANGER = ({"Authorization": f"Bearer {token}"} for token in ("a-reader", TOKEN))
 
 READING = {
-    "POST /api/search", "POST /api/curve", "POST /api/pictures", "POST /api/export",
-    "POST /api/judging/sign-in", "POST /api/judging/next", "POST /api/judging/answers",
-    "POST /api/judging/undo",
+    "POST /api/search", "POST /api/curve", "POST /api/pictures", "POST /api/export", "POST /api/exports",
+    "DELETE /api/exports/{export}", "POST /api/judging/sign-in", "POST /api/judging/next",
+    "POST /api/judging/answers", "POST /api/judging/undo",
 }  # fmt: skip
 """Operations that are no GET, and open to those who only read; a new one is named here."""
 

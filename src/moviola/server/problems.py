@@ -90,7 +90,11 @@ def problem(
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message = printable(_plain(message))
-    about = progress and WorkProgress(share=progress.share, seconds_left=progress.seconds_left)
+    about = (
+        WorkProgress(share=progress.share, seconds_left=progress.seconds_left)
+        if progress is not None
+        else None
+    )
     error = Problem(code=code, message=message, field=printable(_plain(field)), progress=about)
     answer = ProblemAnswer(error=error)
     extra = {"Retry-After": "1"} if code == "busy" else {}

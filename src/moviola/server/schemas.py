@@ -532,6 +532,15 @@ class ExportRequest(_Request):
     )
 
 
+class ExportState(WorkProgress):
+    """How an export stands."""
+
+    export: str = Field(examples=["3f" * 16])
+    state: Literal["running", "done", "failed", "cancelled"] = Field(examples=["running"])
+    file: str = Field(description="Its name; empty until it is done.", examples=["my_cut.mp4"])
+    error: str = Field(description="Why it has failed.", examples=[""])
+
+
 # ---- jobs ----------------------------------------------------------------------------------------------
 
 

@@ -87,10 +87,14 @@ READING_POSTS = frozenset({"/api/search", "/api/curve", "/api/pictures", "/api/e
 def needed_right(method: str, path: str) -> Right:
     """The right that a request needs: the one place where this is decided.
 
-    Methods that only read need the right to read, and so do :data:`READING_POSTS` and answers of raters: a
-    judging task is served to be answered, and is a file of its own. All else needs the right to change.
+    Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and answers of
+    raters: a judging task is served to be answered, and is a file of its own. All else needs the other right.
     """
-    if method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS or path.startswith("/api/judging/"):
+    if (
+        method in ("GET", "HEAD", "OPTIONS")
+        or path in READING_POSTS
+        or path.startswith(("/api/judging/", "/api/exports"))
+    ):
         return "read"
     return "change"
 

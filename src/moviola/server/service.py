@@ -20,6 +20,7 @@ from moviola.library import VideoRow, there
 from moviola.search import Library
 from moviola.server.converting import Conversions
 from moviola.server.dres import Dres
+from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
@@ -46,6 +47,7 @@ class Service:
         searching: threads for queries.
         media: threads for stills and clips.
         converting, exporting: one thread for conversions, one for exports.
+        exports: exports that take long.
         stills: cache of pictures made of videos.
         converted: videos made for browsers.
         uploads: uploaded pictures.
@@ -63,6 +65,7 @@ class Service:
     media: Pool
     converting: Pool
     exporting: Pool
+    exports: Exports
     stills: FileCache
     converted: Conversions
     uploads: Uploads
@@ -80,6 +83,7 @@ class Service:
         library = Library(folder, read_only=True)
         task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_of(library.folder)
+        exporting = Pool("export", threads=1, waiting=limits.jobs)
         converting = Pool("convert", threads=1, waiting=limits.jobs)
         return cls(
             library,
@@ -87,7 +91,8 @@ class Service:
             searching=Pool("search", threads=options.threads, waiting=limits.waiting),
             media=Pool("media", threads=options.threads, waiting=limits.waiting),
             converting=converting,
-            exporting=Pool("export", threads=1, waiting=limits.jobs),
+            exporting=exporting,
+            exports=Exports(exporting),
             stills=FileCache(cache / "stills", limits.cache_bytes // 4),
             converted=Conversions(FileCache(cache / "converted", limits.cache_bytes), converting),
             uploads=Uploads(limits.picture_pixels),
@@ -119,6 +124,7 @@ class Service:
             self.warming.cancel()
         await self.watched.close()
         await self.jobs.close()
+        self.exports.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
         if self.dres is not None:

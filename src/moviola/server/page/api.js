@@ -287,16 +287,21 @@ export async function sendPicture(picture) {
 }
 
 /**
- * @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields
- * @returns {Promise<{name: string, content: Blob}>}
+ * @typedef {{export: string, state: "running" | "done" | "failed" | "cancelled", file: string, error: string,
+ *   share: number | null, seconds_left: number | null}} ExportState
  */
-export async function exportMoments(fields) {
-  const response = await post("/api/export", fields);
-  const disposition = response.headers.get("Content-Disposition") ?? "";
-  const encoded = /filename\*=(?:UTF-8|utf-8)''([^;]+)/.exec(disposition)?.[1];
-  const plain = /filename="?([^";]+)/.exec(disposition)?.[1];
-  return { name: encoded ? decodeURIComponent(encoded) : (plain ?? "moments"), content: await response.blob() };
-}
+
+/** @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields @returns {Promise<ExportState>} */
+export const beginExport = (fields) => postJson("/api/exports", fields);
+
+/** @param {ExportState} of @returns {Promise<ExportState>} */
+export const exportState = (of) => getJson(`/api/exports/${of.export}`);
+
+/** @param {ExportState} of */
+export const cancelExport = (of) => request(`/api/exports/${of.export}`, { method: "DELETE" });
+
+/** @param {ExportState} of */
+export const exportFile = (of) => `/api/exports/${of.export}/file`;
 
 /** Submit a picture of a video to the evaluation server.
  * @param {string} video_id @param {number} start @returns {Promise<{verdict: string, description: string}>} */
