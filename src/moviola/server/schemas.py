@@ -571,6 +571,9 @@ class Job(_Answer):
     done: int = Field(description="Finished videos of this step.", examples=[3])
     total: int = Field(examples=[24])
     share: float = Field(description="Done of all steps, from 0 to 1; never falls.", examples=[0.125])
+    seconds_left: float | None = Field(
+        description="To the end of all steps; null until that can be said.", examples=[95.0]
+    )
     step: str = Field(description="pictures, text or speech.", examples=["pictures"])
     video: str = Field(description="In flight.", examples=["holiday/beach"])
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])

@@ -31,7 +31,7 @@
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
- *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
  * @typedef {{video_id: string, version?: string}} OfVideo a version makes addresses that may be kept for ever.
  */
 
@@ -116,21 +116,11 @@ export async function getJson(path, signal) {
  * @param {string} path
  * @param {unknown} body
  * @param {AbortSignal} [signal]
- * @returns {Promise<Response>}
- */
-function post(path, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  return request(path, { method: "POST", headers, body: JSON.stringify(body), signal });
-}
-
-/**
- * @param {string} path
- * @param {unknown} body
- * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
 export async function postJson(path, body, signal) {
-  return (await post(path, body, signal)).json();
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
 
 /**

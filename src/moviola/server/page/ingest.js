@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
-import { count, long, size, title } from "./format.js";
+import { count, size, title } from "./format.js";
 import { t } from "./language.js";
 import { libraryInfo, view } from "./store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
@@ -112,20 +112,13 @@ function followJob(job) {
 }
 
 /** @param {api.Job} job */
-function timeLeft({ share, started }) {
-  const passed = started ? (Date.now() - Date.parse(started)) / 1000 : 0;
-  return share > 0.05 && passed > 5 ? `, about ${long((passed * (1 - share)) / share)} left` : "";
-}
-
-/** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: "waits", running: "running", done: "done", failed: "failed", cancelled: "cancelled" });
-  const bar = h("progress", { max: "1", value: job.share, "aria-label": "Done of all steps" });
-  if (!job.share) bar.removeAttribute("value");
+  const bar = progressBar(job.share, t("Done of all steps"));
   const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => does.failed("Not cancelled", error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
-      h("span", { class: "muted" }, runs(job) && job.share ? `${Math.round(100 * job.share)} %${timeLeft(job)}` : ""),
+      h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
       h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,

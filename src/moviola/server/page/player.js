@@ -283,7 +283,7 @@ function drawActions() {
     ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
     action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
-    action("link", "link", "", () => void copyLink()),
+    action("link", "link", "", () => void copyText(location.href, t("The link is copied"))),
     clip, canSubmit() ? action("up", t("submit"), "d", submitThis) : null, more);
   fill(moreActions,
     action("picture", t("save the picture"), "s", () => void savePicture(video, span.video_id)),
@@ -325,15 +325,6 @@ function likeThis() {
   const like = { kind: /** @type {const} */ ("moment"), video_id: playing.video_id, time: video.currentTime };
   closePlayer();
   moreLike(like);
-}
-
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    notify("The link is copied");
-  } catch {
-    notify("This browser copies nothing here: the link stands in the address bar");
-  }
 }
 
 /** @param {{start: number, end: number}} span @param {boolean} done */
