@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 import zipfile
+from collections.abc import Callable
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import av
 import pytest
 from fastapi.testclient import TestClient
 
-from moviola.export import FORMATS
+from moviola.export import FORMATS, write_moments
+from moviola.server.routes import exports
+from moviola.types import Moment
 
 MOMENTS: list[dict[str, Any]] = [
     {
@@ -87,3 +91,87 @@ def test_titles_never_lead_out_of_the_folder(client: TestClient) -> None:
         name = answer.headers["Content-Disposition"]
         assert answer.status_code == 200 and "/" not in name and ".." not in name.replace(".json", "")
         assert json.loads(answer.content)
+
+
+# ---- exports that take long --------------------------------------------------------------------------------
+
+
+def begin(client: TestClient, **asked: Any) -> Any:
+    return client.post("/api/exports", json={"format": "clips", "title": "cut", "moments": MOMENTS, **asked})
+
+
+def test_an_export_is_fetched_when_it_is_done(client: TestClient) -> None:
+    state = begin(client, options={"mode": "exact"}).json()
+    while state["state"] == "running":
+        state = client.get(f"/api/exports/{state['export']}").json()
+    assert (state["state"], state["file"], state["share"], state["error"]) == ("done", "cut.zip", 1.0, "")
+    for _ in range(2):
+        answer = client.get(f"/api/exports/{state['export']}/file")
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="cut.zip"'
+        assert len(zipfile.ZipFile(BytesIO(answer.content)).namelist()) == 2
+    assert client.delete(f"/api/exports/{state['export']}").status_code == 204
+    for method, what in (("GET", ""), ("GET", "/file"), ("DELETE", "")):
+        assert client.request(method, f"/api/exports/{state['export']}{what}").status_code == 404
+
+
+@pytest.mark.parametrize(("change", "status"), [({"format": "nix"}, 422), ({"moments": []}, 422)])
+def test_what_cannot_be_exported_is_said_at_once(
+    client: TestClient, change: dict[str, Any], status: int
+) -> None:
+    assert begin(client, **change).status_code == status
+
+
+def test_a_cancelled_export_ends_with_the_next_picture(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halfway, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+    folders: list[Path] = []
+
+    def slow(service: Any, request: Any, folder: Path, progress: Callable[[float], None]) -> Path:
+        folders.append(folder)
+        (folder / "draft").write_bytes(b"half")
+        progress(0.0)
+        progress(0.5)
+        halfway.set()
+        assert goes_on.wait(30)
+        try:
+            progress(0.6)
+        finally:
+            ended.set()
+        return folder / "draft"
+
+    monkeypatch.setattr(exports, "_written", slow)
+    monkeypatch.setattr(exports, "_PATIENCE", 0.001)
+    begun = begin(client).json()
+    assert halfway.wait(30)
+    state = client.get(f"/api/exports/{begun['export']}").json()
+    assert (state["state"], state["share"], state["file"]) == ("running", 0.5, "")
+    assert client.get(f"/api/exports/{begun['export']}/file").status_code == 503
+    assert client.delete(f"/api/exports/{begun['export']}").status_code == 204
+    goes_on.set()
+    assert ended.wait(30)
+    while folders[0].exists():
+        client.get("/healthz")
+
+
+@pytest.mark.parametrize("name", ["clips", "film"])
+def test_what_encodes_says_how_far_it_is_and_ends_at_once(
+    client: TestClient, tmp_path: Path, name: str
+) -> None:
+    service = client.app.state.service  # type: ignore[attr-defined]
+    chosen = [Moment(one["video_id"], one["start"], one["end"], 0.5, 1) for one in MOMENTS]
+    paths = service.library.paths_of({one.video_id: None for one in chosen})[0]
+    shares: list[float] = []
+    write_moments(chosen, paths, tmp_path / "whole", name, progress=shares.append)
+    assert len(shares) > 10 and shares == sorted(shares) and 0.7 < shares[-1] <= 1.01
+
+    class Enough(Exception):
+        pass
+
+    def stop(share: float) -> None:
+        if share > 0.5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        write_moments(chosen, paths, tmp_path / "part", name, progress=stop)
+    assert not list(tmp_path.rglob("*.part")) and len(list(tmp_path.glob("part/*"))) < 2

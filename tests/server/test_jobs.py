@@ -17,7 +17,8 @@ from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
 from moviola.server.client import ServerError
-from moviola.server.jobs import Jobs
+from moviola.server.jobs import Jobs, _Run
+from moviola.server.schemas import Job
 
 Serving = Callable[..., TestClient]
 
@@ -195,3 +196,22 @@ def test_a_watched_folder_comes_in_by_itself(start: Callable[..., Any], films: P
             assert time.monotonic() < deadline
             time.sleep(0.2)
         assert state == "done"
+
+
+def test_the_time_that_is_left_is_over_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the server's clock: a browser's may be another."""
+    clock = {"now": 0.0}
+    monkeypatch.setattr("moviola.server.progress.monotonic", lambda: clock["now"])
+    job = Job(
+        job="x", state="running", sources=[], done=0, total=0, share=0.0, seconds_left=None, step="",
+        video="", seconds=0.0, refused=[], added=0, started=None, finished=None, error="",
+    )  # fmt: skip
+    run = _Run(job, [], None)
+    run.progress.at(0)
+    line = {"done": 1, "total": 4, "video": "a", "seconds": 1.0}
+    left = []
+    for seconds, share, step in ((30.0, 0.25, "pictures"), (80.0, 0.8, "text")):
+        clock["now"] = seconds
+        run.take({"progress": {**line, "share": share, "step": step}})
+        left.append((run.job.share, run.job.seconds_left))
+    assert left == [(0.25, pytest.approx(90)), (0.8, pytest.approx(20))]

@@ -209,3 +209,75 @@ def test_a_browser_without_the_token_is_shown_where_to_give_it(serving: Serving,
         assert client.post("/sign-in", data={"token": TOKEN}, headers=foreign).status_code == 403
         assert client.post("/sign-in", data={"token": f" {TOKEN} "}).status_code == 200
         assert client.get("/api/library").status_code == 200
+
+
+# ---- rights ------------------------------------------------------------------------------------------------
+
+READER, CHANGER = ({"Authorization": f"Bearer {token}"} for token in ("a-reader", TOKEN))
+
+READING = {
+    "POST /api/search", "POST /api/curve", "POST /api/pictures", "POST /api/export", "POST /api/exports",
+    "DELETE /api/exports/{export}", "POST /api/judging/sign-in", "POST /api/judging/next",
+    "POST /api/judging/answers", "POST /api/judging/undo",
+}  # fmt: skip
+"""Operations that are no GET, and open to those who only read; a new one is named here."""
+
+
+def test_every_operation_needs_the_right_that_it_should(client: TestClient) -> None:
+    from moviola.server.security import needed_right
+
+    for path, methods in client.get("/api/openapi.json").json()["paths"].items():
+        for method in map(str.upper, methods):
+            reads = method in ("GET", "HEAD") or f"{method} {path}" in READING
+            assert needed_right(method, path) == ("read" if reads else "change"), (method, path)
+
+
+def test_a_token_that_reads_changes_nothing(serving: Serving, folder: Path, films: Path) -> None:
+    changing = [
+        ("DELETE", "/api/videos/harbour", None), ("POST", "/api/videos/harbour/restore", None),
+        ("POST", "/api/jobs", {"sources": ["harbour.mp4"]}), ("DELETE", "/api/jobs/x", None),
+        ("PUT", "/api/kept", {"kind": "search", "name": "a", "value": {"text": "a"}}),
+        ("DELETE", "/api/kept?kind=search&name=a", None), ("POST", "/api/concepts", {}),
+        ("PATCH", "/api/library", None),
+    ]  # fmt: skip
+    with serving(folder, token=TOKEN, read_token="a-reader", allow_ingest=(films,)) as client:
+        for method, path, body in changing:
+            answer = client.request(method, path, json=body, headers=READER)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), path
+            assert "only reads" in answer.json()["error"]["message"]
+            assert client.request(method, path, json=body).status_code == 401
+        assert client.post("/api/search", json={"query": "a wall"}, headers=READER).status_code == 200
+        export = {"format": "csv", "moments": [{"video_id": "harbour", "start": 1, "end": 2}]}
+        assert client.post("/api/export", json=export, headers=READER).status_code == 200
+        for headers, right, may in ((READER, "read", False), (CHANGER, "change", True)):
+            about = client.get("/api/library", headers=headers).json()
+            assert (about["right"], about["writable"], about["can_ingest"]) == (right, may, may)
+        assert client.delete("/api/videos/harbour", headers=CHANGER).status_code == 200
+
+
+def test_both_tokens_sign_in_and_the_cookie_has_the_right(serving: Serving, folder: Path) -> None:
+    with serving(folder, token=TOKEN, read_token="a-reader") as client:
+        for token, right in (("a-reader", "read"), (TOKEN, "change")):
+            form = client.get("/sign-in")
+            assert "Sign in" in form.text and "set-cookie" not in form.headers
+            assert client.post("/sign-in", data={"token": token}).status_code == 200
+            assert client.get("/api/library").json()["right"] == right
+        client.cookies.clear()
+        assert client.get("/?token=a-reader").status_code == 200
+        assert client.get("/api/library").json()["right"] == "read"
+
+
+def test_with_a_token_that_reads_alone_nobody_changes_anything(serving: Serving, folder: Path) -> None:
+    with serving(folder, read_token="a-reader") as client:
+        assert client.get("/api/library").status_code == 401
+        assert client.delete("/api/videos/harbour").status_code == 401
+        assert client.delete("/api/videos/harbour", headers=READER).status_code == 403
+        assert client.delete("/api/videos/harbour", headers={"Authorization": "Bearer "}).status_code == 401
+
+
+def test_tokens_that_say_nothing_of_the_right_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="same as the token"):
+        Options(token=TOKEN, read_token=TOKEN)
+    with pytest.raises(InvalidValue, match="read token"):
+        Options(read_token="two words")
+    assert Options(host="0.0.0.0", read_token=TOKEN).read_token

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
 import av
 import pytest
 from fastapi.testclient import TestClient
+
+from moviola.server import converting
 
 STREAM = "/api/videos/harbour/stream"
 
@@ -126,3 +130,30 @@ def test_a_file_that_is_gone_is_named(client: TestClient, films: Path) -> None:
         assert client.get("/api/videos/market").json()["playable"] is False
     finally:
         hidden.rename(films / "market.mkv")
+
+
+def test_a_conversion_that_goes_on_says_how_far_it_is(
+    serving: Callable[..., TestClient], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+    convert = converting.make_playable
+
+    def slow(source: Path, out: Path, track: int | None, progress: Callable[[float], None]) -> None:
+        progress(3.0)
+        begun.set()
+        assert goes_on.wait(30)
+        convert(source, out, track, progress)
+
+    monkeypatch.setattr(converting, "make_playable", slow)
+    monkeypatch.setattr(converting, "_PATIENCE", 0.001)
+    with serving(folder) as client:
+        client.get("/api/videos/market/stream")
+        assert begun.wait(30)
+        answer = client.get("/api/videos/market/stream")
+        goes_on.set()
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        error = answer.json()["error"]
+        assert (error["code"], error["progress"]) == ("busy", {"share": 0.25, "seconds_left": None})
+        while client.get("/api/videos/market/stream").status_code == 503:
+            pass
+        assert client.get("/api/videos/market/stream").status_code == 200

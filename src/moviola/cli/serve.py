@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +29,12 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
     token: Annotated[
-        str, Option(envvar="MOVIOLA_TOKEN", help="Secret for clients.", show_default=False)
+        str,
+        Option(envvar="MOVIOLA_TOKEN", help="Secret for clients that read and change.", show_default=False),
+    ] = "",
+    read_token: Annotated[
+        str,
+        Option(envvar="MOVIOLA_READ_TOKEN", help="Secret for clients that only read.", show_default=False),
     ] = "",
     allow_ingest: Annotated[
         list[Path] | None, Option(help="Folder that the page may index; repeatable.")
@@ -42,6 +50,14 @@ def serve(
     alert_command: AlertCommandOption = "",
     webhook: WebhookOption = "",
     judge: Annotated[Path | None, Option(help="Task of `moviola judge new`, for raters at /judge.")] = None,
+    dres: Annotated[str, Option(help="Address of a DRES evaluation server to submit moments to.")] = "",
+    dres_user: Annotated[
+        str, Option(help="Account there; its password stands in MOVIOLA_DRES_PASSWORD.", show_default=False)
+    ] = "",
+    dres_evaluation: Annotated[
+        str, Option(help="Name or id of the evaluation; by default the only active one.", show_default=False)
+    ] = "",
+    open_page: Annotated[bool, Option("--open", help="Open the page in a browser of this machine.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Serve a library: a page to search, watch and collect in, and an HTTP API.
@@ -52,19 +68,25 @@ def serve(
 
     For others on the network: `moviola serve --host 0.0.0.0 --token "a long secret"`
 
+    For others who only look: `moviola serve --host 0.0.0.0 --token "a long secret" --read-token "another"`
+
     With a watched folder: `moviola serve --watch ~/Videos`
 
     For raters: `moviola serve --judge task.sqlite`, and open /judge
+
+    In an evaluation: `MOVIOLA_DRES_PASSWORD=… moviola serve --dres https://dres.example.org --dres-user team`
 
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
     from moviola.server import Options
     from moviola.server import serve as run
+    from moviola.server.dres import PASSWORD
 
     options = Options(
-        host=host, port=port, token=token, allow_ingest=tuple(allow_ingest or ()),
+        host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
         alerts=alert_options(alert, alert_command, webhook),
+        dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
     )  # fmt: skip
 
     def started(address: str) -> None:
@@ -74,5 +96,8 @@ def serve(
             f"{library}: {address}",
             "Ctrl-C ends the server.",
         )
+        if open_page:
+            # A browser that stays in the foreground must not hold the server up.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     run(library, options, started=started)

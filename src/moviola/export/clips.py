@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal
@@ -26,6 +27,7 @@ def export_clips(
     folder: Path,
     *,
     mode: Literal["exact", "key-frames"] = "exact",
+    progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[list[Path], dict[str, str]]:
     """Cut each moment into an MP4 of its own, named by rank, video and time.
 
@@ -34,6 +36,7 @@ def export_clips(
         sources: path of each video by id.
         folder: where the clips go; made when missing.
         mode: see :func:`export_clip`.
+        progress: called with the share of all that is written; what it raises ends the cutting.
 
     Returns:
         the clips, in the order of the moments, and the reasons of missing ones by file name. H.264 is cut
@@ -44,16 +47,23 @@ def export_clips(
     """
     _require_writable(folder)
     written, failed = [], {}
+    seconds, before = sum(moment.end - moment.start for moment in moments), 0.0
     for moment in moments:
+        done = partial(_share_of, progress, before, seconds)
+        before += moment.end - moment.start
         out = folder / clip_name(moment)
         try:
             source = source_of(moment.video_id, sources)
-            export_clip(moment, source, out, mode=mode)
+            export_clip(moment, source, out, mode=mode, progress=done)
         except (MoviolaError, OSError) as error:
             failed[out.name] = str(error)
             continue
         written.append(out)
     return written, failed
+
+
+def _share_of(progress: Callable[[float], None], before: float, total: float, seconds: float) -> None:
+    progress((before + seconds) / total)
 
 
 def _require_writable(folder: Path) -> None:
@@ -76,6 +86,7 @@ def export_clip(
     *,
     mode: Literal["exact", "key-frames"] = "exact",
     track: int | str | None = None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Cut a moment into an MP4.
 
@@ -88,6 +99,7 @@ def export_clip(
             MP4 show the same.
         track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
+        progress: called with the seconds that are written; what it raises ends the cut.
 
     Raises:
         MediaError: the video is missing or unreadable, cannot be copied, or has no such track.
@@ -96,16 +108,16 @@ def export_clip(
     if out.suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
     if mode == "key-frames":
-        cut(source, moment.span, out, mode="key-frames", track=track)
+        cut(source, moment.span, out, mode="key-frames", track=track, progress=progress)
         return
     # The codec alone does not decide what a file allows.
     if probe(source).video_codec in _COPYABLE:
         try:
-            cut(source, moment.span, out, mode="copy", track=track)
+            cut(source, moment.span, out, mode="copy", track=track, progress=progress)
             return
         except MediaError:
             pass
-    cut(source, moment.span, out, mode="encode", track=track)
+    cut(source, moment.span, out, mode="encode", track=track, progress=progress)
 
 
 def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:

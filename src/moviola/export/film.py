@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from moviola.errors import InvalidValue
@@ -19,13 +20,20 @@ CARD_SECONDS = 2.0
 _LONGEST_SIDE = 3840
 
 
-def write_film(timeline: Timeline, out: Path, *, size: tuple[int, int] | None = None) -> None:
+def write_film(
+    timeline: Timeline,
+    out: Path,
+    *,
+    size: tuple[int, int] | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> None:
     """Write the events as one MP4, at the timeline's rate, with a chapter each.
 
     Args:
         timeline: where it has a gap before an event, a card with its title is shown.
         out: the film; it appears complete or not at all.
         size: width and height in pixels, even; None takes those of the largest video.
+        progress: called with the share that is written; what it raises ends the writing.
 
     Raises:
         MediaError: a video cannot be read.
@@ -47,7 +55,12 @@ def write_film(timeline: Timeline, out: Path, *, size: tuple[int, int] | None = 
         parts.append(Piece(video.path, start, event.duration, event.selection.name))
         at = event.record[1]
     sound = any(event.video.info.audio_codec for event in timeline.events)
-    join(parts, out, rate=timeline.timebase.rate, size=(width, height), sound=sound)
+    rate = timeline.timebase.rate
+    seconds = float(sum(part.frames for part in parts) / rate)
+    join(
+        parts, out, rate=rate, size=(width, height), sound=sound,
+        progress=lambda written: progress(written / seconds),
+    )  # fmt: skip
 
 
 def parse_size(text: str) -> tuple[int, int]:

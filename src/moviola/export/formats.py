@@ -95,6 +95,7 @@ class Export:
         out: the file, or the folder, to write.
         options: what was chosen.
         kept: gives small stills in place of frames that cannot be read now.
+        progress: called with the share that is written, by what encodes; what it raises ends the writing.
     """
 
     chosen: list[Selection]
@@ -102,6 +103,7 @@ class Export:
     out: Path
     options: ExportOptions
     kept: KeptStill | None = None
+    progress: Callable[[float], None] = lambda _: None
 
     def timeline(self, *, counted: bool = True) -> Timeline:
         """The moments in sequence; ``counted``: with timecodes."""
@@ -154,6 +156,7 @@ def write_moments(
     format: str | None = None,
     *,
     kept: KeptStill | None = None,
+    progress: Callable[[float], None] = lambda _: None,
     **options: Any,
 ) -> Written:
     """Write moments in one of :data:`FORMATS`.
@@ -165,6 +168,8 @@ def write_moments(
         format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
+        progress: called with the share that is written (of clips and films; the rest is quick); what it
+            raises ends the export.
         options: fields of :class:`ExportOptions` that the format uses.
 
     Returns:
@@ -186,7 +191,7 @@ def write_moments(
     if unknown := sorted(set(options) - chosen_format.options):
         heeded = ", ".join(sorted(chosen_format.options)) or "none"
         raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
-    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept))
+    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress))
 
 
 def all_formats() -> dict[str, MomentFormat]:
@@ -293,14 +298,17 @@ def _fcpxml(export: Export) -> Written:
 
 def _film(export: Export) -> Written:
     size = export.options.size
-    write_film(export.timeline(counted=False), export.out, size=parse_size(size) if size else None)
+    film = export.timeline(counted=False)
+    write_film(film, export.out, size=parse_size(size) if size else None, progress=export.progress)
     return Written((export.out,))
 
 
 def _clips(export: Export) -> Written:
     # Numbered as they stand: ranks may come from several searches.
     moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
-    files, refused = export_clips(moments, export.paths, export.out, mode=export.options.mode)
+    files, refused = export_clips(
+        moments, export.paths, export.out, mode=export.options.mode, progress=export.progress
+    )
     return Written(tuple(files), refused)
 
 

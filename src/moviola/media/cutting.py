@@ -55,6 +55,7 @@ def cut(
     *,
     mode: Literal["copy", "key-frames", "remux", "encode"],
     track: int | str | None = None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
@@ -72,6 +73,8 @@ def cut(
             and encodes (H.264, AAC), turned for display: slower, for every codec.
         track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
+        progress: called after each picture with the seconds that are written; what it raises ends the cut,
+            and nothing appears.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
@@ -96,7 +99,9 @@ def cut(
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        writers[mode](_Excerpt(Path(path), span, source, video, sound, track), draft)
+                        writers[mode](
+                            _Excerpt(Path(path), span, source, video, sound, track, progress), draft
+                        )
                     return
                 except CannotPrune:
                     pass
@@ -118,6 +123,7 @@ class _Excerpt:
     video: VideoStream
     sound: AudioStream | None
     track: int | str | None
+    progress: Callable[[float], None]
 
     @property
     def start(self) -> int:
@@ -174,6 +180,7 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             if packet.stream is tracks[video.index]:
                 last = max(last, (packet.pts or 0) + (packet.duration or 0))
+                excerpt.progress(float(last * packet.time_base))
             target.mux(packet)
     set_shown_duration(draft, min(excerpt.length(first), last * source.tick))
 
@@ -322,6 +329,8 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
         if excerpt.sound is not None:
             streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
+            if packet.stream is track:
+                excerpt.progress(float((packet.pts or 0) * packet.time_base))
             target.mux(packet)
     assert excerpt.source.end is not None
     set_shown_duration(draft, min(excerpt.length(first), (excerpt.source.end - first) * excerpt.source.tick))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -53,7 +53,13 @@ class Card:
 
 
 def join(
-    parts: Sequence[Piece | Card], out: Path, *, rate: Fraction, size: tuple[int, int], sound: bool = True
+    parts: Sequence[Piece | Card],
+    out: Path,
+    *,
+    rate: Fraction,
+    size: tuple[int, int],
+    sound: bool = True,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Write parts one after the other as an MP4 that browsers play: H.264, AAC, the index in front.
 
@@ -67,6 +73,7 @@ def join(
         rate: pictures per second, constant.
         size: width and height in pixels, even.
         sound: whether there is a sound track (stereo, 48 kHz).
+        progress: called with the seconds that are written; what it raises ends the writing.
 
     Raises:
         UnreadableMedia: no such file, no media file, nothing decodes there.
@@ -90,6 +97,7 @@ def join(
             audio = target.add_stream("aac", rate=_SOUND_RATE, layout="stereo")
             streams.append(_encoded_sound(parts, audio, rate))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
+            progress(float((packet.dts or 0) * packet.time_base))
             target.mux(packet)
 
 

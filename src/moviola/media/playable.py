@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from moviola.errors import MediaError
@@ -43,13 +44,19 @@ def plays_in_browsers(info: MediaInfo) -> bool:
     )
 
 
-def make_playable(path: Path, out: Path, track: int | None = None) -> None:
+def make_playable(
+    path: Path,
+    out: Path,
+    track: int | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> None:
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
     Args:
         path: a video file.
         out: the MP4; it appears complete or not at all.
         track: number of the sound track, from 1 on; None: the default one.
+        progress: called with the seconds that are written.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
@@ -57,8 +64,8 @@ def make_playable(path: Path, out: Path, track: int | None = None) -> None:
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":
         try:
-            cut(path, whole, out, mode="remux", track=track)
+            cut(path, whole, out, mode="remux", track=track, progress=progress)
             return
         except MediaError:
             pass
-    cut(path, whole, out, mode="encode", track=track)
+    cut(path, whole, out, mode="encode", track=track, progress=progress)

@@ -16,6 +16,7 @@ from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems
 from moviola.server.routes import (
     copies,
+    dres,
     exports,
     facets,
     jobs,
@@ -27,10 +28,12 @@ from moviola.server.routes import (
     stills,
     streams,
     upkeep,
+    uploads,
     videos,
 )
 from moviola.server.routes.pages import mount_pages
-from moviola.server.security import BodyLimit, Guard, RawPaths, SecurityHeaders
+from moviola.server.routes.uploads import TusVersion
+from moviola.server.security import BodyLimit, Guard, RawPaths, Right, SecurityHeaders
 from moviola.server.service import Service
 
 __all__ = ["create_app"]
@@ -63,7 +66,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     handle_problems(app)
     for routes in (
         library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
-        copies,
+        copies, uploads, dres,
     ):  # fmt: skip
         app.include_router(routes.router)
     metrics = Metrics(service)
@@ -80,11 +83,13 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(
         BodyLimit,
         most=limits.body_bytes,
-        longer={"/api/pictures": limits.picture_bytes, "/api/uploads": limits.upload_bytes},
+        longer={"/api/pictures": limits.picture_bytes, "/api/uploads/": limits.upload_bytes},
     )
-    app.add_middleware(Guard, token=options.token, hosts=options.allow_hosts)
+    tokens: dict[Right, str] = {"change": options.token, "read": options.read_token}
+    app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(TusVersion)
     app.add_middleware(SecurityHeaders)
 
 

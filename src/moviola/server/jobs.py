@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from moviola.errors import NotFound
 from moviola.server.inside import require_inside, resolved
+from moviola.server.progress import Progress
 from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Job, Refusal
 
@@ -65,6 +66,7 @@ class _Run:
     happened: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
+    progress: Progress = field(default_factory=Progress)
 
     def note(self, name: Literal["progress", "refused", "done"], **changes: Any) -> None:
         """Change the job and notify listeners."""
@@ -77,7 +79,8 @@ class _Run:
     def take(self, line: Mapping[str, Any]) -> None:
         """Handle a line of the process."""
         if "progress" in line:
-            self.note("progress", **line["progress"])
+            self.progress.at(line["progress"]["share"])
+            self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
         elif "refused" in line:
             self.note("refused", refused=[*self.job.refused, Refusal(**line["refused"])])
         elif "error" in line:
@@ -120,8 +123,8 @@ class Jobs:
             raise Busy(f"{self._most} jobs wait or run; try again when one is done")
         job = Job(
             job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
-            share=0.0, step="", video="", seconds=0.0, refused=[], added=0, started=None, finished=None,
-            error="",
+            share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
+            started=None, finished=None, error="",
         )  # fmt: skip
         run = self._runs[job.job] = _Run(job, paths, ocr)
         run.note("progress")
@@ -217,6 +220,7 @@ class Jobs:
         state: Literal["done", "failed", "cancelled"] = "failed"
         try:
             async with self._turn:
+                run.progress.at(0)
                 run.note("progress", state="running", started=_now())
                 code = await self._process(run)
                 state = "failed" if code else "done"
@@ -226,7 +230,9 @@ class Jobs:
             state = "cancelled"
         finally:
             share = 1.0 if state == "done" else run.job.share
-            run.note("done", state=state, finished=_now(), video="", seconds=0.0, share=share)
+            run.note(
+                "done", state=state, finished=_now(), video="", seconds=0.0, share=share, seconds_left=None
+            )
             job = run.job
             fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
             log.info("job", extra={"fields": {**fields, "error": job.error}})

@@ -23,6 +23,7 @@ class Limits:
         body_bytes: size of a request, except for pictures.
         picture_bytes, picture_pixels: size of an uploaded picture.
         upload_bytes: size of an uploaded video.
+        uploads: unfinished uploads.
         clip_seconds: length of a clip.
         waiting: requests that may wait for a thread of a pool; others get 503.
         jobs: waiting and running indexing jobs.
@@ -35,6 +36,7 @@ class Limits:
     picture_bytes: int = 20 * 2**20
     picture_pixels: int = 50_000_000
     upload_bytes: int = 64 * 2**30
+    uploads: int = 100
     clip_seconds: float = 3600.0
     waiting: int = 200
     jobs: int = 8
@@ -48,39 +50,47 @@ class Options:
     Attributes:
         host: address to listen on; any but this machine's own needs a token.
         port: port to listen on; 0 chooses a free one.
-        token: secret that clients must send; empty for none.
+        token: secret of clients that may read and change; empty for none.
+        read_token: secret of clients that may only read; empty for none. Without ``token`` beside it nobody
+            may change anything. What reads: :func:`moviola.server.security.needed_right`.
         allow_ingest: folders from which videos may be indexed over HTTP; none by default.
         allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
+        dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
         threads: searching threads, and threads that read videos; by default one per core.
         limits: see :class:`Limits`.
 
     Raises:
-        InvalidValue: another host without a token, a token that does not fit a header, or a folder that does
-            not exist.
+        InvalidValue: another host without a token, a token that does not fit a header, one token for both
+            rights, or a folder that does not exist.
     """
 
     host: str = "127.0.0.1"
     port: int = 8765
     token: str = ""
+    read_token: str = ""
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     watch: tuple[Path, ...] = ()
     alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
+    dres: tuple[str, str, str, str] | None = field(default=None, repr=False)
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if not self.token and not is_loopback(self.host):
+        if not (self.token or self.read_token) and not is_loopback(self.host):
             raise InvalidValue(
                 f"host {self.host}: reachable from the network without a token; give one "
                 "(--token, or MOVIOLA_TOKEN), or listen on 127.0.0.1"
             )
-        if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
-            raise InvalidValue("token: use ASCII letters, digits and signs without spaces")
+        for name, token in (("token", self.token), ("read token", self.read_token)):
+            if not (token.isascii() and (token.isprintable() or not token) and " " not in token):
+                raise InvalidValue(f"{name}: use ASCII letters, digits and signs without spaces")
+        if self.token and self.token == self.read_token:
+            raise InvalidValue("read token: the same as the token that may change; choose another one")
         if self.threads < 1:
             raise InvalidValue(f"threads {self.threads}: give at least 1")
         for folder in self.allow_ingest:

@@ -15,8 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
+from moviola.server.progress import Progress
 from moviola.server.refusals import Busy, Forbidden
-from moviola.server.schemas import Code, Problem, ProblemAnswer
+from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = ["ANSWERS", "Defects", "TooLarge", "WrongField", "complaint", "handle_problems", "problem"]
 
@@ -32,6 +33,9 @@ STATUS: dict[Code, int] = {
     "busy": 503,
     "unavailable": 409,
     "internal": 500,
+    "version": 412,
+    "media_type": 415,
+    "checksum": 460,
 }
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -78,11 +82,22 @@ class WrongField(InvalidValue):
 
 
 def problem(
-    code: Code, message: str, headers: Mapping[str, str] | None = None, *, field: str = ""
+    code: Code,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    field: str = "",
+    progress: Progress | None = None,
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message = printable(_plain(message))
-    answer = ProblemAnswer(error=Problem(code=code, message=message, field=printable(_plain(field))))
+    about = (
+        WorkProgress(share=progress.share, seconds_left=progress.seconds_left)
+        if progress is not None
+        else None
+    )
+    error = Problem(code=code, message=message, field=printable(_plain(field)), progress=about)
+    answer = ProblemAnswer(error=error)
     extra = {"Retry-After": "1"} if code == "busy" else {}
     return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
 
@@ -107,7 +122,12 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     message = str(error)
     for place in places:
         message = message.replace(str(place), place.name)
-    return problem(code, message, field=error.field if isinstance(error, WrongField) else "")
+    return problem(
+        code,
+        message,
+        field=error.field if isinstance(error, WrongField) else "",
+        progress=error.progress if isinstance(error, Busy) else None,
+    )
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

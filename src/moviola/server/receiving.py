@@ -1,49 +1,292 @@
-"""Files that are sent: streamed into a folder from which they may be brought in, whole or not at all."""
+"""Videos that are sent in parts, and go on after a broken connection or a restart of the server.
+
+An upload is two hidden files in the folder that it goes to: ``.moviola-ID.part``, which becomes the video by
+a rename, and what is known of it in ``.moviola-ID.json``.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import errno
+import hashlib
+import json
+import os
+import re
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+from starlette.exceptions import HTTPException
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
+from moviola.files.writing import atomic_write
 from moviola.media import VIDEO_SUFFIXES
+from moviola.server.problems import TooLarge
+from moviola.server.refusals import Busy
 
-__all__ = ["receive"]
+__all__ = ["ALGORITHMS", "Receiving", "Upload"]
 
+ALGORITHMS = ("md5", "sha1", "sha256")
+"""Checksums of a part that are understood."""
+KEPT_SECONDS = 48 * 3600.0
+"""Time after its last part in which an upload can be gone on with."""
 # Bytes of a disk that no upload takes.
 _SPARE = 1 << 30
 _LONGEST_NAME = 200
+_ID = re.compile(r"[0-9a-f]{32}")
+# Whole uploads whose place is remembered for clients that have missed the last answer.
+_REMEMBERED = 1000
 
 
-async def receive(chunks: AsyncIterator[bytes], name: str, folder: Path, announced: int) -> Path:
-    """Write a file; where the name is taken, a number is added to it.
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A video that is being sent.
+
+    Attributes:
+        upload: its id.
+        folder: where it goes.
+        name: of the file.
+        length: bytes of the whole.
+        offset: bytes that are here.
+        path: where it lies; None until it is whole.
+        expires: when it is forgotten, unless a part comes before.
+    """
+
+    upload: str
+    folder: Path
+    name: str
+    length: int
+    offset: int
+    path: Path | None
+    expires: datetime
+
+    @property
+    def part(self) -> Path:
+        """File of the bytes that are here."""
+        return self.folder / f".moviola-{self.upload}.part"
+
+    @property
+    def about(self) -> Path:
+        """File of what is known of it."""
+        return self.folder / f".moviola-{self.upload}.json"
+
+
+class Receiving:
+    """Uploads into some folders. For one event loop.
 
     Args:
-        chunks: its bytes.
-        name: of a video, without folders.
-        folder: where it goes.
-        announced: number of bytes; 0 where it is not known.
-
-    Raises:
-        InvalidValue: no name of a video, no room for it, or a folder that cannot be written to.
+        folders: where videos may go; the first is the default.
+        most_bytes: of a video.
+        most: number of unfinished uploads.
     """
-    _require_name(name)
-    if announced > (room := shutil.disk_usage(folder).free - _SPARE):
-        raise InvalidValue(f"{name}: {announced:,} bytes, but there is room for {max(room, 0):,}; make room")
-    part = folder / f".{secrets.token_hex(8)}.part"
+
+    def __init__(self, folders: Iterable[Path], most_bytes: int, most: int) -> None:
+        self.folders = [folder.resolve() for folder in folders]
+        self.most_bytes, self._most = most_bytes, most
+        self._taking: set[str] = set()
+        self._whole: OrderedDict[str, Upload] = OrderedDict()
+
+    def begin(self, name: str, length: int, folder: str = "") -> Upload:
+        """Make room for a video; uploads that have expired are deleted first.
+
+        Args:
+            name: of the file, without folders.
+            length: its bytes.
+            folder: one of ``folders``; empty for the first.
+
+        Raises:
+            InvalidValue: no name of a video, no bytes, no room for them, or an unwritable folder.
+            NotFound: not one of the folders.
+            TooLarge: more bytes than are allowed.
+            Busy: too many unfinished uploads.
+        """
+        _require_name(name)
+        place = self._place(folder)
+        if length > self.most_bytes:
+            raise TooLarge(self.most_bytes)
+        if length < 1:
+            raise InvalidValue(f"{name}: an empty file; send one that has something in it")
+        self.sweep()
+        unfinished = list(self._unfinished())
+        if len(unfinished) >= self._most:
+            raise Busy(f"{self._most} uploads are unfinished; finish or cancel one")
+        promised = sum(upload.length - upload.offset for upload in unfinished)
+        if length > (room := shutil.disk_usage(place).free - _SPARE - promised):
+            raise InvalidValue(f"{name}: {length:,} bytes, but there is room for {max(room, 0):,}; make room")
+        upload = Upload(secrets.token_hex(16), place, name, length, 0, None, _expiry(time.time()))
+        with _writing(upload):
+            upload.part.touch(exist_ok=False)
+            with atomic_write(upload.about) as file:
+                json.dump({"name": name, "length": length}, file)
+        return upload
+
+    def _place(self, folder: str) -> Path:
+        if not folder:
+            return self.folders[0]
+        for place in self.folders:
+            if str(place) == folder:
+                return place
+        known = ", ".join(map(str, self.folders))
+        raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({known})")
+
+    def find(self, upload: str) -> Upload:
+        """An upload as it stands.
+
+        Raises:
+            NotFound: never begun, cancelled or expired.
+        """
+        if whole := self._whole.get(upload):
+            return whole
+        for folder in self.folders if _ID.fullmatch(upload) else ():
+            if found := _read(folder, upload):
+                return found
+        raise NotFound(f"upload {upload[:40]}: not here, or expired; begin again")
+
+    async def take(
+        self, name: str, offset: int, parts: AsyncIterator[bytes], checksum: str | None = None
+    ) -> Upload:
+        """Append bytes to an upload; what has arrived stays if the connection breaks off.
+
+        Args:
+            name: id of the upload.
+            offset: where they begin: as many bytes as are here.
+            parts: the bytes.
+            checksum: algorithm and digest in base64, as ``"sha256 …"``: all of the bytes count, or none.
+
+        Raises:
+            NotFound: see :meth:`find`.
+            Busy: another request is sending to it.
+            HTTPException: 409, another offset; 413, more bytes than were announced; 460, another checksum.
+            InvalidValue: no known checksum, or the bytes cannot be written.
+        """
+        digest, expected = _expected(checksum)
+        if name in self._taking:
+            raise Busy(f"upload {name}: another request is sending to it; try again when that is done")
+        self._taking.add(name)
+        try:
+            upload = await anyio.to_thread.run_sync(self.find, name)
+            if offset != upload.offset:
+                raise HTTPException(
+                    409, f"Upload-Offset {offset}: {upload.offset} bytes are here; go on there"
+                )
+            if upload.path is not None:
+                return upload
+            written = offset
+            with _writing(upload):
+                async with await anyio.open_file(upload.part, "r+b", buffering=0) as file:
+                    await file.seek(offset)
+                    try:
+                        async for part in parts:
+                            written += len(part)
+                            if written > upload.length:
+                                raise TooLarge(upload.length - offset)
+                            if await file.write(part) < len(part):
+                                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                            if digest is not None:
+                                digest.update(part)
+                        if digest is not None and digest.digest() != expected:
+                            raise HTTPException(
+                                460, f"Upload-Checksum: not that of the bytes from {offset} on"
+                            )
+                    except BaseException as error:
+                        if digest is not None or isinstance(error, HTTPException):
+                            await file.truncate(offset)
+                        raise
+                return await anyio.to_thread.run_sync(self._finished, replace(upload, offset=written))
+        finally:
+            self._taking.discard(name)
+
+    def _finished(self, upload: Upload) -> Upload:
+        """The upload as it stands after a part; it gets its name when it is whole."""
+        upload = replace(upload, expires=_expiry(time.time()))
+        if upload.offset < upload.length:
+            return upload
+        whole = replace(upload, path=_put(upload.part, upload.folder, upload.name))
+        upload.about.unlink(missing_ok=True)
+        self._whole[whole.upload] = whole
+        while len(self._whole) > _REMEMBERED:
+            self._whole.popitem(last=False)
+        return whole
+
+    def discard(self, name: str) -> None:
+        """Cancel an upload; a video that is whole stays where it lies.
+
+        Raises:
+            NotFound: see :meth:`find`.
+            Busy: a request is sending to it.
+        """
+        if name in self._taking:
+            raise Busy(f"upload {name}: a request is sending to it; end that first")
+        _delete(self.find(name))
+
+    def sweep(self) -> None:
+        """Delete what has expired."""
+        now = datetime.now(UTC)
+        for upload in self._unfinished():
+            if upload.expires < now and upload.upload not in self._taking:
+                _delete(upload)
+
+    def _unfinished(self) -> Iterator[Upload]:
+        for folder in self.folders:
+            for about in folder.glob(".moviola-*.json"):
+                if found := _read(folder, about.name.removeprefix(".moviola-").removesuffix(".json")):
+                    yield found
+
+
+def _read(folder: Path, name: str) -> Upload | None:
+    """An unfinished upload in a folder; None where there is none that can be read."""
+    upload = Upload(name, folder, "", 0, 0, None, _expiry(0))
     try:
-        async with await anyio.open_file(part, "wb") as file:
-            async for chunk in chunks:
-                await file.write(chunk)
-        return await anyio.to_thread.run_sync(_put, part, folder, name)
+        about, here = json.loads(upload.about.read_text(encoding="utf-8")), upload.part.stat()
+        return replace(
+            upload, name=about["name"], length=about["length"], offset=here.st_size,
+            expires=_expiry(here.st_mtime),
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _delete(upload: Upload) -> None:
+    for path in (upload.part, upload.about):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _expiry(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds + KEPT_SECONDS, UTC)
+
+
+def _expected(checksum: str | None) -> tuple[hashlib._Hash | None, bytes]:
+    """What computes a checksum, and the digest that it should come to."""
+    if checksum is None:
+        return None, b""
+    algorithm, _, text = checksum.partition(" ")
+    if algorithm not in ALGORITHMS:
+        raise InvalidValue(f"Upload-Checksum {algorithm[:40]!r}: use one of {', '.join(ALGORITHMS)}")
+    try:
+        return hashlib.new(algorithm, usedforsecurity=False), base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise InvalidValue(f"Upload-Checksum: no base64 ({error})") from error
+
+
+@contextmanager
+def _writing(upload: Upload) -> Iterator[None]:
+    """Errors of the disk as those of the upload."""
+    try:
+        yield
     except OSError as error:
-        raise InvalidValue(f"{name}: cannot be written to {folder} ({error.strerror})") from error
-    finally:
-        part.unlink(missing_ok=True)
+        raise InvalidValue(
+            f"{upload.name}: cannot be written to {upload.folder} ({error.strerror}); make room, or "
+            "name a folder that can be written to in --allow-ingest"
+        ) from error
 
 
 def _require_name(name: str) -> None:

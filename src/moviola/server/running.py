@@ -104,7 +104,8 @@ def serve(
     listening = _listen(options)
     port = listening.getsockname()[1]
     host = f"[{options.host}]" if ":" in options.host else options.host
-    started(f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else ""))
+    token = options.token or options.read_token
+    started(f"http://{host}:{port}/" + (f"?token={token}" if token else ""))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_PATIENCE,
         http=Impatient,

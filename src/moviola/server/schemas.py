@@ -69,7 +69,7 @@ By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
-    "internal",
+    "internal", "version", "media_type", "checksum",
 ]  # fmt: skip
 
 QueryText = Annotated[
@@ -95,12 +95,22 @@ class _Answer(BaseModel):
 # ---- errors --------------------------------------------------------------------------------------------
 
 
+class WorkProgress(_Answer):
+    """How far something is that takes longer than a request."""
+
+    share: float | None = Field(description="Done, from 0 to 1; null while it waits.", examples=[0.43])
+    seconds_left: float | None = Field(description="Null until that can be said.", examples=[95.0])
+
+
 class Problem(_Answer):
     """An error."""
 
     code: Code = Field(examples=["not_found"])
     message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
     field: str = Field(description="Of the request, if one alone is wrong.", examples=["filter.taken"])
+    progress: WorkProgress | None = Field(
+        default=None, description="Of what is waited for, with `busy`; null where it is not known."
+    )
 
 
 class ProblemAnswer(_Answer):
@@ -422,8 +432,10 @@ class LibraryInfo(_Answer):
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
     judging: bool = Field(description="Whether there is something to judge.", examples=[False])
-    writable: bool = Field(examples=[True])
-    can_ingest: bool = Field(examples=[False])
+    dres: bool = Field(description="Whether moments can be submitted, by this client.", examples=[False])
+    right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
+    writable: bool = Field(description="By this client.", examples=[True])
+    can_ingest: bool = Field(description="By this client.", examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
     clip_formats: list[str] = Field(examples=[["exact", "copy"]])
     export_formats: list[ExportFormat]
@@ -521,6 +533,15 @@ class ExportRequest(_Request):
     )
 
 
+class ExportState(WorkProgress):
+    """How an export stands."""
+
+    export: str = Field(examples=["3f" * 16])
+    state: Literal["running", "done", "failed", "cancelled"] = Field(examples=["running"])
+    file: str = Field(description="Its name; empty until it is done.", examples=["my_cut.mp4"])
+    error: str = Field(description="Why it has failed.", examples=[""])
+
+
 # ---- jobs ----------------------------------------------------------------------------------------------
 
 
@@ -551,6 +572,9 @@ class Job(_Answer):
     done: int = Field(description="Finished videos of this step.", examples=[3])
     total: int = Field(examples=[24])
     share: float = Field(description="Done of all steps, from 0 to 1; never falls.", examples=[0.125])
+    seconds_left: float | None = Field(
+        description="To the end of all steps; null until that can be said.", examples=[95.0]
+    )
     step: str = Field(description="pictures, text or speech.", examples=["pictures"])
     video: str = Field(description="In flight.", examples=["holiday/beach"])
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])

@@ -1,4 +1,4 @@
-"""Access control: host names, origins, the token, the size of a body; and headers that restrict browsers.
+"""Access control: host names, origins, tokens and rights, the size of a body; headers that restrict browsers.
 
 Pure ASGI, so that it covers every route and every file, and nothing is read before it is allowed.
 
@@ -7,16 +7,18 @@ Pure ASGI, so that it covers every route and every file, and nothing is read bef
   addresses in numbers cannot be rebound.
 - *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
 - *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the page to sign in sets once.
+  There is one for each right, to read and to change (:func:`needed_right`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -25,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.server.problems import TooLarge, problem
 
-__all__ = ["BodyLimit", "Guard", "RawPaths", "SecurityHeaders"]
+__all__ = ["BodyLimit", "Guard", "RawPaths", "Right", "SecurityHeaders", "needed_right"]
 
 COOKIE = "moviola"
 OPEN_PATHS = {"/healthz", "/static/style.css", "/static/icon.svg"}
@@ -40,7 +42,7 @@ HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # "no-referrer" makes the origin of a form "null", and it is refused
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -75,17 +77,42 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers)
 
 
+Right = Literal["read", "change"]
+"""What a client may do; who may change may read, too."""
+
+READING_POSTS = frozenset({"/api/search", "/api/curve", "/api/pictures", "/api/export"})
+"""Questions that are too long for an address. They change nothing of the library."""
+
+
+def needed_right(method: str, path: str) -> Right:
+    """The right that a request needs: the one place where this is decided.
+
+    Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and answers of
+    raters: a judging task is served to be answered, and is a file of its own. All else needs the other right.
+    """
+    if (
+        method in ("GET", "HEAD", "OPTIONS")
+        or path in READING_POSTS
+        or path.startswith(("/api/judging/", "/api/exports"))
+    ):
+        return "read"
+    return "change"
+
+
 class Guard:
-    """Refuses foreign hosts and origins, and requests without the token.
+    """Refuses foreign hosts and origins, and requests without the token for what they do.
+
+    The right of a client is in ``scope["right"]`` for the app.
 
     Args:
         app: the guarded app.
-        token: empty for none.
+        tokens: secret for each right; empty for none. Without any, everybody may do everything.
         hosts: allowed names besides ``localhost`` and numeric addresses.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
-        self.app, self.token = app, token
+    def __init__(self, app: ASGIApp, *, tokens: Mapping[Right, str], hosts: Iterable[str]) -> None:
+        self.app = app
+        self.tokens = {right: token for right, token in tokens.items() if token}
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,12 +125,13 @@ class Guard:
             return
         headers = Headers(scope=scope)
         refusal = self._wrong_host(headers) or self._wrong_origin(scope, headers)
-        if refusal is None and self.token and (scope["method"], scope["path"]) == ("POST", SIGN_IN):
-            refusal = await self._signed_in(scope, receive)
-        refusal = refusal or self._wrong_token(scope, headers)
+        if refusal is None and self.tokens and scope["path"] == SIGN_IN:
+            refusal = await self._signed_in(scope, receive) if scope["method"] == "POST" else _sign_in_page()
+        scope["right"] = self._right(scope, headers)
+        refusal = refusal or self._missing_right(scope, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
-        elif self.token and scope["path"] == "/" and b"token=" in scope["query_string"]:
+        elif self.tokens and scope["path"] == "/" and b"token=" in scope["query_string"]:
             await self._welcome(scope, _token_in(scope["query_string"]))(scope, receive, send)
         else:
             await self.app(scope, receive, send)
@@ -141,16 +169,33 @@ class Guard:
             )
         return None
 
-    def _wrong_token(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        if not self.token or scope["path"] in OPEN_PATHS:
+    def _right(self, scope: Scope, headers: Headers) -> Right | None:
+        """What the client may do; None: nothing."""
+        if not self.tokens:
+            return "change"
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        bearer = bearer.strip() if kind.lower() == "bearer" else ""
+        linked = _token_in(scope["query_string"]) if scope["path"] == "/" else ""
+        return self._right_of(bearer) or self._right_of(linked) or self._right_by_cookie(_cookie(headers))
+
+    def _right_of(self, given: str) -> Right | None:
+        """The right that a token gives."""
+        return next((right for right, token in self.tokens.items() if _same(given, token)), None)
+
+    def _right_by_cookie(self, given: str) -> Right | None:
+        rights = ((right, _cookie_value(token)) for right, token in self.tokens.items())
+        return next((right for right, value in rights if _same(given, value)), None)
+
+    def _missing_right(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+        if scope["path"] in OPEN_PATHS or scope["right"] == "change":
             return None
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and _same(given.strip(), self.token):
-            return None
-        if _same(_cookie(headers), self._cookie_value):
-            return None
-        if scope["path"] == "/" and _same(_token_in(scope["query_string"]), self.token):
-            return None
+        if scope["right"] == "read":
+            if needed_right(scope["method"], scope["path"]) == "read":
+                return None
+            return problem(
+                "forbidden",
+                "token: this one only reads; to change something, sign in with the token that may",
+            )
         if scope["path"] in ("/", "/judge") and "text/html" in headers.get("accept", ""):
             return _sign_in_page()
         return problem(
@@ -159,11 +204,6 @@ class Guard:
             {"WWW-Authenticate": "Bearer"},
         )
 
-    @property
-    def _cookie_value(self) -> str:
-        """Value of the cookie: a digest, not the token itself."""
-        return hashlib.sha256(f"moviola cookie {self.token}".encode()).hexdigest()
-
     async def _signed_in(self, scope: Scope, receive: Receive) -> ASGIApp:
         """What a form with a token gets: a cookie, or the form again."""
         form, more = b"", True
@@ -171,16 +211,21 @@ class Guard:
             message = await receive()
             form, more = form + message.get("body", b""), message.get("more_body", False)
         token = _token_in(form)
-        return self._welcome(scope, token) if _same(token, self.token) else _sign_in_page("wrong")
+        return self._welcome(scope, token) if self._right_of(token) else _sign_in_page("wrong")
 
     def _welcome(self, scope: Scope, token: str) -> ASGIApp:
         answer = HTMLResponse(_WELCOME, headers={"Cache-Control": "no-store"})
-        if _same(token, self.token):
+        if self._right_of(token):
             answer.set_cookie(
-                COOKIE, self._cookie_value, path="/", secure=scope["scheme"] == "https", httponly=True,
+                COOKIE, _cookie_value(token), path="/", secure=scope["scheme"] == "https", httponly=True,
                 samesite="strict",
             )  # fmt: skip
         return answer
+
+
+def _cookie_value(token: str) -> str:
+    """Value of the cookie: a digest, not the token itself."""
+    return hashlib.sha256(f"moviola cookie {token}".encode()).hexdigest()
 
 
 def _sign_in_page(state: str = "") -> ASGIApp:
@@ -195,7 +240,7 @@ class BodyLimit:
     Args:
         app: the app that reads it.
         most: maximum number of bytes.
-        longer: higher limits by path.
+        longer: higher limits by how a path begins.
     """
 
     def __init__(self, app: ASGIApp, *, most: int, longer: dict[str, int]) -> None:
@@ -206,7 +251,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        most, taken = self.longer.get(scope["path"], self.most), 0
+        longer = (most for begins, most in self.longer.items() if scope["path"].startswith(begins))
+        most, taken = next(longer, self.most), 0
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > most:
             await problem("too_large", TooLarge(most).detail, {"Connection": "close"})(scope, receive, send)

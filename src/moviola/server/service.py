@@ -18,9 +18,13 @@ from moviola.files.caches import cache_of
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.search import Library
+from moviola.server.converting import Conversions
+from moviola.server.dres import Dres
+from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs
 from moviola.server.options import Options
 from moviola.server.pools import Pool
+from moviola.server.receiving import Receiving
 from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
 from moviola.server.watched import Watched
@@ -43,11 +47,15 @@ class Service:
         searching: threads for queries.
         media: threads for stills and clips.
         converting, exporting: one thread for conversions, one for exports.
-        stills, converted: caches of files made of videos.
+        exports: exports that take long.
+        stills: cache of pictures made of videos.
+        converted: videos made for browsers.
         uploads: uploaded pictures.
+        receiving: videos that are being sent.
         jobs: indexing jobs.
         watched: watched folders.
         task: judging task, if any.
+        dres: account on an evaluation server, if any.
         unready: why queries cannot be answered yet, or at all; empty when they can.
     """
 
@@ -57,12 +65,15 @@ class Service:
     media: Pool
     converting: Pool
     exporting: Pool
+    exports: Exports
     stills: FileCache
-    converted: FileCache
+    converted: Conversions
     uploads: Uploads
+    receiving: Receiving
     jobs: Jobs
     watched: Watched
     task: JudgingTask | None = None
+    dres: Dres | None = None
     unready: str = "the encoder is being loaded"
     warming: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -72,19 +83,26 @@ class Service:
         library = Library(folder, read_only=True)
         task = None if options.judge is None else _task_on(library, options.judge)
         limits, cache = options.limits, cache_of(library.folder)
+        exporting = Pool("export", threads=1, waiting=limits.jobs)
+        converting = Pool("convert", threads=1, waiting=limits.jobs)
         return cls(
             library,
             options,
             searching=Pool("search", threads=options.threads, waiting=limits.waiting),
             media=Pool("media", threads=options.threads, waiting=limits.waiting),
-            converting=Pool("convert", threads=1, waiting=limits.jobs),
-            exporting=Pool("export", threads=1, waiting=limits.jobs),
+            converting=converting,
+            exporting=exporting,
+            exports=Exports(exporting),
             stills=FileCache(cache / "stills", library.folder, limits.cache_bytes // 4),
-            converted=FileCache(cache / "converted", library.folder, limits.cache_bytes),
+            converted=Conversions(
+                FileCache(cache / "converted", library.folder, limits.cache_bytes), converting
+            ),
             uploads=Uploads(limits.picture_pixels),
+            receiving=Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads),
             jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
             watched=Watched(library.folder, options.watch, options.alerts),
             task=task,
+            dres=options.dres and Dres(*options.dres),
         )
 
     @property
@@ -108,8 +126,11 @@ class Service:
             self.warming.cancel()
         await self.watched.close()
         await self.jobs.close()
+        self.exports.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
+        if self.dres is not None:
+            self.dres.close()
         if self.task is not None:
             self.task.close()
         if all(ended):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DuplicateList", "Duplicates", "Received", "Removed", "RootInfo", "RootList"]
+__all__ = ["DuplicateList", "Duplicates", "Removed", "RootInfo", "RootList", "UploadState"]
 
 
 class _Answer(BaseModel):
@@ -48,8 +48,17 @@ class Removed(_Answer):
     video_id: str = Field(examples=["holiday/beach"])
 
 
-class Received(_Answer):
-    """A file that was sent."""
+class UploadState(_Answer):
+    """A video that is being sent."""
 
-    path: str = Field(description="Where it lies, to be brought in.", examples=["/srv/videos/beach.mp4"])
-    bytes: int = Field(examples=[18_345_233])
+    upload: str = Field(examples=["3f" * 16])
+    name: str = Field(examples=["beach.mp4"])
+    bytes: int = Field(description="Of the whole.", examples=[18_345_233])
+    offset: int = Field(description="Bytes that are here.", examples=[9_000_000])
+    path: str = Field(
+        description="Where it lies, to be brought in; empty until it is whole.",
+        examples=["/srv/videos/beach.mp4"],
+    )
+    expires: str = Field(
+        description="When it is forgotten, unless more of it is sent.", examples=["2024-05-03T18:30:00+00:00"]
+    )

@@ -21,7 +21,7 @@ import { t } from "./language.js";
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], judging: boolean, writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], judging: boolean, dres: boolean, right: "read" | "change", writable: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
@@ -33,7 +33,7 @@ import { t } from "./language.js";
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
- *   total: number, share: number, started: string | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
  * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
  *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],
  *   places: {latitude: number, longitude: number, videos: number}[], tags: {tag: string, videos: number}[],
@@ -49,11 +49,13 @@ export class ApiError extends Error {
    * @param {string} code one of the API's error codes.
    * @param {string} message
    * @param {string} [field] the wrong field of the request, with dots.
+   * @param {import("./waiting.js").WorkProgress | null} [progress] of what is waited for.
    */
-  constructor(code, message, field = "") {
+  constructor(code, message, field = "", progress = null) {
     super(message);
     this.code = code;
     this.field = field;
+    this.progress = progress;
   }
 }
 
@@ -106,7 +108,7 @@ async function refusal(response) {
   const said = await response.json().catch(() => null);
   const message = said?.error?.message ?? t("the server answered {status}", { status: response.status });
   if (response.status === 401) location.reload(); // to the form for the token
-  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "");
+  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "", said?.error?.progress ?? null);
 }
 
 /**
@@ -122,21 +124,11 @@ export async function getJson(path, signal) {
  * @param {string} path
  * @param {unknown} body
  * @param {AbortSignal} [signal]
- * @returns {Promise<Response>}
- */
-function post(path, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  return request(path, { method: "POST", headers, body: JSON.stringify(body), signal });
-}
-
-/**
- * @param {string} path
- * @param {unknown} body
- * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
 export async function postJson(path, body, signal) {
-  return (await post(path, body, signal)).json();
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
 
 /**
@@ -224,24 +216,43 @@ export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DE
 /** @param {string} video */
 export const restoreVideo = (video) => request(videoUrl(video, "/restore"), { method: "POST" });
 
-/** Send a video; gives its path on the server. Not by fetch, which does not say how much was sent.
- * @param {File} file @param {(bytes: number) => void} progress @param {AbortSignal} signal
- * @returns {Promise<string>} */
-export function sendVideo(file, progress, signal) {
+const TUS = { "Tus-Resumable": "1.0.0" };
+
+/** @param {File} file @returns {Promise<string>} address of the upload */
+export async function beginUpload(file) {
+  const name = btoa(String.fromCharCode(...new TextEncoder().encode(file.name)));
+  const headers = { ...TUS, "Upload-Length": String(file.size), "Upload-Metadata": `filename ${name}` };
+  return (await request("/api/uploads", { method: "POST", headers })).headers.get("Location") ?? "";
+}
+
+/** @param {string} address @returns {Promise<number>} bytes that are there */
+export const uploadOffset = async (address) => (await getJson(address)).offset;
+
+/** @param {string} address @returns {Promise<string>} where it lies on the server */
+export const uploadPath = async (address) => (await getJson(address)).path;
+
+/** @param {string} address */
+export const cancelUpload = (address) => request(address, { method: "DELETE", headers: TUS });
+
+/** Send bytes of a video; gives how many are there then. Not by fetch, which does not say how many were sent.
+ * @param {string} address @param {Blob} part @param {number} offset @param {(bytes: number) => void} progress @param {AbortSignal} signal
+ * @returns {Promise<number>} */
+export function sendPart(address, part, offset, progress, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
-    sending.open("POST", `/api/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.open("PATCH", address);
     sending.responseType = "json";
-    sending.upload.addEventListener("progress", (event) => progress(event.loaded));
+    for (const [name, value] of Object.entries({ ...TUS, "Upload-Offset": String(offset), "Content-Type": "application/offset+octet-stream" }))
+      sending.setRequestHeader(name, value);
+    sending.upload.addEventListener("progress", (event) => progress(offset + event.loaded));
     sending.addEventListener("load", () => {
       const { response, status } = sending;
-      if (status === 201) resolve(response.path);
+      if (status === 204) resolve(Number(sending.getResponseHeader("Upload-Offset")));
       else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? t("the server answered {status}", { status })));
     });
-    sending.addEventListener("error", () => reject(new Unreachable(t("the connection broke off; send it again"))));
-    sending.addEventListener("abort", () => reject(new Unreachable("cancelled")));
+    for (const end of ["error", "abort"]) sending.addEventListener(end, () => reject(new Unreachable(t("the connection broke off"))));
     signal.addEventListener("abort", () => sending.abort());
-    sending.send(file);
+    sending.send(part);
   });
 }
 
@@ -293,16 +304,25 @@ export async function sendPicture(picture) {
 }
 
 /**
- * @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields
- * @returns {Promise<{name: string, content: Blob}>}
+ * @typedef {{export: string, state: "running" | "done" | "failed" | "cancelled", file: string, error: string,
+ *   share: number | null, seconds_left: number | null}} ExportState
  */
-export async function exportMoments(fields) {
-  const response = await post("/api/export", fields);
-  const disposition = response.headers.get("Content-Disposition") ?? "";
-  const encoded = /filename\*=(?:UTF-8|utf-8)''([^;]+)/.exec(disposition)?.[1];
-  const plain = /filename="?([^";]+)/.exec(disposition)?.[1];
-  return { name: encoded ? decodeURIComponent(encoded) : (plain ?? "moments"), content: await response.blob() };
-}
+
+/** @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields @returns {Promise<ExportState>} */
+export const beginExport = (fields) => postJson("/api/exports", fields);
+
+/** @param {ExportState} of @returns {Promise<ExportState>} */
+export const exportState = (of) => getJson(`/api/exports/${of.export}`);
+
+/** @param {ExportState} of */
+export const cancelExport = (of) => request(`/api/exports/${of.export}`, { method: "DELETE" });
+
+/** @param {ExportState} of */
+export const exportFile = (of) => `/api/exports/${of.export}/file`;
+
+/** Submit a picture of a video to the evaluation server.
+ * @param {string} video_id @param {number} start @returns {Promise<{verdict: string, description: string}>} */
+export const submit = (video_id, start) => postJson("/api/dres/submissions", { video_id, start });
 
 /** @returns {Promise<Job[]>} */
 export const jobs = async () => (await getJson("/api/jobs")).jobs;

@@ -2,33 +2,41 @@
 
 import * as api from "./api.js";
 import { collection, collectionName } from "./collecting.js";
-import { fill, h, icon } from "./dom.js";
-import { libraryInfo } from "./store.js";
+import { fill, h, icon, iconButton } from "./dom.js";
+import { t } from "./language.js";
+import { libraryInfo, remembered } from "./store.js";
+import { progressBar, saidProgress } from "./waiting.js";
 
-/** @typedef {{element: HTMLElement, value: () => string | boolean | null}} Choice null: as it comes. */
+const POLL = 500; // ms
+
+/** @typedef {{element: HTMLElement, value: () => string | boolean | null, set: (value: string | boolean) => void}} Choice null: as it comes. */
+
+/** What was chosen last.
+ * @type {import("./store.js").Observable<{format: string, options: Record<string, string | boolean>}>} */
+const last = remembered("moviola.export", { format: "", options: /** @type {Record<string, string | boolean>} */ ({}) });
 
 /** @param {string} label @param {[string, string][]} values and what they are called; the empty one is as it comes. @returns {Choice} */
 function oneOf(label, values) {
   const select = h("select", { "aria-label": label, title: label }, values.map(([value, name]) => h("option", { value }, name)));
-  return { element: select, value: () => select.value || null };
+  return { element: select, value: () => select.value || null, set: (value) => { select.value = String(value); } };
 }
 
 /** @returns {Choice} */
 function counting() {
-  const { element, value } = oneOf("Timecode", [["", "counted as the videos"], ["drop", "drop-frame"], ["non-drop", "non-drop"]]);
-  return { element, value: () => (value() === null ? null : value() === "drop") };
+  const { element, value, set } = oneOf("Timecode", [["", "counted as the videos"], ["drop", "drop-frame"], ["non-drop", "non-drop"]]);
+  return { element, value: () => (value() === null ? null : value() === "drop"), set: (drop) => set(drop ? "drop" : "non-drop") };
 }
 
 /** @returns {Choice} */
 function startTimecode() {
   const input = h("input", { type: "text", class: "timecode", value: "01:00:00:00", pattern: "[0-9]{2}:[0-9]{2}:[0-9]{2}[:;][0-9]{2}", "aria-label": "Timecode of the first frame", title: "Timecode of the first frame, hh:mm:ss:ff" });
-  return { element: input, value: () => input.value.trim() || null };
+  return { element: input, value: () => input.value.trim() || null, set: (value) => { input.value = String(value); } };
 }
 
 /** @returns {Choice} */
 function titleCards() {
   const box = h("input", { type: "checkbox" });
-  return { element: h("label", { class: "check" }, box, "title cards"), value: () => box.checked || null };
+  return { element: h("label", { class: "check" }, box, "title cards"), value: () => box.checked || null, set: (value) => { box.checked = Boolean(value); } };
 }
 
 /** What can be chosen, by the name that the server has for it: a format heeds some.
@@ -47,38 +55,63 @@ export function exportForm(failure) {
   const formats = libraryInfo.value?.export_formats ?? [];
   const select = h("select", { "aria-label": "Format" }, formats.map((format) => h("option", { value: format.name }, format.title)));
   const button = h("button", { type: "submit", class: "main" }, icon("download"), "Export");
+  const going = h("div", { class: "jobs" });
   const choices = h("span", { class: "export-choices" });
   /** @type {Map<string, Choice>} */
   let chosen = new Map();
+  const make = (/** @type {string} */ name, /** @type {() => Choice} */ made) => {
+    const choice = made();
+    const before = last.value.options[name];
+    if (before !== undefined) choice.set(before);
+    return choice;
+  };
+  if (formats.some(({ name }) => name === last.value.format)) select.value = last.value.format;
   const choose = () => {
     const heeded = formats.find((format) => format.name === select.value)?.options ?? [];
-    chosen = new Map(Object.entries(CHOICES).filter(([name]) => heeded.includes(name)).map(([name, make]) => [name, chosen.get(name) ?? make()]));
+    chosen = new Map(Object.entries(CHOICES).filter(([name]) => heeded.includes(name)).map(([name, made]) => [name, chosen.get(name) ?? make(name, made)]));
     fill(choices, [...chosen.values()].map((choice) => choice.element));
   };
   select.addEventListener("change", choose);
   choose();
-  const form = h("form", { class: "export-form" }, select, choices, button);
+  const form = h("form", { class: "export-form" }, select, choices, button, going);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const options = Object.fromEntries([...chosen].map(([name, choice]) => [name, choice.value()]).filter(([, value]) => value !== null));
+    const others = Object.entries(last.value.options).filter(([name]) => !chosen.has(name));
+    last.value = { format: select.value, options: { ...Object.fromEntries(others), ...options } };
     button.disabled = true;
-    void save(select.value, options, failure).finally(() => { button.disabled = false; });
+    void save(select.value, options, failure, going).finally(() => { button.disabled = false; });
   });
   return form;
 }
 
-/** @param {string} format @param {Record<string, string | boolean>} options @param {HTMLElement} failure */
-async function save(format, options, failure) {
+/** @param {string} format @param {Record<string, string | boolean>} options @param {HTMLElement} failure @param {HTMLElement} going */
+async function save(format, options, failure, going) {
   fill(failure);
   const moments = collection.value.map(({ video_id, start, end, score, note, query }, i) => ({
     video_id, start, end, rank: i + 1, ...(score !== null && { score }), ...(query && { title: query }), ...(note && { note }),
   }));
+  let running = false;
   try {
-    const { name, content } = await api.exportMoments({ format, title: collectionName.value, moments, options });
-    const link = h("a", { href: URL.createObjectURL(content), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    let state = await api.beginExport({ format, title: collectionName.value, moments, options });
+    for (; state.state === "running"; state = await api.exportState(state)) {
+      running = true;
+      drawProgress(going, state);
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+    }
+    if (state.state === "failed") throw new Error(state.error || t("the server's log says more"));
+    h("a", { href: api.exportFile(state), download: state.file }).click();
   } catch (error) {
+    if (running && error instanceof api.ApiError && error.code === "not_found") return; // cancelled
     fill(failure, h("div", { class: "failure" }, h("strong", {}, "Not exported"), h("p", {}, error instanceof Error ? error.message : String(error))));
+  } finally {
+    fill(going);
   }
+}
+
+/** @param {HTMLElement} place @param {api.ExportState} state */
+function drawProgress(place, state) {
+  const cancel = iconButton("close", t("Cancel the export"), () => void api.cancelExport(state).catch(() => {}));
+  fill(place, h("article", { class: "job", "aria-label": t("Export") }, h("div", { class: "job-head" }, h("strong", {}, t("exporting")),
+    h("span", { class: "job-video" }, saidProgress(state)), cancel), progressBar(state.share, t("Written of the export"))));
 }

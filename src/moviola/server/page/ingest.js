@@ -2,12 +2,16 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
-import { count, long, size, title } from "./format.js";
+import { count, size, title } from "./format.js";
+import { t } from "./language.js";
 import { libraryInfo, view } from "./store.js";
+import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
+import { progressBar, saidProgress } from "./waiting.js";
 
 /** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
 
 const jobs = h("div", { class: "jobs" });
+const waiting = h("div", { class: "jobs" });
 /** @type {Does} */
 let does = { changed: async () => {}, failed: () => {} };
 
@@ -44,24 +48,44 @@ export async function bringIn(sources) {
 export async function sendVideos(files) {
   if (!libraryInfo.value?.can_ingest) return does.failed("Not sent", "This server only reads; start it with --allow-ingest FOLDER");
   view.value = "library";
+  drawUnfinished();
   for (const file of files) {
-    const element = h("article", { class: "job", "aria-label": `Sending ${file.name}` });
+    const element = h("article", { class: "job", "aria-label": t("Sending {name}", { name: file.name }) });
     jobs.prepend(element);
     const going = new AbortController();
+    const began = performance.now();
+    let first = -1;
     /** @param {number} sent */
-    const draw = (sent) => fill(element, h("div", { class: "job-head" }, h("strong", {}, "sending"),
-      h("span", { class: "job-video" }, `${file.name}, ${size(sent)} of ${size(file.size)}`), iconButton("close", `Do not send ${file.name}`, () => going.abort())),
-      h("progress", { max: String(file.size || 1), value: sent, "aria-label": `Sent of ${file.name}` }));
+    const draw = (sent) => {
+      if (first < 0) first = sent;
+      const passed = (performance.now() - began) / 1000;
+      const left = passed > 3 && sent > first ? ((file.size - sent) * passed) / (sent - first) : null;
+      const share = sent / (file.size || 1);
+      fill(element, h("div", { class: "job-head" }, h("strong", {}, t("sending")), h("span", { class: "muted" }, saidProgress({ share, seconds_left: left })),
+        h("span", { class: "job-video" }, t("{name}, {sent} of {all}", { name: file.name, sent: size(sent), all: size(file.size) })),
+        iconButton("close", t("Do not send {name}", { name: file.name }), () => going.abort())),
+        progressBar(share, t("Sent of {name}", { name: file.name })));
+    };
     draw(0);
+    first = -1;
     try {
-      const path = await api.sendVideo(file, draw, going.signal);
+      const path = await sendFile(file, draw, going.signal);
       await bringIn([path]);
     } catch (error) {
-      if (!going.signal.aborted) does.failed(`${file.name} was not sent`, error);
+      if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);
     } finally {
       element.remove();
+      drawUnfinished();
     }
   }
+}
+
+/** What was begun before this page was opened: the browser gives its bytes only when the file is chosen again. */
+function drawUnfinished() {
+  const left = Object.entries(unfinished.value).filter(([key]) => !sending.has(key));
+  fill(waiting, left.map(([key, { name, bytes }]) => h("article", { class: "job", "aria-label": t("Unfinished: {name}", { name }) },
+    h("div", { class: "job-head" }, h("strong", {}, t("unfinished")), h("span", { class: "job-video" }, t("{name}, {all}: choose or drop it again, and it goes on", { name, all: size(bytes) })),
+      iconButton("close", t("Do not send {name}", { name }), () => void cancelUpload(key).catch((error) => does.failed(t("Not cancelled"), error)))))));
 }
 
 /** @param {api.Job} job */
@@ -88,20 +112,13 @@ function followJob(job) {
 }
 
 /** @param {api.Job} job */
-function timeLeft({ share, started }) {
-  const passed = started ? (Date.now() - Date.parse(started)) / 1000 : 0;
-  return share > 0.05 && passed > 5 ? `, about ${long((passed * (1 - share)) / share)} left` : "";
-}
-
-/** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: "waits", running: "running", done: "done", failed: "failed", cancelled: "cancelled" });
-  const bar = h("progress", { max: "1", value: job.share, "aria-label": "Done of all steps" });
-  if (!job.share) bar.removeAttribute("value");
+  const bar = progressBar(job.share, t("Done of all steps"));
   const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => does.failed("Not cancelled", error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
-      h("span", { class: "muted" }, runs(job) && job.share ? `${Math.round(100 * job.share)} %${timeLeft(job)}` : ""),
+      h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
       h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
@@ -119,5 +136,7 @@ export async function showJobs() {
 /** @param {Does} does_ */
 export function ingestSection(does_) {
   does = does_;
-  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, "Bring in videos"), ingestForm(), sendForm(), jobs);
+  unfinished.onChange(drawUnfinished);
+  drawUnfinished();
+  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, "Bring in videos"), ingestForm(), sendForm(), waiting, jobs);
 }

@@ -5,6 +5,7 @@ import { byId, fill, h } from "./dom.js";
 import { long } from "./format.js";
 import { language, t } from "./language.js";
 import { ingestSection, showJobs } from "./ingest.js";
+import { mayOnlyRead, readingNote } from "./rights.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "./store.js";
 import { savedSection } from "./saved.js";
@@ -56,7 +57,7 @@ export function startLibrary() {
   const info = libraryInfo.value;
   const does = { changed, failed: showFailure };
   const ingest = info?.can_ingest ? ingestSection(does)
-    : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
+    : mayOnlyRead() ? readingNote() : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
   fill(section, h("h1", {}, info?.name ?? t("Library")), failure, facts, searches, ingest, rootsSection(), twinsSection(), videosSection(does));
   libraryInfo.onChange(drawFacts);
   view.onChange((now) => { if (now === "library") void show(); });

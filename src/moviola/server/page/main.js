@@ -15,6 +15,7 @@ import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
 import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
 import { focusResults, startResults } from "./results.js";
+import { showRight } from "./rights.js";
 import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
 import { currentSearch, isEmpty, libraryInfo, view } from "./store.js";
@@ -61,6 +62,7 @@ async function start() {
   byId("to-judging", HTMLAnchorElement).hidden = !info.judging;
   byId("bar-end", HTMLDivElement).prepend(
     h("span", { class: "library-name", title: t("The library that is searched") }, info.name), iconButton("keys", t("Keys (?)"), showKeys));
+  showRight();
   byId("skip", HTMLButtonElement).addEventListener("click", focusResults);
   await collections.catch(() => {}); // the server went away just now, which the page says
   // From here on nothing is awaited: what is typed before the address is read would be lost.

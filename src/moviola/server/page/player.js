@@ -1,33 +1,46 @@
 // The player: opens at the moment, with what lies around it.
 
+import { loadAhead } from "./ahead.js";
 import * as api from "./api.js";
 import { changeItem, collect, collection, isCollected } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
-import { clock, marked, title } from "./format.js";
+import { clock, title } from "./format.js";
 import { on } from "./keyboard.js";
+import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { markOf, setMark } from "./marks.js";
 import { closePlayer, opened, step } from "./opening.js";
+import { copyPicture, copyText, savePicture } from "./picture.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
+import { speedMenu } from "./speed.js";
 import { currentSearch, isEmpty, queryOf, wordsOf } from "./store.js";
+import { canSubmit, submitPicture } from "./submitting.js";
+import { startSwiping } from "./swiping.js";
 import { Timeline } from "./timeline.js";
+import { progressBar, saidProgress } from "./waiting.js";
+import { wordsAside } from "./words.js";
 
 /** @typedef {import("./opening.js").Playable} Playable */
 
 const FRAME = 1 / 25;
-const LISTED = 400; // most cues in the list
 const BUSY = 1000; // ms before a busy server is asked again
 
 const dialog = byId("player", HTMLDialogElement);
 const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => toggle() });
 const failure = h("p", { class: "player-failure", role: "alert", hidden: true });
+const converting = h("p", { role: "status" });
+const howFar = h("span", { class: "muted" });
+const conversion = h("div", { class: "player-failure", hidden: true }, converting, howFar);
 const heading = h("h2", { tabindex: "-1" });
 const place = h("span", { class: "muted" });
 const time = h("span", { class: "player-time" });
-const cueList = h("ol", { class: "cues" });
-const side = h("div", { class: "player-side" });
+const words = wordsAside((time) => seek(time));
+const speed = speedMenu(video);
 const actions = h("div", { class: "player-actions" });
+const moreActions = h("div", {});
+const more = h("details", { class: "more-actions", onclick: (/** @type {Event} */ event) => { if (moreActions.contains(/** @type {Node} */ (event.target))) more.open = false; } },
+  h("summary", { class: "quiet" }, t("more")), moreActions);
 const transport = h("div", { class: "transport" });
 const timeline = new Timeline(seek, onTrim);
 
@@ -35,7 +48,7 @@ const timeline = new Timeline(seek, onTrim);
  * @type {Playable | null} */
 let playing = null;
 /** Shots, cues, length of the video that is shown. */
-let around = { duration: 0, shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
+let around = { path: "", duration: 0, shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
 let loading = new AbortController();
 /** Whether to stop at the end of the moment, once. */
 let stopsAtEnd = false;
@@ -97,7 +110,7 @@ function onOpened(now, before) {
 function start(sameVideo) {
   if (!playing) return;
   if (!sameVideo) {
-    failure.hidden = true;
+    failure.hidden = conversion.hidden = true;
     video.src = `${api.url.stream(playing.video_id)}#t=${playing.start}`;
     video.poster = api.url.still(playing, playing.start, 960);
   } else video.currentTime = playing.start;
@@ -108,6 +121,7 @@ function start(sameVideo) {
 
 function close() {
   loading.abort();
+  void loadAhead(undefined, "", () => "");
   playing = null;
   video.pause();
   video.removeAttribute("src");
@@ -119,7 +133,7 @@ function close() {
 async function load(moment) {
   loading.abort();
   const { signal } = (loading = new AbortController());
-  around = { duration: Math.max(moment.end, 1), shape: 16 / 9, shots: [], cues: [], curve: null };
+  around = { path: "", duration: Math.max(moment.end, 1), shape: 16 / 9, shots: [], cues: [], curve: null };
   drawAround();
   const named = moment.video_id;
   const wanted = isEmpty(currentSearch.value) ? Promise.resolve(null) : api.curve(queryOf(currentSearch.value), named, signal);
@@ -127,8 +141,9 @@ async function load(moment) {
   if (signal.aborted) return;
   const [info, shots, cues, curve] = parts;
   if (info.status === "rejected") showFailure(info.reason instanceof Error ? info.reason.message : String(info.reason));
-  else if (willBeConverted(info.value)) showFailure("Being converted for browsers, once…");
+  else if (willBeConverted(info.value)) showConversion({ share: null, seconds_left: null });
   around = {
+    path: info.status === "fulfilled" ? info.value.path : "",
     duration: info.status === "fulfilled" ? info.value.duration : around.duration,
     shape: info.status === "fulfilled" && info.value.height ? info.value.width / info.value.height : 16 / 9,
     shots: shots.status === "fulfilled" ? shots.value : [],
@@ -136,6 +151,7 @@ async function load(moment) {
     curve: curve.status === "fulfilled" ? curve.value : null,
   };
   drawAround();
+  drawActions();
 }
 
 /** @param {api.VideoDetails} info */
@@ -145,6 +161,18 @@ const willBeConverted = (info) => !(info.playable || info.stream_ready || info.a
 function showFailure(message) {
   failure.textContent = message;
   failure.hidden = false;
+  conversion.hidden = true;
+}
+
+/** @param {import("./waiting.js").WorkProgress} progress */
+function showConversion(progress) {
+  const said = t("Being converted for this browser, once…");
+  if (conversion.hidden) converting.textContent = said;
+  howFar.textContent = saidProgress(progress);
+  conversion.querySelector("progress")?.remove();
+  conversion.append(progressBar(progress.share, said));
+  conversion.hidden = false;
+  failure.hidden = true;
 }
 
 /** The stream itself says what is wrong with it. A server that is busy converting is asked again, no other.
@@ -155,7 +183,8 @@ async function explainFailure(again) {
   const { signal } = loading;
   let refusal = await api.streamRefusal(moment.video_id, signal);
   while (refusal?.code === "busy" && !signal.aborted) {
-    showFailure(refusal.message);
+    if (refusal.progress) showConversion(refusal.progress);
+    else showFailure(refusal.message);
     await new Promise((resolve) => setTimeout(resolve, BUSY));
     refusal = await api.streamRefusal(moment.video_id, signal);
   }
@@ -180,28 +209,8 @@ function drawAround() {
 const isWhole = () => playing !== null && playing.start === 0 && playing.end >= around.duration - 0.01 && playing.score === undefined && !playing.id;
 
 function drawCues() {
-  const words = wordsOf(currentSearch.value);
-  const shown = around.cues.slice(0, LISTED);
-  fill(cueList, shown.map((cue) => h("li", {}, h("button", { type: "button", "data-start": cue.start, "data-end": cue.end, onclick: () => { seek(cue.start); } },
-    h("span", { class: "time" }, clock(cue.start)), h("span", {}, marked(cue.text, words))))));
-  side.hidden = shown.length === 0;
-  followCues(true);
-}
-
-/** Mark what is said now, and keep it in sight.
- * @param {boolean} [jump] */
-function followCues(jump = false) {
-  /** @type {NodeListOf<HTMLButtonElement>} */
-  const buttons = cueList.querySelectorAll("button");
-  let nearest = null;
-  for (const button of buttons) {
-    const [from, to] = [Number(button.dataset.start), Number(button.dataset.end)];
-    const now = video.currentTime >= from && video.currentTime < to;
-    if (from <= video.currentTime + 0.5) nearest = button;
-    if (now !== button.hasAttribute("aria-current")) button.toggleAttribute("aria-current", now);
-  }
-  if (nearest && (jump || !cueList.matches(":hover, :focus-within")))
-    cueList.scrollTop = nearest.offsetTop - cueList.clientHeight / 2;
+  words.show(around.cues, wordsOf(currentSearch.value));
+  words.follow(video.currentTime, true);
 }
 
 /** @param {import("./opening.js").Opened} now */
@@ -225,14 +234,24 @@ function drawTransport() {
   const now = opened.value;
   const many = (now?.moments.length ?? 0) > 1;
   const toggled = (/** @type {boolean} */ value) => ({ "aria-pressed": String(value) });
+  const focused = document.activeElement instanceof HTMLElement ? [...transport.children].indexOf(document.activeElement) : -1;
   fill(transport,
     many ? iconButton("previous", "Moment before (p)", () => step(-1), { disabled: now?.index === 0 }) : null,
     iconButton(video.paused ? "play" : "pause", video.paused ? "Play (space)" : "Pause (space)", toggle, { class: "icon-button big" }),
     many ? iconButton("next", "Next moment (n)", () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
-    time, h("span", { class: "spring" }),
+    time, h("span", { class: "spring" }), speed.element,
     iconButton("loop", "Round and round (r)", toggleLoop, toggled(loops)),
     iconButton(muted ? "muted" : "sound", muted ? "Sound on (m)" : "Sound off (m)", toggleMute, toggled(muted)),
     iconButton("full", "Full screen (F)", toggleFull));
+  const again = transport.children[focused];
+  if (again instanceof HTMLElement) again.focus();
+}
+
+/** Load what comes after this moment, now that this one plays. */
+function loadNext() {
+  const now = opened.value;
+  const next = now?.moments[now.index + 1];
+  if (next && playing) void loadAhead(next, playing.video_id, (info) => timeline.stillsOf(next, info.duration, info.height ? info.width / info.height : 16 / 9));
 }
 
 function toggleLoop() {
@@ -264,8 +283,12 @@ function drawActions() {
     ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
     action("keep", inside ? "collected" : "collect", "c", collectThis),
     action("like", "more like this picture", "l", likeThis),
-    action("link", "link", "", () => void copyLink()),
-    clip);
+    action("link", "link", "", () => void copyText(location.href, t("The link is copied"))),
+    clip, canSubmit() ? action("up", t("submit"), "d", submitThis) : null, more);
+  fill(moreActions,
+    action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
+    action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
+    around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null);
 }
 
 /** @param {import("./marks.js").Mark} mark @param {string} key */
@@ -284,6 +307,10 @@ function markThis(mark) {
   if (!step(1)) drawActions();
 }
 
+function submitThis() {
+  if (playing) void submitPicture(playing.video_id, video.currentTime);
+}
+
 function collectThis() {
   if (!playing || playing.id) return;
   collect(spanOf(playing), currentSearch.value.text);
@@ -298,15 +325,6 @@ function likeThis() {
   const like = { kind: /** @type {const} */ ("moment"), video_id: playing.video_id, time: video.currentTime };
   closePlayer();
   moreLike(like);
-}
-
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    notify("The link is copied");
-  } catch {
-    notify("This browser copies nothing here: the link stands in the address bar");
-  }
 }
 
 /** @param {{start: number, end: number}} span @param {boolean} done */
@@ -333,7 +351,7 @@ function setEnd(end) {
 function drawProgress() {
   timeline.at(video.currentTime);
   drawTime();
-  followCues();
+  words.follow(video.currentTime);
 }
 
 /** At each picture that is drawn while the video plays: the end of a moment is met exactly. */
@@ -353,17 +371,22 @@ function onFrame() {
 const jump = (by) => () => seek(video.currentTime + by);
 
 export function startPlayer() {
+  const screen = h("div", { class: "screen" }, video, failure, conversion);
   const close_ = iconButton("close", "Close (Esc)", closePlayer);
   fill(dialog, h("div", { class: "player-head" }, heading, place, h("span", { class: "spring" }), close_),
-    h("div", { class: "player-main" }, h("div", { class: "screen" }, video, failure), side),
+    h("div", { class: "player-main" }, screen, words.element),
     transport, timeline.element, actions);
-  fill(side, h("h3", {}, "Said and written"), cueList);
   for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
-  video.addEventListener("playing", () => { failure.hidden = true; onFrame(); });
+  video.addEventListener("playing", () => { failure.hidden = conversion.hidden = true; onFrame(); loadNext(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
   video.addEventListener("loadedmetadata", () => { if (playing && Math.abs(video.currentTime - playing.start) > 0.2) video.currentTime = playing.start; });
   video.addEventListener("error", () => void explainFailure(retried).catch(() => {}));
-  dialog.addEventListener("cancel", (event) => { event.preventDefault(); closePlayer(); });
+  startSwiping(screen, { down: closePlayer, sideways: (by) => void step(by) });
+  dialog.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    if (more.open) more.open = false;
+    else closePlayer();
+  });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
   opened.onChange(onOpened);
   collection.onChange(() => { if (playing) drawActions(); });
@@ -371,5 +394,6 @@ export function startPlayer() {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
     frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
     markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
+    submit: submitThis, faster: speed.faster, slower: speed.slower, copyPicture: () => void copyPicture(video), savePicture: () => { if (playing) void savePicture(video, playing.video_id); },
   });
 }

@@ -27,7 +27,7 @@ const playable = new Set();
 
 /** Whether a video plays at once: resting on a still must not have a whole video converted.
  * @param {string} video */
-async function isPlayable(video) {
+export async function isPlayable(video) {
   if (playable.has(video)) return true;
   const info = await api.video(video).catch(() => null);
   if (info?.playable || info?.stream_ready) playable.add(video);

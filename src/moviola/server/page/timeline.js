@@ -126,11 +126,8 @@ export class Timeline {
     const shown = this.#shown;
     if (!shown) return;
     const { span, duration } = shown;
-    const room = Math.max((span.end - span.start) * AROUND, ROOM);
-    this.#near = { start: Math.max(span.start - room, 0), end: Math.min(span.end + room, duration) };
-    const height = this.near.clientHeight || 64;
-    const tiles = Math.min(Math.max(Math.round((this.near.clientWidth || 800) / (height * shown.shape)), 3), 24);
-    const address = url.strip({ ...shown, ...this.#near }, tiles, 160);
+    this.#near = around(span, duration);
+    const address = url.strip({ ...shown, ...this.#near }, this.#tiles(shown.shape), 160);
     if (this.strip.getAttribute("src") !== address) this.strip.src = address;
     this.start.hidden = this.end.hidden = !shown.trims;
     this.#placeSpan();
@@ -139,6 +136,18 @@ export class Timeline {
       const time = this.#near.start + (i / (steps - 1)) * (this.#near.end - this.#near.start);
       return h("span", {}, clock(time, this.#near.end - this.#near.start < 15 ? 1 : 0));
     }));
+  }
+
+  /** @param {number} shape of the pictures */
+  #tiles(shape) {
+    const height = this.near.clientHeight || 64;
+    return Math.min(Math.max(Math.round((this.near.clientWidth || 800) / (height * shape)), 3), 24);
+  }
+
+  /** Address of the stills around another moment, as they would be shown.
+   * @param {Span & {video_id: string, version?: string}} moment @param {number} duration @param {number} shape */
+  stillsOf(moment, duration, shape) {
+    return url.strip({ ...moment, ...around(moment, duration) }, this.#tiles(shape), 160);
   }
 
   #placeSpan() {
@@ -180,6 +189,13 @@ export class Timeline {
     this.nearHead.style.setProperty("--share", String(share));
     this.wholeHead.style.setProperty("--share", String(time / (this.#shown?.duration || 1)));
   }
+}
+
+/** What is shown close by.
+ * @param {Span} span @param {number} duration @returns {Span} */
+function around(span, duration) {
+  const room = Math.max((span.end - span.start) * AROUND, ROOM);
+  return { start: Math.max(span.start - room, 0), end: Math.min(span.end + room, duration) };
 }
 
 /** What else was found in this video, the better the plainer.

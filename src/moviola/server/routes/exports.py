@@ -5,23 +5,32 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
+from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 
 from moviola.errors import InvalidValue
 from moviola.export import Selection, named_format, write_moments
-from moviola.server.schemas import ExportMoment, ExportRequest
+from moviola.server.exporting import Exporting
+from moviola.server.refusals import Busy
+from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Moment, Span
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api", tags=["export"])
+
+# Seconds that a request waits for an export: most are done by then.
+_PATIENCE = 1.0
+Name = Annotated[str, PathParameter(max_length=100, description="Of the export.", examples=["3f" * 16])]
 
 _TYPES = {
     ".mp4": "video/mp4", ".zip": "application/zip", ".csv": "text/csv", ".json": "application/json",
@@ -47,7 +56,52 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
     return FileResponse(path, media_type=kind, filename=path.name, background=discard)
 
 
-def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
+@router.post("/exports", status_code=201)
+async def begin(request: ExportRequest, service: ServiceOf) -> ExportState:
+    """Begin an export that may take long: its state says how far it is, and its file follows."""
+    return _state(await service.exports.begin(partial(_written, service, request), _PATIENCE))
+
+
+@router.get("/exports/{export}")
+async def state(export: Name, service: ServiceOf) -> ExportState:
+    """How far an export is."""
+    return _state(service.exports.get(export))
+
+
+@router.get("/exports/{export}/file", response_class=Response, responses=_FILE)
+async def file(export: Name, service: ServiceOf) -> Response:
+    """The file of an export that is done, as an attachment."""
+    path = service.exports.get(export).path
+    if path is None:
+        raise Busy("the export is not done yet; ask for its state")
+    return FileResponse(
+        path, media_type=_TYPES.get(path.suffix, "application/octet-stream"), filename=path.name
+    )
+
+
+@router.delete("/exports/{export}", status_code=204)
+async def cancel(export: Name, service: ServiceOf) -> None:
+    """End an export, or delete its file."""
+    service.exports.cancel(export)
+
+
+def _state(one: Exporting) -> ExportState:
+    return ExportState(
+        export=one.name,
+        state=one.state,
+        file=one.path.name if one.path else "",
+        error=str(one.error or ""),
+        share=one.progress.share,
+        seconds_left=one.progress.seconds_left,
+    )
+
+
+def _written(
+    service: Service,
+    request: ExportRequest,
+    folder: Path,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Path:
     """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
     name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
@@ -64,6 +118,7 @@ def _written(service: Service, request: ExportRequest, folder: Path) -> Path:
         folder / f"{name}{format.suffix}",
         request.format,
         kept=service.library.kept_still,
+        progress=progress,
         **options,
     )
     if format.kind == "file":

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from moviola.export import all_formats
 from moviola.search import Library
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
+from moviola.server.security import Right
 from moviola.server.service import Service, ServiceOf
 
 __all__ = ["router"]
@@ -33,18 +34,19 @@ async def readyz(service: ServiceOf) -> Response:
 
 
 @router.get("/api/library")
-def library(service: ServiceOf) -> LibraryInfo:
-    """Contents and abilities of the library and this server."""
-    return _about(service, service.library)
+def library(service: ServiceOf, request: Request) -> LibraryInfo:
+    """Contents of the library, and what this server lets this client do."""
+    return _about(service, service.library, request.scope["right"])
 
 
-def _about(service: Service, library: Library) -> LibraryInfo:
+def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
     options, settings, catalogue = service.options, library.settings, library.catalogue
     rows = [video for video in catalogue.videos() if video.state != "refused"]
     length = settings.frames_per_segment
     cues = catalogue.cue_counts()
     models = library.models_in_use()
     limits = options.limits
+    may_write = right == "change" and os.access(library.folder, os.W_OK)
     return LibraryInfo(
         name=library.folder.resolve().name,
         version=version("moviola"),
@@ -58,8 +60,10 @@ def _about(service: Service, library: Library) -> LibraryInfo:
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
         judging=service.task is not None,
-        writable=os.access(library.folder, os.W_OK),
-        can_ingest=bool(options.allow_ingest) and os.access(library.folder, os.W_OK),
+        dres=service.dres is not None and right == "change",
+        right=right,
+        writable=may_write,
+        can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[str(folder.resolve()) for folder in options.allow_ingest],
         clip_formats=["exact", "copy"],
         export_formats=[

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Any, Literal
@@ -15,8 +13,7 @@ from starlette.background import BackgroundTask
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.library import VideoRow
-from moviola.media import make_playable, plays_in_browsers, probe, track_among
-from moviola.server.refusals import Busy
+from moviola.media import plays_in_browsers, probe, track_among
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.types import Moment, Span
@@ -26,8 +23,6 @@ __all__ = ["converted_name", "router"]
 router = APIRouter(prefix="/api/videos/{video_id}", tags=["streams"])
 
 _TYPES = {"webm": "video/webm"}
-# Seconds that a request waits for a video to be converted: long enough for what is only copied.
-_PATIENCE = 3.0
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
 
 
@@ -62,7 +57,8 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
     """The video for a player: its file, or, where browsers cannot play it, an MP4 converted once.
 
     A first request for such a video waits some seconds for it. If that is not enough, the response is 503
-    `busy` with `Retry-After`, and the conversion continues; `/clip` gives a moment meanwhile.
+    `busy` with `Retry-After` and the progress, and the conversion continues; `/clip` gives a moment
+    meanwhile. A conversion that has failed says why, and is not tried again until the file changes.
     """
     path, kind = await _playable(service, video, track)
     status = path.stat()
@@ -88,13 +84,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
     if number is None and plays_in_browsers(info):
         return source, _TYPES.get(info.container, "video/mp4")
     name = converted_name(video, number)
-    making = service.converted.get(service.converting, name, partial(make_playable, source, track=number))
-    try:
-        return await asyncio.wait_for(making, _PATIENCE), "video/mp4"
-    except TimeoutError:
-        raise Busy(
-            f"{video.video_id}: being converted for browsers, once; it plays when that is done"
-        ) from None
+    return await service.converted.get(source, name, video.duration, number), "video/mp4"
 
 
 @router.get(

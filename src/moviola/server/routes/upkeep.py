@@ -1,4 +1,4 @@
-"""Looking after the library: its folders, what is there twice, videos taken out, back in, or sent."""
+"""Looking after the library: its folders, what is there twice, videos taken out and back in."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends
 from fastapi import Path as PathParameter
 
-from moviola.errors import NotFound
 from moviola.library.disk.root_states import roots_in
 from moviola.library.exact_copies import exact_copies
 from moviola.search import Library
-from moviola.server.receiving import receive
 from moviola.server.refusals import Forbidden
 from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.server.upkeep_schemas import DuplicateList, Duplicates, Received, Removed, RootInfo, RootList
+from moviola.server.upkeep_schemas import DuplicateList, Duplicates, Removed, RootInfo, RootList
 
-__all__ = ["router"]
+__all__ = ["Changing", "router"]
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
 
@@ -31,6 +29,7 @@ def _require_changing(service: ServiceOf) -> None:
 
 
 Changing = Depends(_require_changing)
+"""What a route that changes the library depends on."""
 
 
 @router.get("/roots")
@@ -93,33 +92,3 @@ async def _write(service: Service, change: Callable[[Library], object]) -> None:
         service.library.store.refresh()
 
     await service.media.run(work)
-
-
-@router.post(
-    "/uploads",
-    status_code=201,
-    dependencies=[Changing],
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
-)
-async def upload(
-    request: Request,
-    service: ServiceOf,
-    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["beach.mp4"])],
-    folder: Annotated[
-        str, Query(max_length=4_096, description="One of `ingest_folders`; by default the first.")
-    ] = "",
-) -> Received:
-    """Send a video: its bytes as they are. It lies in a folder then, from which a job brings it in."""
-    allowed = {str(place.resolve()): place.resolve() for place in service.options.allow_ingest}
-    if folder and folder not in allowed:
-        raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({', '.join(allowed)})")
-    place = allowed[folder] if folder else next(iter(allowed.values()))
-    announced = request.headers.get("content-length", "0")
-    size = int(announced) if announced.isdecimal() else 0
-    path = await receive(request.stream(), name, place, size)
-    return Received(path=str(path), bytes=path.stat().st_size)

@@ -1,0 +1,83 @@
+"""Videos that browsers do not play, converted once: how far that is, and why it has failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from pathlib import Path
+
+from moviola.errors import MoviolaError
+from moviola.media import make_playable
+from moviola.server.pools import Pool
+from moviola.server.progress import Progress
+from moviola.server.refusals import Busy
+from moviola.server.stills import FileCache
+
+__all__ = ["Conversions"]
+
+# Seconds that a request waits for a video to be converted: long enough for what is only copied.
+_PATIENCE = 3.0
+# Failures that are remembered.
+_MOST = 100
+_Failed = tuple[tuple[int, int], MoviolaError]
+
+
+class Conversions:
+    """Converted videos by name, in a cache. For one event loop.
+
+    Args:
+        files: the cache.
+        pool: threads that convert.
+    """
+
+    def __init__(self, files: FileCache, pool: Pool) -> None:
+        self._files, self._pool = files, pool
+        self._progress: dict[str, Progress] = {}
+        self._failed: OrderedDict[str, _Failed] = OrderedDict()
+
+    def find(self, name: str) -> Path | None:
+        """The converted video of a name, if it is there."""
+        return self._files.find(name)
+
+    async def get(self, source: Path, name: str, duration: float, track: int | None = None) -> Path:
+        """The converted video of a name, made if missing; it goes on when its clients have gone.
+
+        Args:
+            source: the video's file.
+            name: of the MP4 in the cache.
+            duration: of the video in seconds.
+            track: number of a sound track, from 1 on; None: the default one.
+
+        Raises:
+            Busy: it is not done yet; says how far it is. Or too many are waiting.
+            MediaError: it cannot be converted. It is not tried again until its file changes.
+        """
+        about = source.stat()
+        state = (about.st_mtime_ns, about.st_size)
+        failed = self._failed.get(name)
+        if failed is not None and failed[0] == state:
+            raise failed[1].with_traceback(None)
+        progress = self._progress.setdefault(name, Progress())
+
+        def make(out: Path) -> None:
+            try:
+                progress.at(0)
+                make_playable(source, out, track, lambda seconds: progress.at(seconds / max(duration, 0.1)))
+            except MoviolaError as error:
+                self._failed[name] = (state, error)
+                while len(self._failed) > _MOST:
+                    self._failed.popitem(last=False)
+                raise
+
+        try:
+            path = await asyncio.wait_for(self._files.get(self._pool, name, make), _PATIENCE)
+        except TimeoutError:
+            waits = "waits to be converted" if progress.share is None else "being converted"
+            raise Busy(
+                f"{source.name}: {waits} for browsers, once; it plays when that is done", progress
+            ) from None
+        except BaseException:
+            self._progress.pop(name, None)
+            raise
+        self._progress.pop(name, None)
+        return path

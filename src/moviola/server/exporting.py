@@ -1,0 +1,148 @@
+"""Exports that take long: how far each is, its file when it is done, and its end when it is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Literal
+
+from moviola.errors import MoviolaError, NotFound
+from moviola.server.pools import Pool
+from moviola.server.progress import Progress
+from moviola.server.refusals import Busy
+
+__all__ = ["Cancelled", "Exporting", "Exports"]
+
+# Exports that are remembered; the file of the oldest that has ended is deleted first.
+_MOST = 20
+Write = Callable[[Path, Callable[[float], None]], Path]
+"""Writes an export below a folder, says the share that is done, and returns the file."""
+
+
+class Cancelled(Exception):
+    """The export is not wanted any more."""
+
+
+@dataclass(eq=False)
+class Exporting:
+    """An export.
+
+    Attributes:
+        name: its id.
+        folder: where it is written.
+        state: how it stands.
+        path: the file; None until it is done.
+        error: why it has failed, with its class.
+        progress: how far it is.
+        ended: set when it is done, has failed or was cancelled.
+    """
+
+    name: str
+    folder: Path
+    state: Literal["running", "done", "failed", "cancelled"] = "running"
+    path: Path | None = None
+    error: MoviolaError | None = None
+    progress: Progress = field(default_factory=Progress)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def at(self, share: float) -> None:
+        """Note the share that is done; ends a cancelled export."""
+        if self.state == "cancelled":
+            raise Cancelled
+        self.progress.at(share)
+
+
+class Exports:
+    """Exports since the server started. For one event loop.
+
+    Args:
+        pool: the thread that writes.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._known: OrderedDict[str, Exporting] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self, write: Write, patience: float) -> Exporting:
+        """Begin an export, and wait some seconds for it.
+
+        Raises:
+            Busy: too many exports wait or lie here.
+            MoviolaError: it has failed within that time.
+        """
+        self._forget()
+        one = Exporting(secrets.token_hex(16), Path(mkdtemp(prefix="moviola-export-")))
+        self._known[one.name] = one
+        task = asyncio.create_task(self._run(one, write))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait([task], timeout=patience)
+        if task.done() and (error := task.exception()) is not None:
+            self._drop(one)
+            raise error
+        if one.error is not None:
+            self._drop(one)
+            raise one.error
+        return one
+
+    async def _run(self, one: Exporting, write: Write) -> None:
+        try:
+            path = await self._pool.run(write, one.folder, one.at)
+            if one.state == "running":
+                one.state, one.path = "done", path
+        except Cancelled:
+            pass
+        except MoviolaError as error:
+            one.state, one.error = "failed", error
+        except BaseException:
+            one.state = "failed"
+            raise
+        finally:
+            if one.state != "done":
+                shutil.rmtree(one.folder, ignore_errors=True)
+            one.ended.set()
+
+    def get(self, name: str) -> Exporting:
+        """An export.
+
+        Raises:
+            NotFound: unknown, or its file was deleted for later ones.
+        """
+        if found := self._known.get(name):
+            return found
+        raise NotFound(f"export {name[:40]!r}: not here any more; begin it again")
+
+    def cancel(self, name: str) -> None:
+        """End an export, or delete its file.
+
+        Raises:
+            NotFound: see :meth:`get`.
+        """
+        one = self.get(name)
+        if one.state == "running":
+            one.state = "cancelled"  # the thread ends with its next picture
+        self._drop(one)
+
+    def _forget(self) -> None:
+        ended = [one for one in self._known.values() if one.ended.is_set()]
+        for one in ended[: max(0, len(self._known) - _MOST + 1)]:
+            self._drop(one)
+        if len(self._known) >= _MOST:
+            raise Busy(f"{_MOST} exports wait or run; try again when one is done")
+
+    def _drop(self, one: Exporting) -> None:
+        self._known.pop(one.name, None)
+        if one.ended.is_set():
+            shutil.rmtree(one.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """End all exports and delete their files."""
+        for name in list(self._known):
+            self.cancel(name)

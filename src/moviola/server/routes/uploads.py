@@ -1,0 +1,184 @@
+"""Sending videos in parts, by tus 1.0 (https://tus.io/protocols/resumable-upload).
+
+The core protocol with creation, termination, checksum and expiration.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from email.utils import format_datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from moviola.errors import InvalidValue
+from moviola.server.receiving import ALGORITHMS, Upload
+from moviola.server.routes.upkeep import Changing
+from moviola.server.service import ServiceOf
+from moviola.server.upkeep_schemas import UploadState
+
+__all__ = ["TusVersion", "router"]
+
+VERSION = "1.0.0"
+PATH = "/api/uploads"
+_TYPE = "application/offset+octet-stream"
+
+
+def _require_version(
+    tus_resumable: Annotated[str, Header(max_length=20, description="Of tus.", examples=[VERSION])] = "",
+) -> None:
+    if tus_resumable != VERSION:
+        raise HTTPException(
+            412, f"Tus-Resumable {tus_resumable!r}: this server speaks tus {VERSION}",
+            {"Tus-Version": VERSION},
+        )  # fmt: skip
+
+
+router = APIRouter(prefix=PATH, tags=["uploads"], dependencies=[Changing])
+Tus = Depends(_require_version)
+Name = Annotated[str, Path(max_length=100, description="Of the upload.", examples=["3f" * 16])]
+_WRONG_VERSION: dict[int | str, dict[str, Any]] = {412: {"description": "Another version of tus"}}
+
+
+class TusVersion:
+    """Adds the version of tus to every response about uploads, errors too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on the app's response."""
+
+        async def with_version(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Tus-Resumable"] = VERSION
+            await send(message)
+
+        about_uploads = scope["type"] == "http" and scope["path"].startswith(PATH)
+        await self.app(scope, receive, with_version if about_uploads else send)
+
+
+@router.options("", include_in_schema=False)
+async def abilities(service: ServiceOf) -> Response:
+    """What of tus is spoken."""
+    headers = {
+        "Tus-Version": VERSION,
+        "Tus-Extension": "creation,termination,checksum,expiration",
+        "Tus-Max-Size": str(service.receiving.most_bytes),
+        "Tus-Checksum-Algorithm": ",".join(ALGORITHMS),
+    }
+    return Response(status_code=204, headers=headers)
+
+
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[Tus],
+    responses={**_WRONG_VERSION, 201: {"description": "Begun; `Location` is where its bytes go"}},
+)
+async def begin(
+    service: ServiceOf,
+    upload_length: Annotated[
+        int, Header(ge=0, lt=2**63, description="Bytes of the video.", examples=[18_345_233])
+    ],
+    upload_metadata: Annotated[
+        str,
+        Header(
+            max_length=8_000,
+            description="`filename` in base64, and `folder` where it is not the first of `ingest_folders`.",
+            examples=["filename YmVhY2gubXA0"],
+        ),
+    ],
+) -> Response:
+    """Begin to send a video. When it is whole, it lies in a folder from which a job brings it in."""
+    fields = _metadata(upload_metadata)
+    upload = await run_in_threadpool(
+        service.receiving.begin, fields.get("filename", ""), upload_length, fields.get("folder", "")
+    )
+    return Response(status_code=201, headers={**_headers(upload), "Location": f"{PATH}/{upload.upload}"})
+
+
+@router.get("/{upload}")
+async def state(service: ServiceOf, upload: Name) -> UploadState:
+    """How much of a video has been sent, and where it lies when it is whole."""
+    found = await run_in_threadpool(service.receiving.find, upload)
+    return UploadState(
+        upload=found.upload, name=found.name, bytes=found.length, offset=found.offset,
+        path=str(found.path or ""), expires=found.expires.isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+@router.head("/{upload}", include_in_schema=False, dependencies=[Tus])
+async def offset(service: ServiceOf, upload: Name) -> Response:
+    """How much of a video has been sent, as headers."""
+    found = await run_in_threadpool(service.receiving.find, upload)
+    headers = {"Upload-Length": str(found.length), "Cache-Control": "no-store"}
+    return Response(status_code=200, headers={**_headers(found), **headers})
+
+
+@router.patch(
+    "/{upload}",
+    status_code=204,
+    dependencies=[Tus],
+    responses={
+        **_WRONG_VERSION,
+        204: {"description": "`Upload-Offset` bytes are here"},
+        415: {"description": "Another type than " + _TYPE},
+        460: {"description": "Another checksum; nothing of the part counts"},
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def send(
+    request: Request,
+    service: ServiceOf,
+    upload: Name,
+    upload_offset: Annotated[int, Header(ge=0, lt=2**63, description="Where the bytes begin.", examples=[0])],
+    upload_checksum: Annotated[
+        str | None,
+        Header(max_length=200, description="Algorithm, and digest in base64.", examples=["sha1 …"]),
+    ] = None,
+) -> Response:
+    """Send bytes. 409 if they do not begin where those that are here end."""
+    if request.headers.get("content-type") != _TYPE:
+        raise HTTPException(415, f"Content-Type: send {_TYPE}")
+    try:
+        found = await service.receiving.take(upload, upload_offset, request.stream(), upload_checksum)
+    except ClientDisconnect:
+        return Response(status_code=400)  # unheard; what has arrived stays
+    return Response(status_code=204, headers=_headers(found))
+
+
+@router.delete("/{upload}", status_code=204, dependencies=[Tus], responses=_WRONG_VERSION)
+async def cancel(service: ServiceOf, upload: Name) -> Response:
+    """Cancel an upload: its bytes are deleted. A video that is whole stays."""
+    await run_in_threadpool(service.receiving.discard, upload)
+    return Response(status_code=204)
+
+
+def _headers(upload: Upload) -> dict[str, str]:
+    expires = {} if upload.path else {"Upload-Expires": format_datetime(upload.expires, usegmt=True)}
+    return {"Upload-Offset": str(upload.offset), **expires}
+
+
+def _metadata(header: str) -> dict[str, str]:
+    """Pairs of a key and a value in base64."""
+    found = {}
+    for pair in filter(None, (part.strip() for part in header.split(","))):
+        key, _, value = pair.partition(" ")
+        try:
+            found[key] = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise InvalidValue(f"Upload-Metadata {key[:40]}: no base64 of UTF-8 ({error})") from error
+    return found

@@ -1,0 +1,54 @@
+"""``moviola serve``: what becomes of its options; what the server does is tested in ``tests/server``."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import moviola.server
+from moviola.cli import all_commands
+from moviola.server import Options
+
+ADDRESS = "http://127.0.0.1:1234/?token=changes"
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
+    """Options of servers, which end at once."""
+    options: list[Options] = []
+
+    def run(library: Path, given: Options, *, started: Callable[[str], None]) -> None:
+        options.append(given)
+        started(ADDRESS)
+
+    monkeypatch.setattr(moviola.server, "serve", run)
+    return options
+
+
+def test_the_page_is_opened_where_that_is_wanted(
+    served: list[Options], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, is_open = [], threading.Event()
+    monkeypatch.setattr(webbrowser, "open", lambda address: (opened.append(address), is_open.set()))
+    result = CliRunner().invoke(all_commands(), ["serve", "--library", "x"])
+    assert result.exit_code == 0, result.output
+    assert not opened
+    CliRunner().invoke(all_commands(), ["serve", "--library", "x", "--open"])
+    assert is_open.wait(30) and opened == [ADDRESS]
+
+
+def test_tokens_and_the_evaluation_reach_the_server(
+    served: list[Options], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOVIOLA_DRES_PASSWORD", "secret")
+    monkeypatch.setenv("MOVIOLA_READ_TOKEN", "reads")
+    account = ["--dres", "https://dres.example.org", "--dres-user", "team", "--dres-evaluation", "VBS"]
+    CliRunner().invoke(all_commands(), ["serve", "--library", "x", "--token", "changes", *account])
+    assert (served[0].token, served[0].read_token) == ("changes", "reads")
+    assert served[0].dres == ("https://dres.example.org", "team", "secret", "VBS")
+    assert "secret" not in repr(served[0])

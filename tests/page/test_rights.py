@@ -1,0 +1,54 @@
+"""Signing in with a token that reads, and with one that changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from page_server import Served
+from page_visitor import card, search, serious
+
+pytestmark = pytest.mark.slow
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture
+def guarded(open_page: Opener, made: Path) -> Iterator[Served]:
+    """A server with a token for each right; it has ended before visitors are cleaned up after."""
+    with Served(made, options=("--token", "changes", "--read-token", "reads")) as server:
+        yield server
+
+
+def test_what_the_right_does_not_allow_is_not_offered(open_page: Opener, guarded: Served) -> None:
+    page = open_page(guarded)
+    page.get_by_label("Token").fill("reads")
+    page.get_by_role("button", name="Open the library").click()
+    search(page, "a rocket")
+    note = page.get_by_role("link", name="reading only")
+    expect(note).to_have_attribute("title", re.compile("^Your token only reads"))
+    expect(page.get_by_role("button", name="save this search")).to_be_hidden()
+    assert serious(page) == []
+    for width in (1280, 320):
+        page.set_viewport_size({"width": width, "height": 640})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    card(page).locator(".opener").focus()
+    page.keyboard.press("c")  # into a collection of this browser's own
+    page.locator("body").press("3")
+    expect(page.locator("#library-view")).to_contain_text("Your token only reads")
+    expect(page.get_by_role("button", name="Bring in")).to_have_count(0)
+    expect(page.get_by_role("button", name="out of the library")).to_have_count(0)
+    page.locator("#library-view").get_by_role("link", name="Sign in with another one").click()
+    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("button", name="Open the library").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Token").fill("changes")
+    page.get_by_role("button", name="Open the library").click()
+    expect(page.get_by_label("What to look for")).to_be_visible()
+    expect(page.get_by_role("link", name="reading only")).to_have_count(0)
+    page.get_by_role("link", name="Library").click()
+    expect(page.get_by_role("button", name="Bring in")).to_be_visible()

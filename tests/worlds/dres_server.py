@@ -1,0 +1,91 @@
+"""A stand-in for a DRES evaluation server: sign-in, evaluations and submissions of its API, version 2."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+__all__ = ["DresServer"]
+
+
+class DresServer:
+    """An evaluation server in a thread.
+
+    Attributes:
+        evaluations: as the API lists them.
+        outcome: status and body of the answer to a submission.
+        submitted: evaluation and body of each submission.
+        sessions: those that are valid.
+    """
+
+    user, password = "team", "secret"
+
+    def __init__(self) -> None:
+        self.evaluations = [
+            {"id": "e-1", "name": "VBS 2026", "type": "SYNCHRONOUS", "status": "ACTIVE"},
+            {"id": "e-0", "name": "a rehearsal", "type": "SYNCHRONOUS", "status": "TERMINATED"},
+        ]
+        self.outcome: tuple[int, Any] = (
+            200, {"status": True, "submission": "CORRECT", "description": "Submission correct!"},
+        )  # fmt: skip
+        self.submitted: list[tuple[str, Any]] = []
+        self.sessions: set[str] = set()
+        self.signed_in = 0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"dres": self}))
+
+    @property
+    def url(self) -> str:
+        """Address, without ``/api``."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, method: str, path: str, session: str, body: Any) -> tuple[int, Any]:
+        """Status and body of the answer to a request."""
+        if (method, path) == ("POST", "/api/v2/login"):
+            if body != {"username": self.user, "password": self.password}:
+                return 401, {"status": False, "description": "Invalid credentials."}
+            self.signed_in += 1
+            self.sessions.add(f"session-{self.signed_in}")
+            account = {"id": "u-1", "username": self.user, "role": "PARTICIPANT"}
+            return 200, {**account, "sessionId": f"session-{self.signed_in}"}
+        if session not in self.sessions:
+            return 401, {"status": False, "description": "Unauthorized request!"}
+        if (method, path) == ("GET", "/api/v2/client/evaluation/list"):
+            return 200, self.evaluations
+        if method == "POST" and path.startswith("/api/v2/submit/"):
+            self.submitted.append((path.rpartition("/")[2], body))
+            return self.outcome
+        return 404, {"status": False, "description": "Not found"}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    dres: DresServer
+
+    def do_GET(self) -> None:
+        self._answer(None)
+
+    def do_POST(self) -> None:
+        self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def _answer(self, body: Any) -> None:
+        address = urlsplit(self.path)
+        session = parse_qs(address.query).get("session", [""])[0]
+        status, said = self.dres.answer(self.command, address.path, session, body)
+        content = said if isinstance(said, bytes) else json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the tests' output quiet."""
