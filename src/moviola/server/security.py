@@ -30,8 +30,12 @@ from moviola.server.problems import TooLarge, problem
 __all__ = ["BodyLimit", "Guard", "RawPaths", "Right", "SecurityHeaders", "needed_right"]
 
 COOKIE = "moviola"
-OPEN_PATHS = {"/healthz", "/static/style.css", "/static/icon.svg"}
-"""Need no token: that the server runs, and how the page to sign in looks."""
+_PAGES = Path(__file__).parent / "page"
+OPEN_PATHS = {
+    "/healthz", "/static/style.css", "/static/icon.svg", "/static/sign-in.js", "/static/language.js",
+    *(f"/static/languages/{path.name}" for path in (_PAGES / "languages").glob("*.json")),
+}  # fmt: skip
+"""Need no token: whether the server runs, and what the page to sign in looks like, in any language."""
 SIGN_IN = "/sign-in"
 # Bytes of a form with a token.
 _FORM = 4096
@@ -52,7 +56,7 @@ _WELCOME = (
     '<!doctype html><meta charset="utf-8"><title>moviola</title>'
     '<meta http-equiv="refresh" content="0; url=/">'
 )
-_SIGN_IN_PAGE = (Path(__file__).parent / "page" / "sign-in.html").read_text(encoding="utf-8")
+_SIGN_IN_PAGE = (_PAGES / "sign-in.html").read_text(encoding="utf-8")
 
 
 class SecurityHeaders:

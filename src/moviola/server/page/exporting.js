@@ -23,29 +23,29 @@ function oneOf(label, values) {
 
 /** @returns {Choice} */
 function counting() {
-  const { element, value, set } = oneOf("Timecode", [["", "counted as the videos"], ["drop", "drop-frame"], ["non-drop", "non-drop"]]);
+  const { element, value, set } = oneOf(t("Timecode"), [["", t("counted as the videos")], ["drop", t("drop-frame")], ["non-drop", t("non-drop")]]);
   return { element, value: () => (value() === null ? null : value() === "drop"), set: (drop) => set(drop ? "drop" : "non-drop") };
 }
 
 /** @returns {Choice} */
 function startTimecode() {
-  const input = h("input", { type: "text", class: "timecode", value: "01:00:00:00", pattern: "[0-9]{2}:[0-9]{2}:[0-9]{2}[:;][0-9]{2}", "aria-label": "Timecode of the first frame", title: "Timecode of the first frame, hh:mm:ss:ff" });
+  const input = h("input", { type: "text", class: "timecode", value: "01:00:00:00", pattern: "[0-9]{2}:[0-9]{2}:[0-9]{2}[:;][0-9]{2}", "aria-label": t("Timecode of the first frame"), title: t("Timecode of the first frame, hh:mm:ss:ff") });
   return { element: input, value: () => input.value.trim() || null, set: (value) => { input.value = String(value); } };
 }
 
 /** @returns {Choice} */
 function titleCards() {
   const box = h("input", { type: "checkbox" });
-  return { element: h("label", { class: "check" }, box, "title cards"), value: () => box.checked || null, set: (value) => { box.checked = Boolean(value); } };
+  return { element: h("label", { class: "check" }, box, t("title cards")), value: () => box.checked || null, set: (value) => { box.checked = Boolean(value); } };
 }
 
 /** What can be chosen, by the name that the server has for it: a format heeds some.
  * @type {Record<string, () => Choice>} */
 const CHOICES = {
-  rate: () => oneOf("Frames a second", [["", "rate of the videos"], ...["23.976", "24", "25", "29.97", "30", "50", "59.94", "60"].map((rate) => /** @type {[string, string]} */ ([rate, `${rate} fps`]))]),
+  rate: () => oneOf(t("Frames a second"), [["", t("rate of the videos")], ...["23.976", "24", "25", "29.97", "30", "50", "59.94", "60"].map((rate) => /** @type {[string, string]} */ ([rate, t("{rate} fps", { rate })]))]),
   drop_frame: counting,
   start_timecode: startTimecode,
-  mode: () => oneOf("How clips are cut", [["exact", "cut exactly"], ["key-frames", "copied from key frames"]]),
+  mode: () => oneOf(t("How clips are cut"), [["exact", t("cut exactly")], ["key-frames", t("copied from key frames")]]),
   titles: titleCards,
 };
 
@@ -53,8 +53,8 @@ const CHOICES = {
  * @param {HTMLElement} failure says why nothing was written. */
 export function exportForm(failure) {
   const formats = libraryInfo.value?.export_formats ?? [];
-  const select = h("select", { "aria-label": "Format" }, formats.map((format) => h("option", { value: format.name }, format.title)));
-  const button = h("button", { type: "submit", class: "main" }, icon("download"), "Export");
+  const select = h("select", { "aria-label": t("Format") }, formats.map((format) => h("option", { value: format.name }, format.title)));
+  const button = h("button", { type: "submit", class: "main" }, icon("download"), t("Export"));
   const going = h("div", { class: "jobs" });
   const choices = h("span", { class: "export-choices" });
   /** @type {Map<string, Choice>} */
@@ -103,7 +103,7 @@ async function save(format, options, failure, going) {
     h("a", { href: api.exportFile(state), download: state.file }).click();
   } catch (error) {
     if (running && error instanceof api.ApiError && error.code === "not_found") return; // cancelled
-    fill(failure, h("div", { class: "failure" }, h("strong", {}, "Not exported"), h("p", {}, error instanceof Error ? error.message : String(error))));
+    fill(failure, h("div", { class: "failure" }, h("strong", {}, t("Not exported")), h("p", {}, error instanceof Error ? error.message : String(error))));
   } finally {
     fill(going);
   }

@@ -57,11 +57,6 @@ export function size(bytes) {
   return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${units[step]}`;
 }
 
-/** @param {number} n @param {string} one @param {string} [many] */
-export function count(n, one, many = `${one}s`) {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-}
-
 /**
  * A text with the words that were looked for marked.
  *

@@ -2,8 +2,8 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
-import { count, size, title } from "./format.js";
-import { t } from "./language.js";
+import { size, title } from "./format.js";
+import { plural, t } from "./language.js";
 import { libraryInfo, view } from "./store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "./waiting.js";
@@ -18,9 +18,9 @@ let does = { changed: async () => {}, failed: () => {} };
 function ingestForm() {
   const folders = libraryInfo.value?.ingest_folders ?? [];
   const source = h("input", { type: "text", id: "source", required: true, list: "folders", value: folders[0] ?? "", spellcheck: "false" });
-  const form = h("form", { class: "ingest" }, h("label", { for: "source" }, "A folder or a file, on the machine of the server"),
+  const form = h("form", { class: "ingest" }, h("label", { for: "source" }, t("A folder or a file, on the machine of the server")),
     h("div", { class: "ingest-row" }, source, h("datalist", { id: "folders" }, folders.map((folder) => h("option", { value: folder }))),
-      h("button", { type: "submit", class: "main" }, "Bring in")));
+      h("button", { type: "submit", class: "main" }, t("Bring in"))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     void bringIn([source.value.trim()]);
@@ -29,9 +29,9 @@ function ingestForm() {
 }
 
 function sendForm() {
-  const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": "Videos to send", onchange: () => { void sendVideos(chooser.files ?? []); chooser.value = ""; } });
-  return h("p", { class: "muted" }, "Or drop videos here, or ",
-    h("button", { type: "button", class: "plain", onclick: () => chooser.click() }, icon("up"), "choose some to send"), chooser);
+  const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": t("Videos to send"), onchange: () => { void sendVideos(chooser.files ?? []); chooser.value = ""; } });
+  return h("p", { class: "muted" }, t("Or drop videos here, or"), " ",
+    h("button", { type: "button", class: "plain", onclick: () => chooser.click() }, icon("up"), t("choose some to send")), chooser);
 }
 
 /** @param {string[]} sources paths on the server */
@@ -39,14 +39,14 @@ export async function bringIn(sources) {
   try {
     followJob(await api.startJob(sources));
   } catch (error) {
-    does.failed("Not brought in", error);
+    does.failed(t("Not brought in"), error);
   }
 }
 
 /** Send videos one after the other, each to be brought in when it is there.
  * @param {Iterable<File>} files */
 export async function sendVideos(files) {
-  if (!libraryInfo.value?.can_ingest) return does.failed("Not sent", "This server only reads; start it with --allow-ingest FOLDER");
+  if (!libraryInfo.value?.can_ingest) return does.failed(t("Not sent"), t("This server only reads; start it with --allow-ingest FOLDER"));
   view.value = "library";
   drawUnfinished();
   for (const file of files) {
@@ -94,7 +94,7 @@ const runs = (job) => job.state === "running" || job.state === "queued";
 /** Show a job and follow it to its end.
  * @param {api.Job} job */
 function followJob(job) {
-  const element = h("article", { class: "job", "aria-label": `Ingest ${job.job}` });
+  const element = h("article", { class: "job", "aria-label": t("Videos being brought in, job {job}", { job: job.job }) });
   jobs.prepend(element);
   let now = job;
   const draw = () => fill(element, jobParts(now));
@@ -111,15 +111,18 @@ function followJob(job) {
   for (const kind of ["progress", "refused", "done"]) events.addEventListener(kind, (event) => void update(event).catch(() => {}));
 }
 
+/** @type {Record<string, string>} */
+const STEPS = { pictures: t("pictures"), text: t("text in pictures"), speech: t("speech") };
+
 /** @param {api.Job} job */
 function jobParts(job) {
-  const states = /** @type {Record<string, string>} */ ({ queued: "waits", running: "running", done: "done", failed: "failed", cancelled: "cancelled" });
+  const states = /** @type {Record<string, string>} */ ({ queued: t("waits"), running: t("running"), done: t("done"), failed: t("failed"), cancelled: t("cancelled") });
   const bar = progressBar(job.share, t("Done of all steps"));
-  const cancel = runs(job) ? iconButton("close", "Cancel", () => void api.cancelJob(job).catch((error) => does.failed("Not cancelled", error))) : null;
+  const cancel = runs(job) ? iconButton("close", t("Cancel"), () => void api.cancelJob(job).catch((error) => does.failed(t("Not cancelled"), error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
       h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
-      h("span", { class: "job-video" }, runs(job) ? `${job.step} ${title(job.video)}` : `${count(job.added, "video")} added`), cancel),
+      h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : plural(job.added, "{n} video added", "{n} videos added")), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
     job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,
@@ -138,5 +141,5 @@ export function ingestSection(does_) {
   does = does_;
   unfinished.onChange(drawUnfinished);
   drawUnfinished();
-  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, "Bring in videos"), ingestForm(), sendForm(), waiting, jobs);
+  return h("section", { "aria-labelledby": "ingest-title" }, h("h2", { id: "ingest-title" }, t("Bring in videos")), ingestForm(), sendForm(), waiting, jobs);
 }

@@ -1,16 +1,9 @@
-// The choice of a language in the bar, and what of the page is written in its HTML.
+// The choice of a language in the bar.
 
 import { byId, h, icon } from "./dom.js";
-import { LANGUAGES, choose, language, t } from "./language.js";
+import { LANGUAGES, choose, language, t, translate } from "./language.js";
 
 /** @typedef {import("./language.js").Language} Language */
-
-/** Put what stands in the HTML, marked with data-t, into the page's language.
- * @param {ParentNode} root */
-function translate(root) {
-  for (const element of root.querySelectorAll("[data-t]")) element.textContent = t(element.textContent ?? "");
-  for (const element of root.querySelectorAll("[data-t-label]")) element.setAttribute("aria-label", t(element.getAttribute("aria-label") ?? ""));
-}
 
 export function startLanguage() {
   translate(document);

@@ -67,3 +67,10 @@ export function plural(n, one, many, values = {}) {
   const [single, several] = Array.isArray(forms) ? forms : [one, many];
   return filled(n === 1 ? single : several, { n: n.toLocaleString(language), ...values });
 }
+
+/** Put what stands in the HTML, marked with data-t, into the page's language.
+ * @param {ParentNode} root */
+export function translate(root) {
+  for (const element of root.querySelectorAll("[data-t]")) element.textContent = t(element.textContent ?? "");
+  for (const element of root.querySelectorAll("[data-t-label]")) element.setAttribute("aria-label", t(element.getAttribute("aria-label") ?? ""));
+}

@@ -190,7 +190,7 @@ async function explainFailure(again) {
   }
   if (signal.aborted) return;
   if (refusal) return showFailure(refusal.message);
-  if (again) return showFailure("This browser cannot play this video. A clip of the moment can still be downloaded.");
+  if (again) return showFailure(t("This browser cannot play this video. A clip of the moment can still be downloaded."));
   retried = true;
   start(false);
 }
@@ -219,8 +219,8 @@ function drawHead(now) {
   if (!moment) return;
   heading.textContent = title(moment.video_id);
   heading.title = moment.video_id;
-  const many = now.moments.length > 1 ? `${now.index + 1} of ${now.moments.length}` : "";
-  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : `score ${Math.round(moment.score * 100)}`].filter(Boolean).join(" · ");
+  const many = now.moments.length > 1 ? t("{n} of {all}", { n: now.index + 1, all: now.moments.length }) : "";
+  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : t("score {percent} %", { percent: Math.round(moment.score * 100) })].filter(Boolean).join(" · ");
 }
 
 function drawTime() {
@@ -236,13 +236,13 @@ function drawTransport() {
   const toggled = (/** @type {boolean} */ value) => ({ "aria-pressed": String(value) });
   const focused = document.activeElement instanceof HTMLElement ? [...transport.children].indexOf(document.activeElement) : -1;
   fill(transport,
-    many ? iconButton("previous", "Moment before (p)", () => step(-1), { disabled: now?.index === 0 }) : null,
-    iconButton(video.paused ? "play" : "pause", video.paused ? "Play (space)" : "Pause (space)", toggle, { class: "icon-button big" }),
-    many ? iconButton("next", "Next moment (n)", () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
+    many ? iconButton("previous", t("Moment before (p)"), () => step(-1), { disabled: now?.index === 0 }) : null,
+    iconButton(video.paused ? "play" : "pause", video.paused ? t("Play (space)") : t("Pause (space)"), toggle, { class: "icon-button big" }),
+    many ? iconButton("next", t("Next moment (n)"), () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
     time, h("span", { class: "spring" }), speed.element,
-    iconButton("loop", "Round and round (r)", toggleLoop, toggled(loops)),
-    iconButton(muted ? "muted" : "sound", muted ? "Sound on (m)" : "Sound off (m)", toggleMute, toggled(muted)),
-    iconButton("full", "Full screen (F)", toggleFull));
+    iconButton("loop", t("Round and round (r)"), toggleLoop, toggled(loops)),
+    iconButton(muted ? "muted" : "sound", muted ? t("Sound on (m)") : t("Sound off (m)"), toggleMute, toggled(muted)),
+    iconButton("full", t("Full screen (F)"), toggleFull));
   const again = transport.children[focused];
   if (again instanceof HTMLElement) again.focus();
 }
@@ -266,7 +266,7 @@ function toggleMute() {
 
 function toggleFull() {
   if (document.fullscreenElement) void document.exitFullscreen();
-  else void video.requestFullscreen().catch(() => notify("This browser shows no video on the full screen"));
+  else void video.requestFullscreen().catch(() => notify(t("This browser shows no video on the full screen")));
 }
 
 /** @param {import("./dom.js").IconName} name @param {string} label @param {string} key @param {() => void} onclick */
@@ -278,12 +278,12 @@ function drawActions() {
   if (!playing) return;
   const span = playing;
   const inside = span.id !== undefined || isCollected(span);
-  const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), "clip");
+  const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), t("clip"));
   fill(actions,
     ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
-    action("keep", inside ? "collected" : "collect", "c", collectThis),
-    action("like", "more like this picture", "l", likeThis),
-    action("link", "link", "", () => void copyText(location.href, t("The link is copied"))),
+    action("keep", inside ? t("collected") : t("collect"), "c", collectThis),
+    action("like", t("more like this picture"), "l", likeThis),
+    action("link", t("link"), "", () => void copyText(location.href, t("The link is copied"))),
     clip, canSubmit() ? action("up", t("submit"), "d", submitThis) : null, more);
   fill(moreActions,
     action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
@@ -294,7 +294,7 @@ function drawActions() {
 /** @param {import("./marks.js").Mark} mark @param {string} key */
 function markAction(mark, key) {
   const on = playing !== null && markOf(playing) === mark;
-  const button = action(mark, mark, key, () => markThis(mark));
+  const button = action(mark, mark === "right" ? t("right") : t("wrong"), key, () => markThis(mark));
   button.setAttribute("aria-pressed", String(on));
   return button;
 }
@@ -372,7 +372,7 @@ const jump = (by) => () => seek(video.currentTime + by);
 
 export function startPlayer() {
   const screen = h("div", { class: "screen" }, video, failure, conversion);
-  const close_ = iconButton("close", "Close (Esc)", closePlayer);
+  const close_ = iconButton("close", t("Close (Esc)"), closePlayer);
   fill(dialog, h("div", { class: "player-head" }, heading, place, h("span", { class: "spring" }), close_),
     h("div", { class: "player-main" }, screen, words.element),
     transport, timeline.element, actions);

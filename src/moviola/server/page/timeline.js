@@ -4,6 +4,7 @@
 import { url } from "./api.js";
 import { fill, h, svg } from "./dom.js";
 import { clock } from "./format.js";
+import { t } from "./language.js";
 
 /** @typedef {{start: number, end: number}} Span */
 /** @typedef {{duration: number, shape: number, span: Span, others: (Span & {score: number})[], shots: import("./api.js").Shot[],
@@ -47,7 +48,7 @@ export class Timeline {
 
   /** @param {"start" | "end"} side */
   #handle(side) {
-    const label = side === "start" ? "Start of the moment" : "End of the moment";
+    const label = side === "start" ? t("Start of the moment") : t("End of the moment");
     const handle = h("span", { class: `handle ${side}`, role: "slider", tabindex: "0", "aria-label": label });
     handle.addEventListener("pointerdown", (event) => {
       event.stopPropagation();
