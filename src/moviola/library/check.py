@@ -71,7 +71,9 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         yield Problem(
-            video.video_id, f"{video.path}: the file is gone; index it at its new place, or remove it", False
+            video.video_id,
+            f"{video.path}: not there; plug its drive in, index it at its new place, or remove it",
+            False,
         )
     elif source.stat().st_size != video.size:
         yield Problem(video.video_id, f"{video.path}: the file has changed; index it again", False)
