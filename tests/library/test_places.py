@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.export import moment_cells
+from moviola.library import IngestProgress
 from moviola.library.disk.places import Root, is_below, root_of, volume_of, why_away
 from moviola.media import frame_at, read_small_still
 from moviola.search import Library
@@ -425,6 +426,27 @@ def test_no_stills_where_none_are_wanted(
     assert library.kept_still("a", 0.0) is None
     with closing(sqlite3.connect(library.folder / "stills.sqlite")) as db:  # fingerprints lie there, too
         assert db.execute("SELECT count(*) FROM stills").fetchone() == (0,)
+
+
+def test_a_library_whose_drive_goes_away_takes_no_half_of_a_video(
+    library: Library, films: Path, film: Callable[..., Path]
+) -> None:
+    known = [video.video_id for video in library.videos()]
+    film(films / "new.mp4", 3, seed=21)
+    away = library.folder.with_name("away")
+
+    def unplug(progress: IngestProgress) -> None:
+        if progress.seconds and library.folder.is_dir():
+            library.folder.rename(away)
+
+    with pytest.raises(LibraryError, match="was its drive unplugged"):
+        library.index(films, progress=unplug)
+    library.close()
+    assert not library.folder.exists()
+    away.rename(library.folder)
+    with Library(library.folder) as again:
+        assert [video.video_id for video in again.videos()] == known and again.verify() == []
+        assert again.index(films).added == ["new"]
 
 
 def test_a_video_renamed_with_its_subtitles_is_not_read_again(

@@ -94,7 +94,7 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     if source is None:
         yield Problem(
             video.video_id,
-            f"{video.path}: the file is gone; index it at its new place, or remove it",
+            f"{video.path}: not there; plug its drive in, index it at its new place, or remove it",
             False,
             (command(store.folder, "remove", video.video_id),),
         )

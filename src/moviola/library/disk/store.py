@@ -104,6 +104,7 @@ class LibraryStore:
         self.stills = StillStore(self.folder, read_only=read_only)
         self.cache = DiskCache(self.folder / "cache" / "context", read_only=read_only)
         self._lock = RLock()
+        self._place = _identity(self.folder)
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -152,6 +153,21 @@ class LibraryStore:
                     f"{self.folder}: cannot be written ({reason}); finished videos are in. Fix that, "
                     "then run the same command again"
                 ) from error
+
+    def require_in_place(self) -> None:
+        """Refuse to go on where the library's folder is no longer the one that was opened.
+
+        The catalogue of an unplugged drive may stay open and take rows, while features would be written to
+        whatever is at the path now.
+
+        Raises:
+            LibraryError: the folder is gone, or another one is at its path.
+        """
+        if _identity(self.folder) != self._place:
+            raise LibraryError(
+                f"{self.folder}: no longer the folder that was opened; was its drive unplugged? Finished "
+                "videos are in; plug it in again, and run the same command again"
+            )
 
     def adopt(self, settings: Settings) -> None:
         """Switch to other models in use; the loaded ones are dropped."""
@@ -306,3 +322,12 @@ def _create(folder: Path, settings: Settings) -> None:
     # The settings are written last: a folder without them is not yet a library.
     Catalogue.create(folder)
     settings.write(folder)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one at the same path; None where there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -312,6 +312,7 @@ class Indexer:
 
     def _commit(self, video: EncodedVideo, report: IngestReport) -> None:
         store, encoded, file = self._store, video.pictures, video.pictures.file
+        store.require_in_place()
         if video.problems:
             report.subtitle_problems[file.video_id] = "; ".join(video.problems)
         error = ""
@@ -337,6 +338,7 @@ class Indexer:
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         file = refused.file
+        self._store.require_in_place()
         report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
         video = VideoRow(
             row=0, video_id=file.video_id, path=str(file.path), size=file.size, mtime_ns=file.mtime_ns,
@@ -481,6 +483,7 @@ class Indexer:
         Under the write lock, which every other method takes itself.
         """
         store = self._store
+        store.require_in_place()
         store.models.make_graphs()
         publish_indexes(store)
         if store.encoders.visual is not None:

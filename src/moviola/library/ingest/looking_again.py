@@ -50,6 +50,7 @@ def look_again_where_needed(
             if video.row not in shots:
                 report.partial[video.video_id] = f"shots: {error.reason}"
             continue
+        store.require_in_place()
         store.stills.put(video.hash, (), fingerprint)
         if video.row not in shots:
             with store.catalogue.transaction():

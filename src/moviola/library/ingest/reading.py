@@ -309,6 +309,7 @@ def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | Non
         cues: of one video.
         before: the video as it was; known texts are not encoded again.
     """
+    store.require_in_place()
     known = {}
     if before is not None and before.cues is not None:
         had = store.catalogue.cues(before.row)
