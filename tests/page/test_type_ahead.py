@@ -91,7 +91,7 @@ def test_an_offer_is_taken_by_a_finger(served: Served, open_page: Callable[..., 
     assert serious(page) == []
     page.unroute("**/api/completions?*")
     page.keyboard.type("fast")
-    expect(page.get_by_role("option")).to_have_count(1)
+    expect(page.locator("#words-names").get_by_role("option")).to_have_count(1)
     page.get_by_role("option", name="breakfast").tap()
     expect(page.locator("#status .chip", has_text="only breakfast")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
