@@ -19,6 +19,7 @@ from page_visitor import card, opened, search, serious, until, video_time
 pytestmark = pytest.mark.slow
 
 Opener = Callable[..., Page]
+WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
@@ -163,6 +164,21 @@ def test_picture_and_path_are_copied_from_the_menu(open_page: Opener, served: Se
     expect(page.locator("#notices")).to_contain_text("The path is copied")
     path = page.evaluate("navigator.clipboard.readText()")
     assert path.endswith("launch.mp4") and path.startswith("/")
+
+
+def test_the_menu_lies_inside_windows_of_any_size(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    player.locator(".more-actions button").nth(2).wait_for(state="attached")
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        player.locator("summary").click()
+        for button in player.locator(".more-actions button").all():
+            box = button.bounding_box()
+            assert box and box["x"] >= 0 and box["x"] + box["width"] <= width, (width, height)
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height, (width, height)
+        player.locator("h2").click()  # elsewhere
+        expect(player.locator(".more-actions button").first).to_be_hidden()
 
 
 def test_said_and_written_stand_apart_and_both_follow(page: Page) -> None:

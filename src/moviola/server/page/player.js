@@ -388,6 +388,7 @@ export function startPlayer() {
     else closePlayer();
   });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
+  dialog.addEventListener("pointerdown", (event) => { if (!more.contains(/** @type {Node} */ (event.target))) more.open = false; });
   opened.onChange(onOpened);
   collection.onChange(() => { if (playing) drawActions(); });
   on("player", {
