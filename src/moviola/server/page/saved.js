@@ -68,7 +68,7 @@ async function countNew(search, since) {
  * @returns {HTMLElement} */
 export function savedSection() {
   const chips = h("div", { class: "chips" });
-  const section = h("section", { "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
+  const section = h("section", { class: "saved-searches", "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
   const show = async () => {
     const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
