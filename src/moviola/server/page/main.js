@@ -10,7 +10,7 @@ import { startHistory } from "./history.js";
 import { on, showKeys, startKeyboard } from "./keyboard.js";
 import { t } from "./language.js";
 import { startLanguage } from "./language-choice.js";
-import { startLibrary } from "./library.js";
+import { startLibraryView } from "./library-view.js";
 import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
 import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
@@ -74,7 +74,7 @@ async function start() {
   startWithin();
   startResults();
   startCollection();
-  startLibrary();
+  startLibraryView();
   view.onChange(drawView);
   currentSearch.onChange(drawBox);
   startHistory();

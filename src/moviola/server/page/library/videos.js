@@ -1,15 +1,15 @@
 // The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
 
-import * as api from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
-import { clock, size, title } from "./format.js";
+import * as api from "../api.js";
+import { fill, h, icon, iconButton } from "../dom.js";
+import { clock, size, title } from "../format.js";
 import { bringIn } from "./ingest.js";
-import { plural, t } from "./language.js";
-import { notify } from "./notices.js";
-import { openPlayer } from "./opening.js";
-import { Still } from "./still.js";
-import { libraryInfo } from "./store.js";
-import { inThisVideo, withinButton } from "./within.js";
+import { plural, t } from "../language.js";
+import { notify } from "../notices.js";
+import { openPlayer } from "../opening.js";
+import { Still } from "../still.js";
+import { libraryInfo } from "../store.js";
+import { inThisVideo, withinButton } from "../within.js";
 
 /** @typedef {import("./ingest.js").Does} Does */
 

@@ -1,17 +1,17 @@
 // The view of the library: what is in it and in use, its folders, its videos, and bringing in more.
 
-import * as api from "./api.js";
-import { byId, fill, h } from "./dom.js";
-import { long } from "./format.js";
-import { language, t } from "./language.js";
+import * as api from "../api.js";
+import { byId, fill, h } from "../dom.js";
+import { long } from "../format.js";
+import { language, t } from "../language.js";
 import { ingestSection, showJobs } from "./ingest.js";
-import { mayOnlyRead, readingNote } from "./rights.js";
+import { mayOnlyRead, readingNote } from "../rights.js";
 import { showRoots, rootsSection } from "./roots.js";
-import { libraryInfo, view } from "./store.js";
-import { savedSection } from "./saved.js";
+import { libraryInfo, view } from "../store.js";
+import { savedSection } from "../saved.js";
 import { showTwins, twinsSection } from "./twins.js";
 import { loadVideos, videosSection } from "./videos.js";
-import { forgetWelcome } from "./welcome.js";
+import { forgetWelcome } from "../welcome.js";
 
 const section = byId("library-view", HTMLElement);
 const facts = h("dl", { class: "facts" });
@@ -52,6 +52,8 @@ async function show() {
   fill(searches, savedSection());
   await Promise.all([loadVideos(), showRoots(), showJobs(), showTwins()]);
 }
+
+export { sendVideos } from "./ingest.js";
 
 export function startLibrary() {
   const info = libraryInfo.value;

@@ -1,12 +1,12 @@
 // Bringing videos in: from a folder of the server, or sent from here; one progress over all steps.
 
-import * as api from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
-import { size, title } from "./format.js";
-import { plural, t } from "./language.js";
-import { libraryInfo, view } from "./store.js";
+import * as api from "../api.js";
+import { fill, h, icon, iconButton } from "../dom.js";
+import { size, title } from "../format.js";
+import { plural, t } from "../language.js";
+import { libraryInfo, view } from "../store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
-import { progressBar, saidProgress } from "./waiting.js";
+import { progressBar, saidProgress } from "../waiting.js";
 
 /** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
 

@@ -1,7 +1,7 @@
 // Sending a video in parts: goes on after a broken connection, and after this page was opened again.
 
-import * as api from "./api.js";
-import { remembered } from "./store.js";
+import * as api from "../api.js";
+import { remembered } from "../store.js";
 
 /** @typedef {{address: string, name: string, bytes: number}} Unfinished */
 
@@ -9,7 +9,7 @@ const PART = 16 * 2 ** 20;
 const LAST_RETRY = 10_000; // ms
 
 /** Uploads that were begun in this browser, by file.
- * @type {import("./store.js").Observable<Record<string, Unfinished>>} */
+ * @type {import("../store.js").Observable<Record<string, Unfinished>>} */
 export const unfinished = remembered("moviola.uploads", /** @type {Record<string, Unfinished>} */ ({}));
 
 /** Files that are being sent from this page.
