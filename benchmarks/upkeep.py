@@ -79,7 +79,7 @@ def moved(work: Path) -> dict[str, Any]:
 
 
 def watched(work: Path, files: int, seconds: float) -> dict[str, Any]:
-    """Processor time of watching while nothing happens, reported by the system and polled, and of one look."""
+    """Processor time of watching while nothing happens, by reports and by polling, and of one look."""
     small_films(work / "films", files)
     results: dict[str, Any] = {"files": files, "watched for seconds": seconds}
     with Library(work / "library", encoder="none", sentence_encoder="none") as library:

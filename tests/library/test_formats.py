@@ -80,7 +80,7 @@ def test_it_is_searched_as_it_is(folder: Path, version: Path) -> None:
         if stored_format(folder) < 3:
             assert (library.catalogue.roots(), library.catalogue.removed()) == ([], [])
         # Its films lie elsewhere, and nothing else is wrong with it.
-        assert all("the file is gone" in problem.message for problem in library.verify())
+        assert all("not there; plug its drive in" in problem.message for problem in library.verify())
     assert files(folder) == before
 
 
