@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def moved(work: Path) -> dict[str, Any]:
 
 
 def watched(work: Path, files: int, seconds: float) -> dict[str, Any]:
-    """Processor time of watching while nothing happens, told by the system and polled, and of one look."""
+    """Processor time of watching while nothing happens, by reports and by polling, and of one look."""
     small_films(work / "films", files)
     results: dict[str, Any] = {"files": files, "watched for seconds": seconds}
     with Library(work / "library", encoder="none", sentence_encoder="none") as library:
@@ -86,7 +87,7 @@ def watched(work: Path, files: int, seconds: float) -> dict[str, Any]:
         began = time.process_time()
         library.index(work / "films")
         results["processor seconds of one look"] = round(time.process_time() - began, 2)
-    for name, polling in (("told by the system", False), ("polled", True)):
+    for name, polling in (("reported by the system", False), ("polled", True)):
         results[f"share of a core, {name}"] = round(idle_share(work, seconds, polling=polling), 5)
     return results
 
@@ -133,7 +134,7 @@ def arrived(work: Path, videos: Path) -> dict[str, Any]:
             for name in FOOTAGE[:2]:
                 began = time.monotonic()
                 shutil.copy(videos / name, work / "films")
-                wait_until(lambda name=name: Path(name).stem in {v.video_id for v in library.videos()})
+                wait_until(partial(is_in, library, Path(name).stem))
                 results[name] = {"seconds until it is found": round(time.monotonic() - began, 2)}
         library.remove([Path(name).stem for name in FOOTAGE[:2]])
         library.compact()
@@ -166,6 +167,10 @@ def watching(library: Library, folder: Path) -> Iterator[None]:
         thread.join()
 
 
+def is_in(library: Library, video_id: str) -> bool:
+    return any(video.video_id == video_id for video in library.videos())
+
+
 def wait_until(true: Callable[[], object]) -> None:
     while not true():
         time.sleep(0.02)
@@ -179,7 +184,7 @@ def stills(work: Path, videos: Path) -> dict[str, Any]:
     with Library(work / "library", encoder=ENCODER) as library:
         library.index(work / "films", ocr=False)
         hours = sum(video.duration for video in library.videos()) / 3600
-        frames = sum(video.frames.count for video in library.videos() if video.frames)
+        frames = sum(video.frames.count for video in library.catalogue.videos() if video.frames)
         settings = library.store.settings
         features = frames * 2 * (settings.frame_dim + settings.picture_dim)
         rows = library.store.stills._rows

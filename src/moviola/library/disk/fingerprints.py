@@ -27,7 +27,7 @@ LEAST = 2.5
 # Pictures of a second that are kept at most, besides one for each sampled frame.
 _A_SECOND = 4
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
-# Seconds between the frames of a first look, the first that makes no more than so many comparisons.
+# Seconds between the frames of a first look, the first that makes no more than a number of comparisons.
 _STEPS, _MOST = (0.5, 1.0, 2.0, 4.0, 8.0), 16_000_000
 # Cosine of two frames without their means from which on they count as the same in a first look.
 _ALIKE = 0.6
@@ -95,7 +95,7 @@ class Fingerprint:
         gap = np.maximum(self.times[after] - self.times[after - 1], 1e-6)
         share = ((times - self.times[after - 1]) / gap).clip(0, 1)[:, None].astype(np.float32)
         rows = self.frames.reshape(len(self.frames), -1)
-        return rows[after - 1] * (1 - share) + rows[after] * share
+        return np.asarray(rows[after - 1] * (1 - share) + rows[after] * share, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def best_match(one: Fingerprint, other: Fingerprint) -> _Match | None:
     found = []
     rows = one.at(grids[0]), other.at(grids[1])
     for sizes in _ROUGH:
-        runs = _runs(*(own @ _middle(size) for own, size in zip(rows, sizes, strict=True)), step)
+        runs = _runs(rows[0] @ _middle(sizes[0]), rows[1] @ _middle(sizes[1]), step)
         found += [(run, _Pair(one, other, sizes)) for run in runs]
     found.sort(key=lambda one: -one[0].quality)
     rough = [pair.measured(run) for run, pair in found[:_RUNS]]

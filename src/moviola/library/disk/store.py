@@ -325,7 +325,7 @@ def _create(folder: Path, settings: Settings) -> None:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one at the same path; None where there is none."""
+    """Device and number of a folder, which another one at the same path does not have; None where none is."""
     try:
         status = folder.stat()
     except OSError:
