@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
-from moviola.library.kept.entries import Collection, Entry, Kept, KeptMoment, Mark, SavedSearch
+from moviola.library.kept.entries import Kept
+from moviola.library.kept.values import Collection, Entry, KeptMoment, Mark, SavedSearch
 from moviola.search import Library
 
 MOMENT = {"video_id": "a", "start": 1.0, "end": 2.5}

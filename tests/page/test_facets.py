@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from moviola.library.kept.entries import Mark
+from moviola.library.kept.values import Mark
 from moviola.search import Library
 from moviola.types import Capture
 from page_server import Served

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from moviola.library.kept.entries import Mark
+from moviola.library.kept.values import Mark
 from moviola.search import Library
 from page_server import Served
 from page_visitor import card, moments, opened, search, searching, serious

@@ -8,7 +8,7 @@ import pytest
 
 from moviola.errors import NotFound
 from moviola.library import VideoRow
-from moviola.library.kept.entries import Mark
+from moviola.library.kept.values import Mark
 from moviola.search import LENGTHS, Filter, Library
 from moviola.types import Capture, Cue
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from moviola.library.kept.entries import Mark
+from moviola.library.kept.values import Mark
 from moviola.search import Library
 
 Serving = Callable[..., TestClient]

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import LibraryError, NotFound
-from moviola.library.kept.entries import SavedSearch
+from moviola.library.kept.values import SavedSearch
 from moviola.server import Client
 
 

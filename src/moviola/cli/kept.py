@@ -24,7 +24,7 @@ from moviola.cli.search import print_answer
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from moviola.library.kept.entries import Entry, Mark
+    from moviola.library.kept.values import Entry, Mark
 
 kept_group = command_group("kept", "Saved searches, collections, tags and ratings of a library.")
 
@@ -55,7 +55,7 @@ def list_(
 
 
 def _summary(entry: Entry) -> str:
-    from moviola.library.kept.entries import Collection, SavedSearch
+    from moviola.library.kept.values import Collection, SavedSearch
 
     value = entry.value
     if isinstance(value, SavedSearch):
@@ -90,7 +90,7 @@ def search(
 
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
-    from moviola.library.kept.entries import SavedSearch
+    from moviola.library.kept.values import SavedSearch
     from moviola.search import Filter, Library
 
     Filter.parse(**filters)
@@ -169,7 +169,7 @@ def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
 
 def _place(text: str) -> Mark:
     """A video, or a moment of it."""
-    from moviola.library.kept.entries import Mark
+    from moviola.library.kept.values import Mark
     from moviola.search.times import parse_seconds
 
     video, sign, times = text.rpartition("@")
@@ -196,7 +196,7 @@ def collect(
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
     from moviola.errors import NotFound
-    from moviola.library.kept.entries import Collection, KeptMoment
+    from moviola.library.kept.values import Collection, KeptMoment
     from moviola.search import Library
 
     with Library(library, read_only=True) as lib:

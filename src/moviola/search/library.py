@@ -357,7 +357,7 @@ class Library:
             NotFound: no search of this name is saved.
             InvalidValue: its filter cannot be read.
         """
-        from moviola.library.kept.entries import SavedSearch
+        from moviola.library.kept.values import SavedSearch
 
         saved = self.kept.entry("search", name).value
         assert isinstance(saved, SavedSearch)

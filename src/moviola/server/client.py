@@ -12,7 +12,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
-from moviola.library.kept.entries import Entry, Kind
+from moviola.library.kept.values import Entry, Kind
 from moviola.server.judging_schemas import (
     GivenAnswer,
     JudgingInfo,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from moviola.library.kept.entries import Entry, Kind, Name
+from moviola.library.kept.values import Entry, Kind, Name
 
 __all__ = ["Alerted", "KeepRequest", "KeptList"]
 

@@ -17,21 +17,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ValidationError
 
-from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
+from moviola.errors import DataError, LibraryError, NotFound, OutOfDate
 from moviola.library.disk.database import Database, named
+from moviola.library.kept.values import Entry, Kind, Mark, checked_kind, complaint, entry_of
 
-__all__ = [
-    "KEPT_FILE", "KINDS", "Collection", "Entry", "Kept", "KeptMoment", "Kind", "Mark", "SavedSearch",
-]  # fmt: skip
+__all__ = ["KEPT_FILE", "Kept"]
 
 KEPT_FILE = "kept.sqlite"
 KEPT_FORMAT = 1
-
-Kind = Literal["search", "collection", "mark"]
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -49,146 +46,6 @@ CREATE TABLE IF NOT EXISTS reported_to (
     name TEXT NOT NULL, content TEXT NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (name, content, receiver)
 ) WITHOUT ROWID
 """
-_LONGEST = 500
-
-Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
-Words = Annotated[str, Field(max_length=2_000, examples=["a dog runs"])]
-Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
-Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])]
-
-
-class _Value(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @classmethod
-    def of(cls, **values: Any) -> Self:
-        """The value, checked.
-
-        Raises:
-            InvalidValue: a wrong or missing field, named in the message.
-        """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise InvalidValue(_complaint(error)) from error
-
-
-class SavedSearch(_Value):
-    """A saved query.
-
-    Attributes:
-        text: what to search for.
-        then, gap: later steps, see :func:`moviola.search.compose`.
-        without: what to exclude.
-        filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
-        by: kinds of evidence to use.
-    """
-
-    text: Annotated[str, Field(min_length=1, max_length=2_000, examples=["a dog runs"])]
-    then: list[Words] = Field(default_factory=list, max_length=8)
-    gap: Seconds = 60.0
-    without: list[Words] = Field(default_factory=list, max_length=16)
-    filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
-    by: Literal["all", "visual", "subtitles", "speech", "said", "text"] = "all"
-
-    @field_validator("by", mode="before")
-    @classmethod
-    def _by_of_older_libraries(cls, by: object) -> object:
-        return "all" if by == "both" else by
-
-
-class KeptMoment(_Value):
-    """A moment of a collection, with a note."""
-
-    video_id: Name
-    start: Seconds
-    end: Seconds
-    title: str = Field(default="", max_length=_LONGEST, examples=["the dog"])
-    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
-
-    @model_validator(mode="after")
-    def _is_a_span(self) -> KeptMoment:
-        if self.end <= self.start:
-            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
-        return self
-
-
-class Collection(_Value):
-    """An ordered list of moments."""
-
-    moments: list[KeptMoment] = Field(default_factory=list, max_length=100_000)
-
-
-class Mark(_Value):
-    """Tags and a rating of a video, or of one of its moments.
-
-    Attributes:
-        video_id: of the video.
-        start, end: of the moment; None for the whole video.
-        tags: as entered.
-        rating: 1 to 5; 0 for none.
-    """
-
-    video_id: Name
-    start: Seconds | None = None
-    end: Seconds | None = None
-    tags: list[Tag] = Field(default_factory=list, max_length=1_000)
-    rating: int = Field(default=0, ge=0, le=5, examples=[4])
-
-    @model_validator(mode="after")
-    def _is_a_span(self) -> Mark:
-        if (self.start is None) != (self.end is None):
-            raise ValueError("give both start and end of a moment, or neither for the whole video")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
-        return self
-
-    @property
-    def name(self) -> str:
-        """Name of its entry: the video's id, for a moment with its times after ``@``."""
-        return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
-
-
-KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
-"""The type of the value of each kind."""
-
-
-class Entry(_Value):
-    """An entry.
-
-    Attributes:
-        kind, name: its kind, and its name, unique within the kind.
-        version: from 1.
-        changed: time of the last change, UTC, ISO 8601.
-        value: one of :data:`KINDS`.
-    """
-
-    kind: Kind
-    name: Name
-    version: int = Field(default=1, ge=1, examples=[1])
-    changed: str = Field(default="", examples=["2024-05-01T18:30:00+00:00"])
-    value: SavedSearch | Collection | Mark
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_its_kind(cls, values: Any) -> Any:
-        """Validate the value as its kind, so that errors name the kind's fields."""
-        if isinstance(values, Mapping) and values.get("kind") in KINDS:
-            value = values.get("value")
-            if not isinstance(value, BaseModel):
-                try:
-                    values = {**values, "value": KINDS[values["kind"]].model_validate(value)}
-                except ValidationError as error:
-                    raise ValueError(_complaint(error)) from error
-        return values
-
-    @model_validator(mode="after")
-    def _bears_its_name(self) -> Entry:
-        if not isinstance(self.value, KINDS[self.kind]):
-            raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
-        if isinstance(self.value, Mark) and self.name != self.value.name:
-            raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
-        return self
 
 
 class Kept(Database):
@@ -253,7 +110,7 @@ class Kept(Database):
         """All entries, or those of one kind, by kind and name."""
         if not self._current():
             return []
-        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (_checked(kind),))
+        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (checked_kind(kind),))
         rows = self._rows(
             f"SELECT kind, name, version, changed, value FROM entries{where} ORDER BY kind, name", values
         )
@@ -269,7 +126,7 @@ class Kept(Database):
         if self._current():
             rows = self._rows(
                 "SELECT kind, name, version, changed, value FROM entries WHERE kind = ? AND name = ?",
-                (_checked(kind), name),
+                (checked_kind(kind), name),
             )
         if not rows:
             raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
@@ -309,7 +166,7 @@ class Kept(Database):
 
         Args:
             kind, name: of the entry.
-            value: one of :data:`KINDS`, or its JSON form.
+            value: one of :data:`moviola.library.kept.values.KINDS`, or its JSON form.
             version: the version that the change is based on; 0: a new entry; None: any.
 
         Raises:
@@ -317,7 +174,7 @@ class Kept(Database):
             OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
-        made = _made(kind, name, value)
+        made = entry_of(kind, name, value)
         with self._writing():
             before = self._version(kind, name)
             _require_version(kind, name, before, version)
@@ -366,7 +223,7 @@ class Kept(Database):
             value = {
                 **before.model_dump(), "tags": tags, "rating": before.rating if rating is None else rating,
             }  # fmt: skip
-            made = _made("mark", mark.name, value)
+            made = entry_of("mark", mark.name, value)
             if tags or value["rating"]:
                 return self._store(made, version + 1)
             self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
@@ -462,7 +319,7 @@ class Kept(Database):
             try:
                 read.append(Entry.model_validate_json(line))
             except ValidationError as error:
-                raise DataError(f"{where} {number}: {_complaint(error)}") from error
+                raise DataError(f"{where} {number}: {complaint(error)}") from error
         taken = []
         with self._writing():
             known = {(entry.kind, entry.name): entry for entry in self.entries()}
@@ -479,29 +336,8 @@ class Kept(Database):
         return taken
 
 
-def _made(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Entry:
-    _checked(kind)
-    plain = value.model_dump() if isinstance(value, BaseModel) else value
-    try:
-        return Entry.model_validate({"kind": kind, "name": name, "value": plain})
-    except ValidationError as error:
-        raise InvalidValue(f"{kind} {name!r}: {_complaint(error)}") from error
-
-
-def _checked(kind: Kind) -> Kind:
-    if kind not in KINDS:
-        raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
-    return kind
-
-
 def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:
     if wanted is not None and wanted != kept:
         raise OutOfDate(
             f"{kind} {name!r}: version {kept} is stored, the change is based on {wanted}; read it again first"
         )
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from moviola.errors import DataError, InvalidValue
-from moviola.library.kept.entries import Entry, Kind
+from moviola.library.kept.values import Entry, Kind
 from moviola.server.kept_schemas import Alerted, KeepRequest, KeptList
 from moviola.server.service import ServiceOf
 

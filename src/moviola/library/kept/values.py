@@ -1,0 +1,190 @@
+"""Values that people keep in a library, checked: saved searches, collections of moments, tags and ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
+    "complaint", "entry_of",
+]  # fmt: skip
+
+Kind = Literal["search", "collection", "mark"]
+
+_LONGEST = 500
+
+Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
+Words = Annotated[str, Field(max_length=2_000, examples=["a dog runs"])]
+Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
+Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """The value, checked.
+
+        Raises:
+            InvalidValue: a wrong or missing field, named in the message.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise InvalidValue(complaint(error)) from error
+
+
+class SavedSearch(_Value):
+    """A saved query.
+
+    Attributes:
+        text: what to search for.
+        then, gap: later steps, see :func:`moviola.search.compose`.
+        without: what to exclude.
+        filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
+        by: kinds of evidence to use.
+    """
+
+    text: Annotated[str, Field(min_length=1, max_length=2_000, examples=["a dog runs"])]
+    then: list[Words] = Field(default_factory=list, max_length=8)
+    gap: Seconds = 60.0
+    without: list[Words] = Field(default_factory=list, max_length=16)
+    filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
+    by: Literal["all", "visual", "subtitles", "speech", "said", "text"] = "all"
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _by_of_older_libraries(cls, by: object) -> object:
+        return "all" if by == "both" else by
+
+
+class KeptMoment(_Value):
+    """A moment of a collection, with a note."""
+
+    video_id: Name
+    start: Seconds
+    end: Seconds
+    title: str = Field(default="", max_length=_LONGEST, examples=["the dog"])
+    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
+
+    @model_validator(mode="after")
+    def _is_a_span(self) -> KeptMoment:
+        if self.end <= self.start:
+            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+        return self
+
+
+class Collection(_Value):
+    """An ordered list of moments."""
+
+    moments: list[KeptMoment] = Field(default_factory=list, max_length=100_000)
+
+
+class Mark(_Value):
+    """Tags and a rating of a video, or of one of its moments.
+
+    Attributes:
+        video_id: of the video.
+        start, end: of the moment; None for the whole video.
+        tags: as entered.
+        rating: 1 to 5; 0 for none.
+    """
+
+    video_id: Name
+    start: Seconds | None = None
+    end: Seconds | None = None
+    tags: list[Tag] = Field(default_factory=list, max_length=1_000)
+    rating: int = Field(default=0, ge=0, le=5, examples=[4])
+
+    @model_validator(mode="after")
+    def _is_a_span(self) -> Mark:
+        if (self.start is None) != (self.end is None):
+            raise ValueError("give both start and end of a moment, or neither for the whole video")
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Name of its entry: the video's id, for a moment with its times after ``@``."""
+        return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
+
+
+KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
+"""The type of the value of each kind."""
+
+
+class Entry(_Value):
+    """An entry.
+
+    Attributes:
+        kind, name: its kind, and its name, unique within the kind.
+        version: from 1.
+        changed: time of the last change, UTC, ISO 8601.
+        value: one of :data:`KINDS`.
+    """
+
+    kind: Kind
+    name: Name
+    version: int = Field(default=1, ge=1, examples=[1])
+    changed: str = Field(default="", examples=["2024-05-01T18:30:00+00:00"])
+    value: SavedSearch | Collection | Mark
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_kind(cls, values: Any) -> Any:
+        """Validate the value as its kind, so that errors name the kind's fields."""
+        if isinstance(values, Mapping) and values.get("kind") in KINDS:
+            value = values.get("value")
+            if not isinstance(value, BaseModel):
+                try:
+                    values = {**values, "value": KINDS[values["kind"]].model_validate(value)}
+                except ValidationError as error:
+                    raise ValueError(complaint(error)) from error
+        return values
+
+    @model_validator(mode="after")
+    def _bears_its_name(self) -> Entry:
+        if not isinstance(self.value, KINDS[self.kind]):
+            raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
+        if isinstance(self.value, Mark) and self.name != self.value.name:
+            raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
+        return self
+
+
+def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Entry:
+    """An entry that was never stored.
+
+    Raises:
+        InvalidValue: an unknown kind, or a value that is none of it.
+    """
+    checked_kind(kind)
+    plain = value.model_dump() if isinstance(value, BaseModel) else value
+    try:
+        return Entry.model_validate({"kind": kind, "name": name, "value": plain})
+    except ValidationError as error:
+        raise InvalidValue(f"{kind} {name!r}: {complaint(error)}") from error
+
+
+def checked_kind(kind: Kind) -> Kind:
+    """The kind.
+
+    Raises:
+        InvalidValue: it is none of :data:`KINDS`.
+    """
+    if kind not in KINDS:
+        raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
+    return kind
+
+
+def complaint(error: ValidationError) -> str:
+    """The first thing that is wrong with a value, with its place."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"
