@@ -138,6 +138,7 @@ class Watching:
         self.times: list[float] = []
         self.seen: dict[float, int] = {}
         self.blind = False
+        self.served: list[tuple[float, float]] = []
         self._number_of = films.number_of
 
     def shown(self, since: float) -> None:
@@ -147,6 +148,9 @@ class Watching:
     def decoded(self, since: float, frame: VideoFrame) -> None:
         assert not self.blind
         self.seen[since] = self._number_of(frame.to_ndarray(format="rgb24"))
+
+    def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
+        self.served.append((time, since))
 
     def cut_off(self) -> None:
         self.blind = True
@@ -161,6 +165,7 @@ def test_who_watches_is_told_of_every_picture_and_changes_none(films: Any, name:
     watching = Watching(films)
     with sample_frames(path, size=SMALL, watcher=watching) as stream:
         assert [(frame.shown_since, films.number_of(frame.image)) for frame in stream] == expected
+    assert [since for _, since in watching.served] == [since for since, _ in expected]  # blind or not
     if watching.blind:
         # Not all of their pictures have times, or there is no second key frame.
         assert path.suffix in {".avi", ".mpg"} or name == "intra_refresh_ts"
