@@ -52,11 +52,19 @@ WATCH = """() => {
 }"""
 ANSWERED = """(text) => new Promise((resolve) => {
   const words = document.querySelector("#words"), results = document.querySelector("#results");
+  const ask = window.fetch;
+  let arrived = false;
+  window.fetch = async (address, options) => {
+    const response = await ask(address, options);
+    if (String(address).endsWith("/api/search") && options.body.includes(text)) arrived = true;
+    return response;
+  };
   const began = performance.now();
   new MutationObserver((_, observer) => {
-    if (results.getAttribute("aria-busy") === "true") return;
+    if (!arrived || results.getAttribute("aria-busy") === "true") return;
     if (!results.querySelector(".moment .score, .empty")) return;
     observer.disconnect();
+    window.fetch = ask;
     requestAnimationFrame(() => resolve(performance.now() - began));
   }).observe(results, { childList: true, subtree: true, attributes: true });
   words.value = text;

@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 from browser import require_browser
+from moviola.server import Client
 from photo_library import make_library
 
 WIDE = {"width": 1280, "height": 820}
@@ -93,6 +94,7 @@ def take_all(browser: Browser, url: str, folder: Path) -> None:
 
 def take_wide(browser: Browser, url: str, folder: Path, scheme: str, wanted: tuple[str, ...]) -> None:
     """Walk through all views in one colour scheme and save those that are wanted."""
+    forget_kept(url)
     context = browser.new_context(viewport=WIDE, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
 
@@ -162,6 +164,7 @@ class Film:
 
 def take_film(browser: Browser, url: str, folder: Path) -> None:
     """A search as it is typed, the player, and the collection, as ``page.webp``."""
+    forget_kept(url)
     context = browser.new_context(viewport=WIDE)  # type: ignore[arg-type]
     page = context.new_page()
     film = Film(page)
@@ -195,6 +198,13 @@ def take_film(browser: Browser, url: str, folder: Path) -> None:
     film.shoot(2500)
     context.close()
     film.save(folder / "page.webp")
+
+
+def forget_kept(url: str) -> None:
+    """Delete what an earlier walk has collected."""
+    with Client(url) as client:
+        for entry in client.kept():
+            client.unkeep(entry.kind, entry.name)
 
 
 def save(page: Page, folder: Path, name: str) -> None:
