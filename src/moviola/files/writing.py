@@ -18,15 +18,7 @@ from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
 
-__all__ = [
-    "_sync_folder",
-    "atomic_write",
-    "draft_folder_of",
-    "draft_of",
-    "write_csv",
-    "write_json",
-    "write_text",
-]
+__all__ = ["atomic_write", "draft_folder_of", "draft_of", "write_csv", "write_json", "write_text"]
 
 
 @contextmanager
