@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.export import PLAYERS, play, player_command
+from moviola.export import PLAYERS, folder_command, play, player_command
 from moviola.types import Span
 
 FILM, SPAN = Path("/films/a b'c.mp4"), Span(12.5, 20)
@@ -88,3 +88,21 @@ def test_it_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="cannot be started"):
         play([str(tmp_path / "no player")])
+
+
+@pytest.mark.parametrize(
+    ("platform", "words"),
+    [
+        ("linux", ["xdg-open", str(FILM.parent)]),
+        ("darwin", ["open", "-R", str(FILM)]),
+        ("win32", ["explorer", f"/select,{FILM}"]),
+    ],
+)
+def test_a_file_is_shown_in_its_folder(
+    installed: set[str], monkeypatch: pytest.MonkeyPatch, platform: str, words: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    with pytest.raises(NotFound, match="no program opens folders"):
+        folder_command(FILM)
+    installed.add(words[0])
+    assert folder_command(FILM) == [f"/bin/{words[0]}", *words[1:]]

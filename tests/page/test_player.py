@@ -166,6 +166,17 @@ def test_picture_and_path_are_copied_from_the_menu(open_page: Opener, served: Se
     assert path.endswith("launch.mp4") and path.startswith("/")
 
 
+def test_the_folder_is_opened_by_a_server_on_this_machine(page: Page) -> None:
+    """The request alone: no file manager is started by a test."""
+    page.route("**/folder", lambda route: route.fulfill(status=204))
+    search(page, "a rocket")
+    player = opened(page)
+    player.locator("summary").click()
+    with page.expect_request("**/api/videos/work%2Flaunch/folder") as asked:
+        player.get_by_role("button", name="open its folder").click()
+    assert asked.value.method == "POST"
+
+
 def test_the_menu_lies_inside_windows_of_any_size(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from moviola.media import write_video
 from moviola.search import Library
 from moviola.server import Options, create_app
+from moviola.server.routes import videos
 
 SUBTITLES = "1\n00:00:02,000 --> 00:00:05,000\nThe umbrella is gone.\n"
 ODD_NAME = "deep/Straße #1 ?50%&ü"
@@ -74,6 +75,14 @@ def _serving(folder: Path, **options: Any) -> TestClient:
 def serving() -> Callable[..., TestClient]:
     """``with serving(folder, token="secret") as client``: a client of an app in this process."""
     return _serving
+
+
+@pytest.fixture(autouse=True)
+def started_programs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands that servers of this process would have started on the machine; none is."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(videos, "play", commands.append)
+    return commands
 
 
 @pytest.fixture(scope="session")

@@ -189,3 +189,23 @@ def test_stills_of_a_drive_that_is_away(serving: Callable[..., TestClient], fold
         assert about["away"] is True and about["paths"] == ["/away/x.mp4"]
         found = http.post("/api/search", json={"query": "umbrella"}).json()["moments"]
         assert {moment["video_id"]: moment["away"] for moment in found}["harbour"] is True
+
+
+def test_the_folder_of_a_video_is_opened_where_the_server_is(
+    serving: Serving, original: Path, started_programs: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviola.export.players.shutil.which", lambda name: f"/bin/{name}")
+    with serving(original) as client:
+        assert client.get("/api/library").json()["opens_folders"] is True
+        assert client.post("/api/videos/harbour/folder").status_code == 204
+        path = Path(client.get("/api/videos/harbour").json()["path"])
+    [command] = started_programs
+    assert str(path.parent) in command[-1]
+    with serving(original, host="0.0.0.0", token="a-long-secret", read_token="another-secret") as client:
+        client.headers["Authorization"] = "Bearer a-long-secret"
+        assert client.get("/api/library").json()["opens_folders"] is False
+        refused = client.post("/api/videos/harbour/folder")
+        assert (refused.status_code, len(started_programs)) == (403, 1)
+        assert "copy the path" in refused.json()["error"]["message"]
+        client.headers["Authorization"] = "Bearer another-secret"
+        assert client.post("/api/videos/harbour/folder").status_code == 403

@@ -14,7 +14,7 @@ from moviola.export.formats import (
     named_format,
     write_moments,
 )
-from moviola.export.players import PLAYERS, play, player_command
+from moviola.export.players import PLAYERS, folder_command, play, player_command
 from moviola.export.selection import Selection
 from moviola.export.sheet import KeptStill, export_sheet, moment_cells
 from moviola.export.tables import read_moments
@@ -37,6 +37,7 @@ __all__ = [
     "export_clip",
     "export_clips",
     "export_sheet",
+    "folder_command",
     "format_of",
     "lay_out",
     "moment_cells",

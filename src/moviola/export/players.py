@@ -12,7 +12,7 @@ from pathlib import Path
 from moviola.errors import InvalidValue, NotFound
 from moviola.types import Span
 
-__all__ = ["OPENERS", "PLAYERS", "play", "player_command"]
+__all__ = ["OPENERS", "PLAYERS", "folder_command", "play", "player_command"]
 
 PLAYERS: dict[str, tuple[tuple[str, ...], str]] = {
     "mpv": (("mpv",), "--start={start} -- {path}"),
@@ -63,6 +63,19 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
     if program is None:
         raise NotFound(f"{words[0]}: no such program; name one that is installed")
     return [program, *words[1:]]
+
+
+def folder_command(path: Path) -> list[str]:
+    """The command that shows a file in the system's file manager; on Linux its folder.
+
+    Raises:
+        NotFound: no program to open folders with is installed.
+    """
+    shown = {"darwin": ["-R", str(path)], "win32": [f"/select,{path}"]}.get(sys.platform, [str(path.parent)])
+    program = shutil.which({"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open"))
+    if program is None:
+        raise NotFound(f"{path.parent}: no program opens folders; install xdg-utils, or copy the path")
+    return [program, *shown]
 
 
 def play(command: Sequence[str]) -> None:

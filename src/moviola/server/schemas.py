@@ -435,6 +435,9 @@ class LibraryInfo(_Answer):
     dres: bool = Field(description="Whether moments can be submitted, by this client.", examples=[False])
     right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
     writable: bool = Field(description="By this client.", examples=[True])
+    opens_folders: bool = Field(
+        description="Whether folders can be opened, by this client, on the server's machine.", examples=[True]
+    )
     can_ingest: bool = Field(description="By this client.", examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
     clip_formats: list[str] = Field(examples=[["exact", "copy"]])

@@ -21,7 +21,7 @@ import { t } from "./language.js";
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], judging: boolean, dres: boolean, right: "read" | "change", writable: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], judging: boolean, dres: boolean, right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
@@ -209,6 +209,9 @@ export const nearCopies = async (find) => (await (await request("/api/near-copie
 /** Encode a video again, or only read its subtitles and text.
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
 export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures: String(pictures) }), {});
+
+/** @param {string} video */
+export const openFolder = (video) => request(videoUrl(video, "/folder"), { method: "POST" });
 
 /** @param {string} video */
 export const removeVideo = (video) => request(videoUrl(video, ""), { method: "DELETE" });

@@ -14,7 +14,7 @@ import { copyPicture, copyText, savePicture } from "./picture.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
 import { speedMenu } from "./speed.js";
-import { currentSearch, isEmpty, queryOf, wordsOf } from "./store.js";
+import { currentSearch, isEmpty, libraryInfo, queryOf, wordsOf } from "./store.js";
 import { canSubmit, submitPicture } from "./submitting.js";
 import { startSwiping } from "./swiping.js";
 import { Timeline } from "./timeline.js";
@@ -288,7 +288,8 @@ function drawActions() {
   fill(moreActions,
     action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
     action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
-    around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null);
+    around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null,
+    around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(String(error.message)))) : null);
 }
 
 /** @param {import("./marks.js").Mark} mark @param {string} key */

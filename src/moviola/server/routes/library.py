@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from moviola.export import all_formats
 from moviola.search import Library
+from moviola.server.options import is_loopback
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
 from moviola.server.security import Right
 from moviola.server.service import Service, ServiceOf
@@ -63,6 +64,7 @@ def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
         dres=service.dres is not None and right == "change",
         right=right,
         writable=may_write,
+        opens_folders=right == "change" and is_loopback(options.host),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[str(folder.resolve()) for folder in options.allow_ingest],
         clip_formats=["exact", "copy"],

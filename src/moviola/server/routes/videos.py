@@ -8,10 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from moviola.errors import MediaError
+from moviola.errors import MediaError, NotFound
+from moviola.export import folder_command, play
 from moviola.library import VideoRow, present_path, taken_of
 from moviola.media import MediaInfo, plays_in_browsers, probe
 from moviola.search.video_orders import Order
+from moviola.server.options import is_loopback
+from moviola.server.refusals import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
     CueList,
@@ -72,6 +75,22 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
         playable=playable,
         stream_ready=playable or service.converted.find(converted_name(video)) is not None,
     )
+
+
+@router.post("/{video_id}/folder", status_code=204)
+def folder(service: ServiceOf, video: VideoOf) -> None:
+    """Open the folder of a video on the server's machine.
+
+    403: the server can be reached from elsewhere. 404: the file is away, or no program opens folders.
+    """
+    if not is_loopback(service.options.host):
+        raise Forbidden(
+            f"host {service.options.host}: only a server for this machine opens folders; copy the path"
+        )
+    file = service.library.file_of(video.video_id)
+    if file is None:
+        raise NotFound(f"{video.path}: not there; plug its drive in")
+    play(folder_command(file))
 
 
 @router.get("/{video_id}/shots")
