@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +37,7 @@ from moviola.library import (
 )
 from moviola.retrieval import Refiner
 from moviola.search.completions import Completions, NameReader
+from moviola.search.examples import ExampleReader
 from moviola.search.facets import FacetCounts, FacetReader
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
@@ -100,6 +101,8 @@ class Library:
         self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
         self._facets, self._names = FacetReader(self.store), NameReader(self.store)
         self._orders = VideoOrders(self.store)
+        by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
+        self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -188,6 +191,13 @@ class Library:
         Read once per state of the library.
         """
         return self._facets.read(self.kept.tagged())
+
+    def examples(self, most: int = 5) -> tuple[str, ...]:
+        """Queries to try, at most ``most``: things that some moment shows strongly, the surest first.
+
+        Found once per state of the library, in a second or two; none without a visual encoder.
+        """
+        return self._examples.read(most)
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""

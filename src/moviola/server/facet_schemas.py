@@ -8,11 +8,14 @@ from moviola.server.schemas import By
 
 __all__ = [
     "CameraCount",
+    "CompletionList",
     "DayCount",
     "EvidenceCount",
+    "Examples",
     "Facets",
     "FolderOf",
     "LengthCount",
+    "NamedVideo",
     "Place",
     "TagCount",
 ]
@@ -101,3 +104,9 @@ class CompletionList(_Answer):
 
     videos: list[NamedVideo] = Field(description="Best first.")
     tags: list[TagCount]
+
+
+class Examples(BaseModel):
+    """Queries to try."""
+
+    texts: list[str] = Field(examples=[["a cat", "coffee"]])

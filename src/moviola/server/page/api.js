@@ -210,6 +210,9 @@ export const nearCopies = async (find) => (await (await request("/api/near-copie
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
 export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures: String(pictures) }), {});
 
+/** @returns {Promise<string[]>} queries to try */
+export const examples = async () => (await getJson("/api/examples")).texts;
+
 /** @param {string} video */
 export const openFolder = (video) => request(videoUrl(video, "/folder"), { method: "POST" });
 

@@ -13,7 +13,8 @@ import { titleSpan } from "./titles.js";
 const SHOWN = 12;
 const KEPT = 8;
 const LOOKED_AT = 4; // videos that are looked into for examples
-const EXAMPLES = 5;
+const EXAMPLES = 6;
+const SHOWN_EXAMPLES = 4; // of things that are seen: the others are said, or names
 const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
 const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
@@ -59,13 +60,13 @@ function recentSearches() {
   return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Lately")), h("div", { class: "chips" }, links));
 }
 
-/** What could be asked of this library: what was taught, what is said in it, what its videos are called.
+/** What could be asked of this library: what was taught, what it shows, what is said in it, what its videos are called.
  * @param {api.Video[]} videos @returns {Promise<string[]>} */
 async function examplesOf(videos) {
-  const [taught, ...cues] = await Promise.all([api.concepts(), ...videos.slice(0, LOOKED_AT).map((video) => api.cues(video.video_id))]);
+  const [taught, shown, ...cues] = await Promise.all([api.concepts(), api.examples(), ...videos.slice(0, LOOKED_AT).map((video) => api.cues(video.video_id))]);
   const said = cues.flatMap((own) => own.find((cue) => FEW_WORDS.test(cue.text))?.text.replace(/[.!?,;:]+$/, "") ?? []);
   const named = videos.map((video) => title(video.video_id).replace(/[_-]+/g, " ")).filter((name) => WORDS.test(name));
-  return [...new Set([...taught.map((one) => `@${one.name}`), ...said, ...named])].slice(0, EXAMPLES);
+  return [...new Set([...taught.map((one) => `@${one.name}`), ...shown.slice(0, SHOWN_EXAMPLES), ...said, ...named])].slice(0, EXAMPLES);
 }
 
 /** @param {string} text */

@@ -12,6 +12,7 @@ from moviola.server.facet_schemas import (
     CompletionList,
     DayCount,
     EvidenceCount,
+    Examples,
     Facets,
     FolderOf,
     LengthCount,
@@ -46,6 +47,14 @@ async def facets(service: ServiceOf) -> Facets:
         tags=[TagCount(tag=tag, videos=videos) for tag, videos in found.tags.items()],
         evidence=[EvidenceCount(by=by, videos=videos) for by, videos in found.evidence.items()],
     )
+
+
+@router.get("/examples")
+async def examples(
+    service: ServiceOf, limit: Annotated[int, Query(ge=1, le=50, description="Number of queries.")] = 5
+) -> Examples:
+    """Queries to try: things that the pictures of the library show."""
+    return Examples(texts=list(await service.searching.run(service.library.examples, limit)))
 
 
 @router.get("/completions")

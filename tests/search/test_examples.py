@@ -1,0 +1,30 @@
+"""Queries to try: what a library shows, each for another video, found again when it has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moviola.search import Library
+from photo_library import make_library
+
+
+@pytest.mark.slow
+def test_what_is_shown_is_offered_and_found(tmp_path: Path) -> None:
+    folder = make_library(tmp_path, size=(320, 180), rate=8)
+    with Library(folder) as library:
+        offered = library.examples(4)
+        assert len(offered) == 4
+        answers = [library.search(text, by="visual") for text in offered]
+        assert all(answer[0].strong for answer in answers)
+        assert len({answer[0].video_id for answer in answers}) > 2
+        assert library.examples(2) == offered[:2]
+        library.remove(["home/a cat"])
+        assert "a cat" in offered and "a cat" not in library.examples(50)
+
+
+def test_a_library_without_pictures_has_none(tmp_path: Path) -> None:
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(tmp_path)
+        assert library.examples() == ()
