@@ -235,7 +235,9 @@ def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
 
 
 def test_examples_to_try_come_from_the_library(page: Page) -> None:
-    page.get_by_role("region", name="Try").get_by_role("link", name="breakfast").click()
+    examples = page.get_by_role("region", name="Try")
+    expect(examples.get_by_role("link", name="a cat", exact=True)).to_be_visible()  # it is seen
+    examples.get_by_role("link", name="breakfast").click()  # a file's name
     expect(page.get_by_label("What to look for")).to_have_value("breakfast")
     expect(card(page).locator(".title")).to_have_text("breakfast")
 

@@ -13,8 +13,8 @@ import { titleSpan } from "./titles.js";
 const SHOWN = 12;
 const KEPT = 8;
 const LOOKED_AT = 4; // videos that are looked into for examples
-const EXAMPLES = 6;
-const SHOWN_EXAMPLES = 4; // of things that are seen: the others are said, or names
+const EXAMPLES = 8;
+const OF_A_KIND = 3; // examples that are seen, and that are said: the others are names
 const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
 const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
@@ -66,7 +66,7 @@ async function examplesOf(videos) {
   const [taught, shown, ...cues] = await Promise.all([api.concepts(), api.examples(), ...videos.slice(0, LOOKED_AT).map((video) => api.cues(video.video_id))]);
   const said = cues.flatMap((own) => own.find((cue) => FEW_WORDS.test(cue.text))?.text.replace(/[.!?,;:]+$/, "") ?? []);
   const named = videos.map((video) => title(video.video_id).replace(/[_-]+/g, " ")).filter((name) => WORDS.test(name));
-  return [...new Set([...taught.map((one) => `@${one.name}`), ...shown.slice(0, SHOWN_EXAMPLES), ...said, ...named])].slice(0, EXAMPLES);
+  return [...new Set([...taught.map((one) => `@${one.name}`), ...shown.slice(0, OF_A_KIND), ...said.slice(0, OF_A_KIND), ...named])].slice(0, EXAMPLES);
 }
 
 /** @param {string} text */
