@@ -87,7 +87,7 @@ def test_what_is_missing_is_named(library: Path, sources: dict[str, str]) -> Non
         kept_moment(library, 1)
     keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
     Path(sources["a"]).unlink()
-    with pytest.raises(NotFound, match="the video's file is gone"):
+    with pytest.raises(NotFound, match="the video's file is not there"):
         kept_moment(library, 1)
 
 
