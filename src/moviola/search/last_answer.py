@@ -112,5 +112,5 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
         raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; choose one of their ranks")
     path = Path(paths[moment.video_id])
     if not path.is_file():
-        raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index the folder where it is now")
+        raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index it again")
     return moment, path

@@ -75,7 +75,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
     if track is None and (found := service.converted.find(converted_name(video))):
         return found, "video/mp4"
     if not source.is_file():
-        raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index its folder again")
+        raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index it again")
     info = await service.media.run(probe, source)
     number = None
     if track is not None:
