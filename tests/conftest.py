@@ -9,6 +9,7 @@ import atexit
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -26,6 +27,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["MOVIOLA_CONFIG"] = ""  # no config.toml of this machine's user
+# A run in the background of a shell ignores interruptions, and so would every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Compiled graphs of this run's own, so that none was made by other code than this.
 GRAPHS = tempfile.mkdtemp(prefix="moviola-compiled-")
 os.environ["MOVIOLA_COMPILED"] = GRAPHS

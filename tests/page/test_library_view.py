@@ -33,7 +33,7 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     (own_server.incoming / "broken.mp4").write_bytes(b"no film at all" * 1000)
     page = open_page(own_server, "#/library")
     page.get_by_role("button", name="Bring in").click()
-    job = page.get_by_role("article", name=re.compile("^Ingest"))
+    job = page.get_by_role("article", name=re.compile("^Videos being brought in"))
     expect(job.locator(".refused")).to_contain_text("broken", timeout=120_000)
     expect(job).to_contain_text("1 video added", timeout=120_000)
     expect(page.locator(".videos tbody tr", has_text="another cat")).to_be_visible()
@@ -70,7 +70,7 @@ def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
         list((tmp_path / "another cat.mp4").read_bytes()),
     )
     page.dispatch_event("main", "drop", {"dataTransfer": data})
-    expect(page.get_by_role("article", name=re.compile("^Ingest"))).to_contain_text(
+    expect(page.get_by_role("article", name=re.compile("^Videos being brought in"))).to_contain_text(
         "1 video added", timeout=120_000
     )
     expect(rows).to_have_count(5)

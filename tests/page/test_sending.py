@@ -16,7 +16,7 @@ from page_visitor import serious
 pytestmark = pytest.mark.slow
 
 Opener = Callable[..., Page]
-INGEST = re.compile("^Ingest")
+INGEST = re.compile("^Videos being brought in")
 
 
 @pytest.fixture

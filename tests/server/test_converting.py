@@ -26,7 +26,9 @@ def conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conversions:
     """A cache of converted videos whose requests do not wait."""
     monkeypatch.setattr(converting, "_PATIENCE", 0.001)
     (tmp_path / "film.mkv").write_bytes(b"a film")
-    return Conversions(FileCache(tmp_path / "converted", 10**6), Pool("convert", threads=1, waiting=2))
+    return Conversions(
+        FileCache(tmp_path / "converted", tmp_path, 10**6), Pool("convert", threads=1, waiting=2)
+    )
 
 
 async def answer(conversions: Conversions, source: Path) -> Path:

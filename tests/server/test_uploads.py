@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import socket
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from moviola.errors import NotFound
+from moviola.errors import InvalidValue, NotFound
 from moviola.server import receiving
 from moviola.server.options import Limits
 from moviola.server.receiving import Receiving
@@ -203,6 +204,28 @@ def test_unfinished_uploads_are_limited_and_expire(client: TestClient, inbox: Pa
     assert begin(client).status_code == 201
     found = [client.head(place, headers=TUS).status_code for place in places]
     assert found == [404, 200, 200]
+
+
+@pytest.mark.parametrize("suffix", ["part", "json"])
+def test_what_a_killed_server_had_just_begun_expires(inbox: Path, suffix: str) -> None:
+    half = inbox / f".moviola-{'0' * 32}.{suffix}"
+    half.touch()
+    uploads = Receiving([inbox], 1000, 10)
+    uploads.sweep()
+    assert half.exists()
+    os.utime(half, (0, 0))
+    uploads.sweep()
+    assert not half.exists()
+
+
+def test_an_upload_that_cannot_be_begun_leaves_nothing(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(receiving, "atomic_write", full)
+    with pytest.raises(InvalidValue, match="make room"):
+        Receiving([inbox], 1000, 10).begin("film.mp4", 10)
+    assert list(inbox.iterdir()) == []
 
 
 def test_what_is_no_upload_is_left_alone(inbox: Path) -> None:

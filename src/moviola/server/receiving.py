@@ -42,6 +42,7 @@ KEPT_SECONDS = 48 * 3600.0
 _SPARE = 1 << 30
 _LONGEST_NAME = 200
 _ID = re.compile(r"[0-9a-f]{32}")
+_FILE = re.compile(r"\.moviola-([0-9a-f]{32})\.(?:part|json)")
 # Whole uploads whose place is remembered for clients that have missed the last answer.
 _REMEMBERED = 1000
 
@@ -122,10 +123,14 @@ class Receiving:
         if length > (room := shutil.disk_usage(place).free - _SPARE - promised):
             raise InvalidValue(f"{name}: {length:,} bytes, but there is room for {max(room, 0):,}; make room")
         upload = Upload(secrets.token_hex(16), place, name, length, 0, None, _expiry(time.time()))
-        with _writing(upload):
-            upload.part.touch(exist_ok=False)
-            with atomic_write(upload.about) as file:
-                json.dump({"name": name, "length": length}, file)
+        try:
+            with _writing(upload):
+                upload.part.touch(exist_ok=False)
+                with atomic_write(upload.about) as file:
+                    json.dump({"name": name, "length": length}, file)
+        except BaseException:
+            _delete(upload)
+            raise
         return upload
 
     def _place(self, folder: str) -> Path:
@@ -228,11 +233,18 @@ class Receiving:
         _delete(self.find(name))
 
     def sweep(self) -> None:
-        """Delete what has expired."""
-        now = datetime.now(UTC)
-        for upload in self._unfinished():
-            if upload.expires < now and upload.upload not in self._taking:
-                _delete(upload)
+        """Delete what has expired, also what a server had just begun when it was killed."""
+        now = time.time()
+        for folder in self.folders:
+            latest: dict[str, float] = {}
+            for path in folder.glob(".moviola-*"):
+                with suppress(OSError):  # gone meanwhile
+                    found = _FILE.fullmatch(path.name)
+                    if found and (path.suffix == ".part" or found[1] not in latest):
+                        latest[found[1]] = path.stat().st_mtime
+            for name, changed in latest.items():
+                if changed + KEPT_SECONDS < now and name not in self._taking:
+                    _delete(Upload(name, folder, "", 0, 0, None, _expiry(changed)))
 
     def _unfinished(self) -> Iterator[Upload]:
         for folder in self.folders:
