@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from moviola.search import Library
+from moviola.search.examples import ExampleReader
+from moviola.search.found import SearchResult
+from moviola.types import Query
 from photo_library import make_library
 
 
@@ -22,6 +26,19 @@ def test_what_is_shown_is_offered_and_found(tmp_path: Path) -> None:
         assert library.examples(2) == offered[:2]
         library.remove(["home/a cat"])
         assert "a cat" in offered and "a cat" not in library.examples(50)
+
+
+def test_only_one_thread_looks_and_the_others_do_not_wait(tmp_path: Path) -> None:
+    asked = []
+
+    def search(queries: Sequence[Query]) -> list[SearchResult]:
+        asked.append(reader.read(5))  # as another thread would meanwhile
+        return [SearchResult() for _ in queries]
+
+    with Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library:
+        reader = ExampleReader(library.store, search)
+        assert reader.read(5) == () and reader.read(5) == ()
+    assert asked == [()]
 
 
 def test_a_library_without_pictures_has_none(tmp_path: Path) -> None:

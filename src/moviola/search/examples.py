@@ -35,13 +35,16 @@ class ExampleReader:
     def read(self, most: int) -> tuple[str, ...]:
         """At most ``most`` queries, the surest first, each for another video where there are enough.
 
-        None without a visual encoder.
+        None without a visual encoder. While one thread looks for them, which takes seconds, the others get
+        those of the state before, or none: they do not wait.
         """
-        with self._lock:
-            generation = self._store.catalogue.generation
-            if self._known is None or self._known[0] != generation:
+        generation = self._store.catalogue.generation
+        if (self._known is None or self._known[0] != generation) and self._lock.acquire(blocking=False):
+            try:
                 self._known = generation, self._found()
-            return self._known[1][:most]
+            finally:
+                self._lock.release()
+        return self._known[1][:most] if self._known else ()
 
     def _found(self) -> tuple[str, ...]:
         if not self._store.settings.encoder:

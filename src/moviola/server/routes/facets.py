@@ -53,7 +53,7 @@ async def facets(service: ServiceOf) -> Facets:
 async def examples(
     service: ServiceOf, limit: Annotated[int, Query(ge=1, le=50, description="Number of queries.")] = 5
 ) -> Examples:
-    """Queries to try: things that the pictures of the library show."""
+    """Queries to try: things that the pictures of the library show; none while they are being looked for."""
     return Examples(texts=list(await service.searching.run(service.library.examples, limit)))
 
 
