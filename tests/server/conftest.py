@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -20,6 +19,7 @@ from moviola.media import write_video
 from moviola.search import Library
 from moviola.server import Options, create_app
 from moviola.server.routes import videos
+from rewrapped import to_matroska
 
 SUBTITLES = "1\n00:00:02,000 --> 00:00:05,000\nThe umbrella is gone.\n"
 ODD_NAME = "deep/Straße #1 ?50%&ü"
@@ -38,17 +38,6 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "harbour.srt").write_text(SUBTITLES)
     (folder / "broken.mp4").write_bytes(b"nothing of a film")
     return folder
-
-
-def to_matroska(path: Path) -> None:
-    """Put the pictures of a film into a container that browsers don't play, in place of the film."""
-    with av.open(str(path)) as source, av.open(str(path.with_suffix(".mkv")), "w") as target:
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(video=0):
-            if packet.size:
-                packet.stream = stream
-                target.mux(packet)
-    path.unlink()
 
 
 @pytest.fixture(scope="session")

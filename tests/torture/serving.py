@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import av
 from PIL import Image
 
 from moviola.search import Library
+from rewrapped import to_matroska
 from sample import QUERIES, films_in, library_of
 
 __all__ = ["Served"]
@@ -158,7 +158,7 @@ class Served:
     def __init__(self, folder: Path, seed: int) -> None:
         self._seed, self._lock = seed, threading.Lock()
         self._films = films_in(folder / "films", "".join(_VIDEOS))
-        _rewrapped(films_in(folder / "films", "d") / "d.mp4")
+        to_matroska(films_in(folder / "films", "d") / "d.mp4")
         self._library = library_of(self._films, folder / "library", model=False)
         self._inbox, self._temporary = folder / "inbox", folder / "temporary"
         self._film = (films_in(folder / "sent", "z") / "z.mp4").read_bytes()
@@ -496,14 +496,3 @@ _HALVES = (
     _HEAD.replace(b"Content-Length: 100000", b"Transfer-Encoding: chunked") + b"\r\n5\r\nab",
     _HEAD.replace(b"POST /api/search", b"PATCH /api/uploads/half") + b"\r\nhalf a film",
 )  # fmt: skip
-
-
-def _rewrapped(path: Path) -> None:
-    """Put the pictures of a film into a container that browsers do not play, in place of the film."""
-    with av.open(str(path)) as source, av.open(str(path.with_suffix(".mkv")), "w") as target:
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(video=0):
-            if packet.size:
-                packet.stream = stream
-                target.mux(packet)
-    path.unlink()
