@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 
 from moviola.library import LibraryStore
+from moviola.search.per_generation import PerGeneration
 
 __all__ = ["Completions", "NameReader"]
 
@@ -35,8 +35,8 @@ class NameReader:
     """
 
     def __init__(self, store: LibraryStore) -> None:
-        self._store, self._lock = store, Lock()
-        self._known: tuple[int, list[tuple[str, str, float]]] | None = None
+        self._store = store
+        self._names = PerGeneration(store, self._read)
 
     def complete(self, text: str, tagged: Mapping[str, Iterable[str]], most: int) -> Completions:
         """Videos and tags in whose name a word begins with a text, those first that begin with it.
@@ -51,7 +51,7 @@ class NameReader:
             return Completions((), ())
         found = sorted(
             (place, len(name), video_id, seconds)
-            for name, video_id, seconds in self._names()
+            for name, video_id, seconds in self._names.get()
             if (place := _begins(name, wanted)) >= 0
         )
         tags = sorted((at, tag) for tag in tagged if (at := _begins(tag.casefold(), wanted)) >= 0)
@@ -60,17 +60,12 @@ class NameReader:
             tuple((tag, len(list(tagged[tag]))) for _, tag in tags[:most]),
         )
 
-    def _names(self) -> list[tuple[str, str, float]]:
+    def _read(self) -> list[tuple[str, str, float]]:
         """Last part of the id in lower case, id, and seconds of each searchable video."""
-        with self._lock:
-            generation = self._store.catalogue.generation
-            if self._known is None or self._known[0] != generation:
-                names = [
-                    (video.video_id.rpartition("/")[2].casefold(), video.video_id, video.duration)
-                    for video in self._store.videos()
-                ]
-                self._known = generation, names
-            return self._known[1]
+        return [
+            (video.video_id.rpartition("/")[2].casefold(), video.video_id, video.duration)
+            for video in self._store.videos()
+        ]
 
 
 def _begins(name: str, wanted: str) -> int:

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from threading import Lock
 
 from moviola.library import LibraryStore, VideoRow, taken_of
 from moviola.search.options import KINDS, By
+from moviola.search.per_generation import PerGeneration
 from moviola.types import Capture
 
 __all__ = ["LENGTHS", "FacetCounts", "FacetReader", "FolderCount", "PlaceCount"]
@@ -84,24 +84,21 @@ class FacetReader:
     """
 
     def __init__(self, store: LibraryStore) -> None:
-        self._store, self._lock = store, Lock()
-        self._known: tuple[int, FacetCounts, frozenset[str]] | None = None
+        self._store = store
+        self._counts = PerGeneration(store, self._counted)
 
     def read(self, tagged: Mapping[str, Iterable[str]]) -> FacetCounts:
         """The facets now; ``tagged`` has the ids of tagged videos by tag, which change by themselves."""
-        with self._lock:
-            if self._known is None or self._known[0] != self._store.catalogue.generation:
-                self._known = self._counted()
-            _, counts, ids = self._known
+        counts, ids = self._counts.get()
         tags = {tag: sum(video in ids for video in videos) for tag, videos in tagged.items()}
         return replace(counts, tags=_most_first({tag: count for tag, count in tags.items() if count}))
 
-    def _counted(self) -> tuple[int, FacetCounts, frozenset[str]]:
-        """Generation of the catalogue, its facets, and the ids of its searchable videos."""
+    def _counted(self) -> tuple[FacetCounts, frozenset[str]]:
+        """The facets, and the ids of the searchable videos."""
         with self._store.catalogue.snapshot():
             videos = [video for video in self._store.catalogue.videos() if video.state != "refused"]
             counts = _count(self._store, videos)
-            return self._store.catalogue.generation, counts, frozenset(video.video_id for video in videos)
+            return counts, frozenset(video.video_id for video in videos)
 
 
 def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from threading import Lock
 from typing import Literal
 
 from moviola.library import LibraryStore, VideoRow, taken_of
+from moviola.search.per_generation import PerGeneration
 from moviola.types import Capture
 
 __all__ = ["Order", "VideoOrders"]
@@ -24,18 +24,17 @@ class VideoOrders:
     """
 
     def __init__(self, store: LibraryStore) -> None:
-        self._store, self._lock = store, Lock()
-        self._generation, self._known = -1, dict[Order, list[VideoRow]]()
+        self._store = store
+        self._orders = PerGeneration[dict[Order, list[VideoRow]]](
+            store, lambda: {"name": store.catalogue.videos()}
+        )
 
     def videos(self, order: Order = "name") -> list[VideoRow]:
         """All videos, refused ones included. Not to be changed."""
-        with self._lock:
-            generation = self._store.catalogue.generation
-            if generation != self._generation:
-                self._generation, self._known = generation, {"name": self._store.catalogue.videos()}
-            if order not in self._known:
-                self._known[order] = sorted(self._known["name"], key=self._key(order))
-            return self._known[order]
+        orders = self._orders.get()
+        if order not in orders:
+            orders[order] = sorted(orders["name"], key=self._key(order))
+        return orders[order]
 
     def _key(self, order: Order) -> Callable[[VideoRow], float | datetime]:
         if order == "length":
