@@ -11,7 +11,7 @@ choose the weights, and were asked for the settings below. Those for test (30 %)
 and what comes out goes into the model cards. The worlds of the demo and of the tests have other seeds.
 
 Cost: a quarter of an hour on 2 cores for 1,000 films, their index and features, which `--work` keeps; then
-seven minutes on one core to train both. Same machine, same weights: training uses one thread.
+ten minutes on one core to train both. Same machine, same weights: training uses one thread.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="folder for both models; by default where moviola has them")
     parser.add_argument("--videos", type=int, default=1000)
-    parser.add_argument("--steps", type=int, nargs=2, default=(400, 2000), metavar=("STAGE1", "REEL"))
+    parser.add_argument("--steps", type=int, nargs=2, default=(400, 3000), metavar=("STAGE1", "REEL"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     folders = {role: options.out / path.name if options.out else path for role, path in DEMO_MODELS.items()}

@@ -132,6 +132,18 @@ def test_settings_that_cannot_be_met_are_refused(
         load_encoder(str(folder))
 
 
+def test_a_checkpoint_states_its_calibration(make_clip: Callable[..., Path]) -> None:
+    folder = make_clip()
+    chosen = load_encoder(str(folder)).match
+    (folder / "moviola.json").write_text('{"match": {"slope": 20, "line": 0.3}}')
+    stated = load_encoder(str(folder)).match
+    assert (stated.slope, stated.line) == (20.0, 0.3) and stated != chosen
+    for wrong in ('{"slope": 0, "line": 0.3}', '{"slope": 20}', '{"slope": 20, "line": NaN}', '"x"', "[]"):
+        (folder / "moviola.json").write_text(f'{{"match": {wrong}}}')
+        with pytest.raises(DataError, match=r"moviola\.json: match is .*; give two numbers"):
+            _ = load_encoder(str(folder)).match
+
+
 @pytest.mark.parametrize(("kind", "message"), [("siglip2", "NaFlex"), ("llama", "it knows clip, siglip")])
 def test_other_models_are_refused(make_clip: Callable[..., Path], kind: str, message: str) -> None:
     folder = make_clip()

@@ -29,9 +29,11 @@ VERSIONS = sorted(path.name for path in STORED.iterdir() if (path / "library").i
 
 
 @pytest.fixture(params=VERSIONS)
-def version(request: pytest.FixtureRequest) -> Path:
-    """The folder of a version's files."""
-    return STORED / str(request.param)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a version's files; the encoder that they were made with is the demo's."""
+    folder = STORED / str(request.param)
+    monkeypatch.setattr("moviola.encoders.clip.DEMO_FOLDER", folder / "encoder")
+    return folder
 
 
 @pytest.fixture

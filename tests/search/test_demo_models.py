@@ -19,11 +19,12 @@ from moviola.datasets import gridhouse
 from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
-from moviola.errors import EncoderMismatch, NotFound
+from moviola.errors import DataError, EncoderMismatch, NotFound
 from moviola.library.disk.models_in_use import DEMO_MODELS, source_of
 from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
 from moviola.models.description import read_description, revision_of
+from moviola.models.graphs import read_graph
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import Calibration
 from moviola.search import Library
@@ -96,6 +97,21 @@ def test_another_encoder_is_refused(role: str, films: Path, tmp_path: Path) -> N
         library.index(films / "film2.mp4")
         with pytest.raises(EncoderMismatch, match="a model for encoder 'demo'"):
             library.use(**{role: "demo"})
+
+
+@pytest.mark.parametrize("name", ["clips.xml", "query.bin", "SHA256SUMS"])
+def test_damaged_graphs_are_found(library: Library, name: str) -> None:
+    library.use(refiner="demo")
+    assert not [problem for problem in library.verify() if "graphs" in problem.message]
+    (damaged,) = (library.folder / "models" / "refiner").rglob(name)
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 4
+    damaged.write_bytes(content)
+    (problem,) = library.verify()
+    assert "demo_reel" in problem.message and "get the folder of the model again" in problem.message
+    assert problem.commands and "--refiner none" in problem.commands[0]
+    with pytest.raises(DataError, match="get the folder of the model again"):
+        read_graph(damaged.parents[2], "clips")
 
 
 # ---- what they find --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import threading
 import warnings
@@ -97,8 +98,15 @@ def convert(
 
 
 def save_portable(graph: Any, path: Path) -> None:
-    """Write a graph for any machine to ``path``, which ends in ``.xml``; weights go beside it in ``.bin``."""
-    _openvino().save_model(graph, path, compress_to_fp16=False)
+    """Write a graph for any machine to ``path``, which ends in ``.xml``; weights go beside it in ``.bin``.
+
+    Raises:
+        OSError: they cannot be written; the runtime does not say why.
+    """
+    try:
+        _openvino().save_model(graph, path, compress_to_fp16=False)
+    except RuntimeError as error:
+        raise OSError(errno.EIO, "not written, as on a full disk", str(path)) from error
 
 
 def read_portable(path: Path) -> Any:

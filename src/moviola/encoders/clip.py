@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,12 +144,8 @@ FAMILIES: dict[str, Family] = {
 }
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
-MEASURED: dict[str, Match] = {DEMO: Match(slope=35.0, line=0.51)}
-"""Calibration of text-frame cosines by the encoder's id, as measured on gridhouse. Centring by unrelated
-texts was worse there (AUROC of the best score .81 instead of .90)."""
-
 CLIP_LINE = 0.24
-"""Cosine of a text with a frame at even odds, of a CLIP that was not measured."""
+"""Cosine of a text with a frame at even odds, of a CLIP whose checkpoint does not state it."""
 
 _WIDE = 512
 """Width of a layer from which on 8 bits are faster than 32."""
@@ -231,12 +228,16 @@ class ClipEncoder:
     def match(self) -> Match:
         """Calibration of the cosine of a text with a frame.
 
-        A SigLIP was trained with a sigmoid: its own scale and bias give the probability of a match, and the
-        line is at one in twenty. A CLIP has a scale only; half of it is the slope, and the line is
-        :data:`CLIP_LINE`. Both lines are chosen, not measured; :data:`MEASURED` are.
+        A checkpoint that was measured says so in its ``moviola.json``: ``{"match": {"slope": 35, "line":
+        0.51}}``. For the others the line is chosen. A SigLIP was trained with a sigmoid: its own scale and
+        bias give the probability of a match, and the line is at one in twenty. A CLIP has a scale only; half
+        of it is the slope, and the line is :data:`CLIP_LINE`.
+
+        Raises:
+            DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above 0.
         """
-        if self.id in MEASURED:
-            return MEASURED[self.id]
+        if (measured := self._checkpoint.json("moviola.json").get("match")) is not None:
+            return _measured_match(measured, self._checkpoint.folder)
         scale = math.exp(self._number("logit_scale", math.log(100.0)))
         if self._family is FAMILIES["siglip"]:
             bias = self._number("logit_bias", -10.0)
@@ -419,6 +420,20 @@ def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
         instead=f"or take one that needs no download, such as {CONSE!r}",
     )
     return ClipEncoder(checkpoint, choice)
+
+
+def _measured_match(stated: Any, folder: Path) -> Match:
+    """The calibration that a checkpoint's ``moviola.json`` states."""
+    try:
+        match = Match(slope=float(stated["slope"]), line=float(stated["line"]))
+    except (TypeError, ValueError, KeyError):
+        match = None
+    if match is None or not (0 < match.slope < math.inf and math.isfinite(match.line)):
+        raise DataError(
+            f"{folder / 'moviola.json'}: match is {stated!r}; give two numbers, "
+            '{"slope": above 0, "line": cosine at even odds}'
+        )
+    return match
 
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:

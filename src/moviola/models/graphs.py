@@ -1,11 +1,13 @@
 """The graphs in a model's folder: its parts, each converted for itself, for machines without torch.
 
 They lie in ``graphs/REVISION``, named by the weights and settings that they were made from, so that those of
-other weights are never taken for them. :func:`moviola.models.pretrained.save_pretrained` writes them.
+other weights are never taken for them, and with their digests, ``SHA256SUMS``, by which damage is found.
+:func:`moviola.models.pretrained.save_pretrained` writes them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moviola.compiled import convert, read_portable, save_portable
+from moviola.errors import DataError
 from moviola.files.writing import draft_folder_of
 from moviola.models.description import revision_of
 
@@ -22,10 +25,12 @@ if TYPE_CHECKING:
 
     from moviola.models.parts import Part
 
-__all__ = ["GRAPHS", "convert_part", "has_graphs", "read_graph", "write_graphs"]
+__all__ = ["GRAPHS", "convert_part", "has_graphs", "read_graph", "require_intact_graphs", "write_graphs"]
 
 GRAPHS = "graphs"
 """Folder of the graphs in a model's folder."""
+
+_SUMS = "SHA256SUMS"
 
 # Of free axes, in the arrays that parts are traced with; no side of a free axis should have length 1.
 _SOME = 3
@@ -46,7 +51,33 @@ def read_graph(folder: Path, name: str) -> Any:
     Raises:
         NotFound, DataError: a file is missing or damaged.
     """
+    require_intact_graphs(folder)
     return read_portable(_place(folder) / f"{name}.xml")
+
+
+def require_intact_graphs(folder: Path) -> None:
+    """Compare the graphs of a model's folder with their digests; those of earlier versions have none.
+
+    Raises:
+        NotFound: a file of the model is missing.
+        DataError: a graph is missing or damaged, or its digests are.
+    """
+    sums = _place(folder) / _SUMS
+    if not sums.is_file():
+        return
+    try:
+        rows = [line.split("  ", 1) for line in sums.read_text(encoding="ascii").splitlines()]
+        damaged = [name for digest, name in rows if digest != _digest(sums.with_name(name))]
+    except (OSError, ValueError) as error:
+        raise DataError(f"{sums}: cannot be compared ({error}); get the folder of the model again") from error
+    if damaged or not rows:
+        name = damaged[0] if damaged else _SUMS
+        raise DataError(f"{sums.with_name(name)}: damaged; get the folder of the model again")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def convert_part(model: nn.Module, name: str) -> Any:
@@ -75,6 +106,8 @@ def write_graphs(model: nn.Module, folder: Path) -> None:
         with draft_folder_of(place) as draft:
             for name, part in parts.items():
                 save_portable(_converted(part), draft / f"{name}.xml")
+            lines = [f"{_digest(path)}  {path.name}\n" for path in sorted(draft.iterdir())]
+            (draft / _SUMS).write_text("".join(lines), encoding="ascii")
 
 
 def _place(folder: Path) -> Path:
