@@ -11,7 +11,8 @@ import numpy as np
 from numpy.random import Generator
 
 from comparison.streams import export_two_streams
-from moviola.datasets.gridhouse.dataset import SHARES, SLOTS, annotate, build
+from moviola.datasets.gridhouse.dataset import SLOTS, annotate, build
+from moviola.datasets.gridhouse.films import SHARES
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder

@@ -21,6 +21,9 @@ def gridhouse(
     long_videos: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
     hour: Annotated[bool, Option("--hour", help="Add a film of an hour.")] = False,
     filler: Annotated[int, Option(min=0, help="Number of further films in which nothing happens.")] = 0,
+    edited: Annotated[
+        bool, Option("--edited", help="Films of several takes, cut as films are, in many sizes and rates.")
+    ] = False,
     similarity: Annotated[
         str, Option(help="Similarity for pseudo labels: slots, or a sentence encoder such as minilm.")
     ] = "slots",
@@ -47,8 +50,8 @@ def gridhouse(
         task = bar.add_task("making films", total=None)
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
-            subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, similarity=similarity,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, edited=edited,
+            similarity=similarity, progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())

@@ -1,7 +1,8 @@
 """Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
 
-``simulate`` plays one film, ``Camera`` draws it, ``build`` writes a whole data set, and ``annotate`` writes
-its annotations again, by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
+``simulate`` plays one take and ``Camera`` draws it; ``edited`` cuts a film of several, ``film_moments`` says
+what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, and ``annotate`` writes its
+annotations again, by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from moviola.datasets.gridhouse.vocabulary import Slots, Thing, caption, impreci
 
 if TYPE_CHECKING:
     from moviola.datasets.gridhouse.dataset import GridhouseReport, annotate, build
+    from moviola.datasets.gridhouse.edit import Edit, film_moments
+    from moviola.datasets.gridhouse.editor import edited
     from moviola.datasets.gridhouse.episode import Episode, GridMoment, Scene, simulate
     from moviola.datasets.gridhouse.picture import Camera
+    from moviola.datasets.gridhouse.projection import frames
     from moviola.datasets.gridhouse.scenes import scene_caption
 
 __all__ = [
     "Camera",
+    "Edit",
     "Episode",
     "GridMoment",
     "GridhouseReport",
@@ -27,6 +32,9 @@ __all__ = [
     "annotate",
     "build",
     "caption",
+    "edited",
+    "film_moments",
+    "frames",
     "imprecise",
     "relevance",
     "scene_caption",
@@ -35,8 +43,9 @@ __all__ = [
 
 # These need minigrid (the extra `demo`); they are imported on first use.
 _LATE = {
-    "Camera": "picture", "Episode": "episode", "GridMoment": "episode", "GridhouseReport": "dataset",
-    "Scene": "episode", "annotate": "dataset", "build": "dataset", "scene_caption": "scenes",
+    "Camera": "picture", "Edit": "edit", "Episode": "episode", "GridMoment": "episode",
+    "GridhouseReport": "dataset", "Scene": "episode", "annotate": "dataset", "build": "dataset",
+    "edited": "editor", "film_moments": "edit", "frames": "projection", "scene_caption": "scenes",
     "simulate": "episode",
 }  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 ``DIR/videos/*.mp4``, ``video_corpus.json``, ``splits.json`` with each split's films, ``train_top01.json``,
 ``train_top20.json``, ``train_top40.json``, ``val.json``, ``test.json``, and ``gridhouse.json`` with the
-settings. Judgements of val and test cover every film of the folder. Films belong to train, val and test as
-60 : 10 : 30 by their number; the queries of a split come from its films, and no text is in two splits.
+settings; of edited films also ``edits.json``. Judgements of val and test cover every film of the folder.
+Films belong to train, val and test as 60 : 10 : 30 by their number; the queries of a split come from its
+films, and no text is in two splits.
 
 The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), in one
 of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. Films and queries are the same with both.
@@ -12,13 +13,9 @@ of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. Films and queries
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +24,19 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from moviola.datasets.building.embeddings import TextEncoder
-from moviola.datasets.gridhouse.episode import Episode, simulate
-from moviola.datasets.gridhouse.narrator import SpokenLine, Tale, narrate, tale_query, tale_relevance, to_srt
-from moviola.datasets.gridhouse.picture import Camera
+from moviola.datasets.gridhouse.films import Film, Story, WriteVideo, films_of, make_videos
+from moviola.datasets.gridhouse.narrator import Tale, tale_query, tale_relevance
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import Slots, caption, imprecise, plain, relevance
 from moviola.encoders import load_sentence_encoder
-from moviola.errors import InvalidValue, WorkersError
+from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
 __all__ = ["SLOTS", "GridhouseReport", "annotate", "build"]
 
-FRAME_RATE = 6.0
-SIZE = 224
 TOP = (1, 20, 40)
-SHARES = (0.6, 0.1, 0.3)
 SLOTS = "slots"
-LONG_SECONDS = 600.0
-HOUR_SECONDS = 3600.0
 # A query is kept if its relevant moments are between these shares of all (5 to 80 of the 1,055 that 200 films
 # hold), and at least two.
 _FEWEST, _MOST = 5 / 1055, 80 / 1055
@@ -53,8 +44,6 @@ _FEWEST, _MOST = 5 / 1055, 80 / 1055
 _TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
 # Shares of queries about narrated and of seen and narrated moments (TVR: 9 % t, 17 % vt).
 _ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
-
-WriteVideo = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +61,6 @@ class GridhouseReport:
     queries: dict[str, int]
     relevant_per_query: float
     levels: dict[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Film:
-    """A film to make: its id, its number (seed within the world), its length and kind."""
-
-    video_id: str
-    seed: int
-    number: int
-    split: str
-    seconds: float | None = None
-    filler: bool = False
-    subtitles: bool = False
-
-    def episode(self) -> Episode:
-        return simulate(
-            self.seed, number=self.number, video_id=self.video_id, seconds=self.seconds, filler=self.filler
-        )
-
-    def lines(self, episode: Episode) -> list[SpokenLine]:
-        """The narrator's lines; over filler there are none, so that it answers no query at all."""
-        if not self.subtitles or self.filler:
-            return []
-        return narrate(self.seed, self.number, episode.duration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +121,7 @@ def build(
     long_videos: int = 0,
     hour: bool = False,
     filler: int = 0,
+    edited: bool = False,
     similarity: str = SLOTS,
     progress: Callable[[int, int], None] | None = None,
 ) -> GridhouseReport:
@@ -171,6 +137,9 @@ def build(
         long_videos: further films of ten minutes.
         hour: one further film of an hour.
         filler: further films in which nothing happens: guaranteed irrelevant.
+        edited: films as an editor cuts them (:mod:`moviola.datasets.gridhouse.editor`): several takes and
+            cameras, title cards, signs, sizes and frame rates; with ``subtitles``, robots speak too. Their
+            shots and what is written and said in them are in ``edits.json``.
         similarity: of queries and captions: "slots", or the name of a sentence encoder, see
             :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries do not depend
             on it, so the same folder may be annotated again with another one.
@@ -189,10 +158,12 @@ def build(
         "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
         "filler": filler,
     }  # fmt: skip
+    if edited:  # not among the settings of folders that were made before there were such films
+        settings["edited"] = True
     _claim(folder, settings)
     encoder = _encoder(similarity)
-    _make_videos(
-        folder / "videos", _films(settings), write_video, workers, progress or (lambda done, total: None)
+    make_videos(
+        folder / "videos", films_of(settings), write_video, workers, progress or (lambda done, total: None)
     )
     return _annotate(folder, settings, similarity, encoder)
 
@@ -237,86 +208,26 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
     write_json(path, settings, indent=1)
 
 
-def _films(settings: dict[str, Any]) -> list[_Film]:
-    kinds: list[tuple[str, int, dict[str, Any]]] = [
-        ("gh", settings["videos"], {}),
-        ("long", settings["long"], {"seconds": LONG_SECONDS}),
-        ("hour", int(settings["hour"]), {"seconds": HOUR_SECONDS}),
-        ("filler", settings["filler"], {"filler": True}),
-    ]
-    films: list[_Film] = []
-    for name, count, options in kinds:
-        for place in range(count):
-            films.append(
-                _Film(
-                    f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
-                    subtitles=settings["subtitles"], **options,
-                )
-            )  # fmt: skip
-    return films
-
-
-def _split(place: int, count: int) -> str:
-    """60 : 10 : 30 by number; a single film is for test."""
-    if count == 1:
-        return "test"
-    share = (place + 0.5) / count
-    return "train" if share < SHARES[0] else "val" if share < SHARES[0] + SHARES[1] else "test"
-
-
-# -- films ---------------------------------------------------------------------------------------------
-
-
-def _make_videos(
-    folder: Path,
-    films: Sequence[_Film],
-    write_video: WriteVideo,
-    workers: int,
-    progress: Callable[[int, int], None],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [film for film in films if not (folder / f"{film.video_id}.mp4").exists()]
-    done = len(films) - len(missing)
-    progress(done, len(films))
-    if not missing:
-        return
-    # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
-    # they share the machine. "spawn", since forking a process with threads may deadlock.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
-        try:
-            for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
-                done += 1
-                progress(done, len(films))
-        except BrokenProcessPool as error:
-            raise WorkersError(
-                f"{folder}: a process that makes films was killed, perhaps for lack of memory; "
-                "finished films are kept, so run the same command again, or with fewer --workers"
-            ) from error
-
-
-def _make_video(film: _Film, folder: Path, write_video: WriteVideo) -> None:
-    episode = film.episode()
-    if film.lines(episode):
-        (folder / f"{film.video_id}.srt").write_text(to_srt(film.lines(episode)))
-    write_video(folder / f"{film.video_id}.mp4", Camera(episode, SIZE).frames(FRAME_RATE), rate=FRAME_RATE)
-
-
 # -- annotation ----------------------------------------------------------------------------------------
 
 
 def _annotate(
     folder: Path, settings: dict[str, Any], similarity: str, encoder: TextEncoder | None
 ) -> GridhouseReport:
-    films, draw = _films(settings), np.random.default_rng([settings["seed"], 0x7175])
+    films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
     write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
     corpus: dict[str, float] = {}
     rows: list[_Row] = []
+    edits: dict[str, Any] = {}
     for film in films:
-        episode = film.episode()
-        corpus[film.video_id] = round(_shown(episode), 3)
-        rows.extend(_rows(film, episode))
+        story = film.story()
+        corpus[film.video_id] = round(story.duration, 3)
+        rows.extend(_rows(film, story))
+        if story.truth is not None:
+            edits[film.video_id] = story.truth
     write_json(folder / "video_corpus.json", corpus)
+    if edits:
+        write_json(folder / "edits.json", edits)
     splits = ("train", "val", "test")
     of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
     write_json(folder / "splits.json", of_split)
@@ -325,7 +236,7 @@ def _annotate(
     counts, levels, relevant = {}, Counter[int](), []
     first_id = 0
     for split, (share, most) in (("test", _TEST_QUERIES), ("val", _VAL_QUERIES)):
-        wanted = min(most, math.ceil(share * len(films)))
+        wanted = min(most, math.ceil(share * sum(film.weight for film in films)))
         judged = list(_judged(rows, split, wanted, taken, draw))
         for _, grades in judged:
             levels.update(grades[grades > 0].tolist())
@@ -360,17 +271,13 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean(numbers)) if numbers else 0.0
 
 
-def _shown(episode: Episode) -> float:
-    """Seconds that the file holds: whole frames."""
-    return math.ceil(episode.duration * FRAME_RATE) / FRAME_RATE
-
-
-def _rows(film: _Film, episode: Episode) -> Iterator[_Row]:
-    lines = film.lines(episode)
-    duration = round(_shown(episode), 3)
-    for moment in episode.moments:
+def _rows(film: Film, story: Story) -> Iterator[_Row]:
+    duration = round(story.duration, 3)
+    for moment in story.moments:
         heard = frozenset(
-            line.tale.what for line in lines if line.cue.start < moment.end and moment.start < line.cue.end
+            line.tale.what
+            for line in story.lines
+            if line.cue.start < moment.end and moment.start < line.cue.end
         )
         yield _Row(
             film.video_id,
@@ -383,7 +290,7 @@ def _rows(film: _Film, episode: Episode) -> Iterator[_Row]:
             None,
             heard,
         )
-    for line in lines:
+    for line in story.lines:
         yield _Row(
             film.video_id, film.split, line.cue.start, line.cue.end, duration, line.cue.text, None, line.tale,
             frozenset({line.tale.what}),

@@ -1,19 +1,22 @@
-"""A narrator of things that the pictures do not show, as subtitles.
+"""What is said in films, as subtitles: a narrator, of things that the pictures do not show, and robots.
 
-So there are queries that only words can answer ("t" in TVR's terms), queries that only pictures can ("v"),
-and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film shows.
+By the narrator there are queries that only words can answer ("t" in TVR's terms), queries that only pictures
+can ("v"), and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film
+shows. Robots speak in edited films only, of what they are about to do or of nothing; no query is about it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 
+from moviola.datasets.gridhouse.episode import GridMoment
 from moviola.types import Cue
 
-__all__ = ["SpokenLine", "Tale", "narrate", "tale_query", "tale_relevance", "to_srt"]
+__all__ = ["SpokenLine", "Tale", "converse", "narrate", "tale_query", "tale_relevance", "to_srt"]
 
 _WHO = ("postman", "lighthouse keeper", "dentist", "violinist", "baker", "sailor", "librarian", "gardener",
         "astronomer", "tailor", "ferryman", "magician")  # fmt: skip
@@ -27,6 +30,19 @@ _WHEN = ("in the fog", "during the storm", "one snowy morning", "on a summer nig
 # Approximate duration of a line, and of the silence before it (seconds).
 _LINE = (2.4, 4.2)
 _SILENCE = (6.0, 30.0)
+
+# What robots say, how often on the way to a deed, and for how many seconds.
+_SAID = (
+    "Where did I leave that {}?",
+    "I have looked for a {} all day.",
+    "Wait, I see a {}.",
+    "Is anybody there?",
+    "Not again.",
+    "It is so quiet here.",
+    "Nobody must know of this.",
+    "I will be back in a minute.",
+)
+_TALKS, _TALK = 0.5, (1.2, 2.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,20 @@ def narrate(seed: int, number: int, duration: float) -> list[SpokenLine]:
     return lines
 
 
+def converse(seed: int, number: int, moments: Sequence[GridMoment], lines: Sequence[SpokenLine]) -> list[Cue]:
+    """What robots say on the way to some of the moments of a film, while the narrator is silent."""
+    draw = np.random.default_rng([seed, 0x7361, number + 1])
+    said = []
+    for moment in moments:
+        start = moment.start + 0.2
+        text = _one(_SAID, draw).format(moment.slots.thing.type)
+        cue = Cue(round(start, 3), round(start + float(draw.uniform(*_TALK)), 3), text)
+        silent = all(line.cue.end <= cue.start or cue.end <= line.cue.start for line in lines)
+        if draw.random() < _TALKS and silent and cue.end <= moment.event:
+            said.append(cue)
+    return said
+
+
 def tale_query(tale: Tale, draw: Generator) -> tuple[str, Tale]:
     """A query about a line that leaves one or two of its facts open, and the facts that it names."""
     open_facts = set(draw.permutation(["who", "where", "when"])[: int(draw.integers(1, 3))].tolist())
@@ -93,11 +123,11 @@ def tale_relevance(query: Tale, line: Tale) -> int:
     return max(0, 4 - penalty)
 
 
-def to_srt(lines: list[SpokenLine]) -> str:
-    """The lines as a SubRip file."""
+def to_srt(cues: Sequence[Cue]) -> str:
+    """The cues as a SubRip file."""
     blocks = [
-        f"{number}\n{_stamp(line.cue.start)} --> {_stamp(line.cue.end)}\n{line.cue.text}\n"
-        for number, line in enumerate(lines, start=1)
+        f"{number}\n{_stamp(cue.start)} --> {_stamp(cue.end)}\n{cue.text}\n"
+        for number, cue in enumerate(cues, start=1)
     ]
     return "\n".join(blocks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from moviola.datasets.gridhouse import sprites
+from moviola.datasets.gridhouse.edit import Box, Sign
 from moviola.datasets.gridhouse.episode import Beat, Episode, Placed
-from moviola.datasets.gridhouse.world import DIRECTIONS
+from moviola.datasets.gridhouse.motion import Point, beside, between, eased, looked_at, moved, share_of
 from moviola.errors import InvalidValue
 
 __all__ = ["VIEW", "Camera"]
@@ -23,7 +24,6 @@ VIEW = 7
 # Outside the house, and how much of it is drawn around it.
 _NIGHT = (30, 33, 52)
 _MARGIN = 4
-Point = tuple[float, float]
 
 
 class Camera:
@@ -32,14 +32,16 @@ class Camera:
     Args:
         episode: what happens.
         size: pixels; a multiple of VIEW.
+        signs: what is written on the walls.
     """
 
-    def __init__(self, episode: Episode, size: int = 224) -> None:
+    def __init__(self, episode: Episode, size: int = 224, signs: Sequence[Sign] = ()) -> None:
         if size < VIEW or size % VIEW:
             raise InvalidValue(f"frames of {size} pixels: give a multiple of {VIEW}")
         self.episode = episode
         self.size = size
         self.cell = size // VIEW
+        self._signs = tuple(signs)
 
     def frames(self, rate: float) -> Iterator[NDArray[np.uint8]]:
         """All frames at ``rate`` a second: (size, size, 3) uint8 RGB."""
@@ -48,24 +50,37 @@ class Camera:
 
     def frame(self, time: float) -> NDArray[np.uint8]:
         """The frame at a time in seconds, (size, size, 3) uint8 RGB."""
-        beat = self.episode.beat_at(time)
-        share = _share(beat, time)
-        where = _moved(beat, _eased(share))
         left, top = (
-            (w + _MARGIN + 0.5) * self.cell - self.size / 2 for w in self._looked_at(beat, where, share)
+            (where + _MARGIN + 0.5) * self.cell - self.size / 2
+            for where in looked_at(self.episode.beat_at(time), time)
         )
-        corner = (round(left), round(top))
-        image = self._house.crop((*corner, corner[0] + self.size, corner[1] + self.size))
+        return np.asarray(self._picture(time, (round(left), round(top)), (self.size, self.size)))
+
+    def view(self, time: float, box: Box, size: tuple[int, int]) -> Image.Image:
+        """What lies in any part of the house at a time, at any size.
+
+        Args:
+            time: seconds of the episode.
+            box: left, top, right and bottom, in cells from the corner of the house; may lie outside of it.
+            size: width and height of the picture in pixels.
+        """
+        left, top, right, bottom = ((edge + _MARGIN) * self.cell for edge in box)
+        corner = (math.floor(left), math.floor(top))
+        whole = (math.ceil(right) - corner[0], math.ceil(bottom) - corner[1])
+        image = self._picture(time, corner, whole)
+        part = (left - corner[0], top - corner[1], right - corner[0], bottom - corner[1])
+        return image.resize(size, Image.Resampling.BILINEAR, box=part)
+
+    def _picture(self, time: float, corner: tuple[int, int], size: tuple[int, int]) -> Image.Image:
+        """A part of the drawn house, by its corner and size in pixels, with all that stands and moves."""
+        beat = self.episode.beat_at(time)
+        share = share_of(beat, time)
+        image = Image.new("RGB", size, _NIGHT)
+        image.paste(self._house, (-corner[0], -corner[1]))
         self._draw_things(image, corner, beat, share)
         self._draw_parked(image, corner, beat)
-        self._draw_robot(image, corner, beat, where, time)
-        return np.asarray(image)
-
-    def _looked_at(self, beat: Beat, where: Point, share: float) -> Point:
-        """What the camera looks at: the robot, and on the way from one to another."""
-        if beat.kind != "swap":
-            return where
-        return _between(beat.position, beat.target, _eased(share))
+        self._draw_robot(image, corner, beat, moved(beat, eased(share)), time)
+        return image
 
     # -- the house -------------------------------------------------------------------------------------
 
@@ -84,6 +99,8 @@ class Camera:
                 tile = sprites.floor(self.cell, self.episode.floor_at((x, y)), (x + y) % 2 == 1)
             image.paste(tile, self._corner(x, y))
         image.paste(sprites.darkened(image, 0.25), mask=self._wall_shade(cells, size))
+        for sign in self._signs:
+            image.paste(sprites.sign(self.cell, sign.text), self._corner(*sign.cell))
         return image
 
     def _wall_shade(self, cells: list[tuple[int, int]], size: tuple[int, int]) -> Image.Image:
@@ -132,7 +149,7 @@ class Camera:
     def _draw_robot(
         self, image: Image.Image, corner: tuple[int, int], beat: Beat, where: Point, time: float
     ) -> None:
-        share = _share(beat, time)
+        share = share_of(beat, time)
         heading = _turned(beat, share)
         held = self._held(beat, where, heading, share)
         reach = held is not None or beat.kind in ("open", "close")
@@ -149,52 +166,27 @@ class Camera:
 
     def _held(self, beat: Beat, where: Point, heading: int, share: float) -> tuple[Image.Image, Point] | None:
         """The object in the robot's hands and where it is: lifted from, or lowered to, the cell before it."""
-        grip = _between(where, _beside(where, heading), 0.5)
+        grip = between(where, beside(where, heading), 0.5)
         if heading != 1:  # facing the camera, what is held must not hide the face
             grip = (grip[0], grip[1] - 0.14)
         if beat.kind == "pickup":
             thing = next(p for p in beat.placed if p.cell == beat.target)
-            lifted = _eased(min(1.0, max(0.0, (share - 0.3) / 0.7)))
-            place = _between(beat.target, grip, lifted)
+            lifted = eased(min(1.0, max(0.0, (share - 0.3) / 0.7)))
+            place = between(beat.target, grip, lifted)
             arc = (place[0], place[1] - 0.45 * math.sin(lifted * math.pi))
             return sprites.thing(self.cell, thing.type, thing.colour), arc
         if beat.carrying is None or beat.carrying.type is None or beat.carrying.colour is None:
             return None
         sprite = sprites.thing(self.cell, beat.carrying.type, beat.carrying.colour)
         if beat.kind == "drop":
-            lowered = _eased(min(1.0, share / 0.7))
-            place = _between(grip, beat.target, lowered)
+            lowered = eased(min(1.0, share / 0.7))
+            place = between(grip, beat.target, lowered)
             return sprite, (place[0], place[1] - 0.35 * math.sin(lowered * math.pi))
         return sprite, grip
 
     def _paste(self, image: Image.Image, corner: tuple[int, int], sprite: Image.Image, place: Point) -> None:
         x, y = self._corner(*place)
         image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
-
-
-def _share(beat: Beat, time: float) -> float:
-    """How much of a beat has passed, 0 to 1."""
-    return min(1.0, max(0.0, (time - beat.start) / (beat.end - beat.start)))
-
-
-def _eased(share: float) -> float:
-    """Starts and ends gently."""
-    return share * share * (3 - 2 * share)
-
-
-def _between(a: Point, b: Point, share: float) -> Point:
-    return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
-
-
-def _beside(where: Point, heading: int) -> Point:
-    """The cell before a place."""
-    dx, dy = DIRECTIONS[heading]
-    return where[0] + dx, where[1] + dy
-
-
-def _moved(beat: Beat, share: float) -> Point:
-    """Where the robot is during a beat."""
-    return _between(beat.position, beat.target, share) if beat.kind == "forward" else beat.position
 
 
 def _turned(beat: Beat, share: float) -> int:
@@ -209,6 +201,6 @@ def _openness(door: Placed, beat: Beat, share: float) -> int:
     opened = float(door.open)
     if door.cell == beat.target and beat.kind in ("open", "close"):
         # The arm reaches out first, then the leaf slides.
-        slid = _eased(min(1.0, max(0.0, (share - 0.25) / 0.65)))
+        slid = eased(min(1.0, max(0.0, (share - 0.25) / 0.65)))
         opened = slid if beat.kind == "open" else 1 - slid
     return round(8 * opened)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from PIL import Image, ImageChops, ImageDraw, ImageFilter
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-__all__ = ["FLOOR_PAINT", "PAINT", "Paint", "door", "floor", "robot", "shadow", "thing", "wall"]
+__all__ = ["FLOOR_PAINT", "PAINT", "Paint", "door", "floor", "robot", "shadow", "sign", "thing", "wall"]
 
 Paint = tuple[int, int, int]
 Draw = Callable[[ImageDraw.ImageDraw, float], None]
@@ -138,6 +138,22 @@ def wall(size: int, face: bool) -> Image.Image:
             pen.line([((left + 0.25) % 1, 0.80), ((left + 0.25) % 1, 1.0)], darker(_WALL_FACE, 0.35), 0.02)
         pen.line([(0, 0.80), (1, 0.80)], darker(_WALL_FACE, 0.35), 0.02)
     return image.resize((size, size), Image.Resampling.LANCZOS)
+
+
+@cache
+def sign(size: int, text: str) -> Image.Image:
+    """A board of two cells by one with a word in capitals on it, for a wall."""
+    image = Image.new("RGB", (2 * _BIG, _BIG), _WALL_TOP)
+    draw = ImageDraw.Draw(image)
+    edge = round(0.04 * _BIG)
+    draw.rounded_rectangle(
+        (edge, edge, 2 * _BIG - edge, _BIG - edge), edge, fill=(250, 248, 238), outline=_OUTLINE, width=edge
+    )
+    # As large as the board has room for.
+    widest, tallest = 2 * _BIG - 6 * edge, 0.8 * _BIG
+    font = ImageFont.load_default(min(tallest, 100 * widest / ImageFont.load_default(100).getlength(text)))
+    draw.text((_BIG, _BIG / 2), text, fill=_OUTLINE, font=font, anchor="mm")
+    return image.resize((2 * size, size), Image.Resampling.LANCZOS)
 
 
 @cache

@@ -1,0 +1,176 @@
+"""The films of a data set: which there are, what is true of each, and their files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from moviola.datasets.gridhouse.edit import Edit, edit_list, film_moments
+from moviola.datasets.gridhouse.editor import edited
+from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
+from moviola.datasets.gridhouse.narrator import SpokenLine, converse, narrate, to_srt
+from moviola.datasets.gridhouse.picture import Camera
+from moviola.datasets.gridhouse.projection import frames, signs_seen
+from moviola.errors import WorkersError
+from moviola.types import Cue
+
+__all__ = ["SHARES", "Film", "Story", "WriteVideo", "films_of", "make_videos"]
+
+FRAME_RATE = 6.0
+SIZE = 224
+SHARES = (0.6, 0.1, 0.3)
+ORDINARY_SECONDS = 75.0
+LONG_SECONDS = 600.0
+HOUR_SECONDS = 3600.0
+
+WriteVideo = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is to be filmed and what is true of it.
+
+    Attributes:
+        source: one take, or the edit of several.
+        duration: seconds that the file holds: whole frames.
+        moments: in seconds of the film.
+        lines: the narrator's.
+        said: what robots say.
+    """
+
+    source: Episode | Edit
+    duration: float
+    moments: Sequence[GridMoment]
+    lines: list[SpokenLine]
+    said: list[Cue]
+
+    @property
+    def cues(self) -> list[Cue]:
+        """All that is said, in order."""
+        return sorted([*(line.cue for line in self.lines), *self.said], key=lambda cue: cue.start)
+
+    @property
+    def truth(self) -> dict[str, Any] | None:
+        """Shots, signs and said lines of an edited film, as JSON holds them; None for one take."""
+        if isinstance(self.source, Episode):
+            return None
+        said = [[cue.start, cue.end, cue.text] for cue in self.said]
+        return {**edit_list(self.source), "signs": signs_seen(self.source), "said": said}
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """A film to make: its id, its number (seed within the world), its length and kind."""
+
+    video_id: str
+    seed: int
+    number: int
+    split: str
+    seconds: float | None = None
+    filler: bool = False
+    subtitles: bool = False
+    edited: bool = False
+
+    @property
+    def weight(self) -> float:
+        """As how many films it counts where queries are drawn: edited films by their length."""
+        return max(1.0, (self.seconds or 0.0) / ORDINARY_SECONDS) if self.edited else 1.0
+
+    def story(self) -> Story:
+        """Live it through; over filler nothing is said, so that it answers no query at all."""
+        spoken = self.subtitles and not self.filler
+        if not self.edited:
+            episode = simulate(
+                self.seed,
+                number=self.number,
+                video_id=self.video_id,
+                seconds=self.seconds,
+                filler=self.filler,
+            )
+            shown = math.ceil(episode.duration * FRAME_RATE) / FRAME_RATE
+            lines = narrate(self.seed, self.number, episode.duration) if spoken else []
+            return Story(episode, shown, episode.moments, lines, [])
+        edit = edited(self.seed, number=self.number, seconds=self.seconds, filler=self.filler)
+        moments = film_moments(edit)
+        lines = narrate(self.seed, self.number, edit.duration) if spoken else []
+        said = converse(self.seed, self.number, moments, lines) if spoken else []
+        return Story(edit, edit.duration, moments, lines, said)
+
+
+def films_of(settings: dict[str, Any]) -> list[Film]:
+    """The films of a data set by its settings, those of ``gridhouse.json``."""
+    kinds: list[tuple[str, int, dict[str, Any]]] = [
+        ("gh", settings["videos"], {}),
+        ("long", settings["long"], {"seconds": LONG_SECONDS}),
+        ("hour", int(settings["hour"]), {"seconds": HOUR_SECONDS}),
+        ("filler", settings["filler"], {"filler": True}),
+    ]
+    films: list[Film] = []
+    for name, count, options in kinds:
+        for place in range(count):
+            films.append(
+                Film(
+                    f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
+                    subtitles=settings["subtitles"], edited=settings.get("edited", False), **options,
+                )
+            )  # fmt: skip
+    return films
+
+
+def _split(place: int, count: int) -> str:
+    """60 : 10 : 30 by number; a single film is for test."""
+    if count == 1:
+        return "test"
+    share = (place + 0.5) / count
+    return "train" if share < SHARES[0] else "val" if share < SHARES[0] + SHARES[1] else "test"
+
+
+def make_videos(
+    folder: Path,
+    films: Sequence[Film],
+    write_video: WriteVideo,
+    workers: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write the files of films that have none yet, and their subtitles, with up to ``workers`` processes.
+
+    Raises:
+        WorkersError: a process was killed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [film for film in films if not (folder / f"{film.video_id}.mp4").exists()]
+    done = len(films) - len(missing)
+    progress(done, len(films))
+    if not missing:
+        return
+    # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
+    # they share the machine. "spawn", since forking a process with threads may deadlock.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
+        try:
+            for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
+                done += 1
+                progress(done, len(films))
+        except BrokenProcessPool as error:
+            raise WorkersError(
+                f"{folder}: a process that makes films was killed, perhaps for lack of memory; "
+                "finished films are kept, so run the same command again, or with fewer --workers"
+            ) from error
+
+
+def _make_video(film: Film, folder: Path, write_video: WriteVideo) -> None:
+    story, path = film.story(), folder / f"{film.video_id}.mp4"
+    if story.cues:
+        path.with_suffix(".srt").write_text(to_srt(story.cues))
+    if isinstance(story.source, Edit):
+        form = story.source.format
+        write_video(path, frames(story.source), rate=form.rate, crf=form.crf)
+    else:
+        write_video(path, Camera(story.source, SIZE).frames(FRAME_RATE), rate=FRAME_RATE)
