@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,3 +36,9 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert moviola("kept", "delete", "collection", "best", *on).code == 0
     assert len(moviola("kept", "import", out, *on, "--json").rows) == 1
     assert len(moviola("kept", "list", *on, "--json").rows) == 3
+
+
+def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused = moviola("kept", "import", tmp_path / "pipe", "-l", library)
+    assert refused.code == 1 and "a device, pipe or socket; name a text file" in refused.err

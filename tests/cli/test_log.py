@@ -60,13 +60,15 @@ def test_the_file_of_the_configuration(
     assert "log = 'log.jsonl': write a full path" in moviola("list", "-l", library).err
 
 
-@pytest.mark.parametrize("place", ["nix/log.jsonl", "folder", "pipe"])
+@pytest.mark.parametrize("place", ["nix/log.jsonl", "folder", "pipe", "film.mp4"])
 def test_a_file_that_cannot_be_written(moviola: Run, library: Path, tmp_path: Path, place: str) -> None:
     (tmp_path / "folder").mkdir()
+    (tmp_path / "film.mp4").write_bytes(b"no log")
     os.mkfifo(tmp_path / "pipe")
     answer = moviola("--log", f"{tmp_path}/{place}", "list", "-l", library)
     assert (answer.code, answer.out, answer.err.count("\n")) == (1, "", 1)
     assert "--log" in answer.err and "name a file" in answer.err
+    assert (tmp_path / "film.mp4").read_bytes() == b"no log"
 
 
 def test_a_disk_that_is_full_later_ends_no_command(

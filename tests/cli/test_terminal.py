@@ -155,3 +155,13 @@ def test_letters_that_the_terminal_does_not_have_are_escaped(library: Path) -> N
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "\\u2013" in ran.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_streams_may_be_closed(library: Path, closed: str) -> None:
+    command = [sys.executable, "-m", "moviola", "list", "-l", str(library)]
+    ran = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ("harbour" in ran.stdout) == (">&-" not in closed.replace("2>&-", ""))

@@ -12,7 +12,7 @@ from av.video.reformatter import Colorspace, VideoReformatter
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MediaError
-from moviola.export import Selection, write_moments
+from moviola.export import Selection, export_clip, write_moments
 from moviola.media import Card, Piece, cut, frame_at, join, probe, read_sound
 from moviola.types import Moment, Span
 from numbered import NTSC, number_of, numbered_film, numbers_in, varying_film
@@ -52,6 +52,19 @@ def test_clips_by_key_frames_begin_there(tmp_path: Path) -> None:
     key = max(frame for frame in keys if frame <= 35)
     assert 0 < key < 35
     assert numbers_in(written.files[0])[: 50 - key] == list(range(key, 50))
+
+
+@pytest.mark.parametrize("format", ["film", "csv", "edl"])
+def test_a_video_is_not_written_over(tmp_path: Path, format: str) -> None:
+    films = {name: numbered_film(tmp_path / f"{name}.mp4", 25, 1) for name in "ab"}
+    (tmp_path / "link.mp4").symlink_to(films["b"])
+    before = films["b"].read_bytes()
+    for out in (films["b"], tmp_path / "link.mp4"):
+        with pytest.raises(InvalidValue, match=r"\.mp4: is a video that is exported from; name another file"):
+            write_moments(moments(("a", 0.0, 0.5)), films, out, format)
+        with pytest.raises(InvalidValue, match="name another file"):
+            export_clip(Moment("b", 0.0, 0.5, 1.0, 1), films["b"], out)
+    assert films["b"].read_bytes() == before
 
 
 def test_what_cannot_be_copied_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -329,3 +332,43 @@ class Judging(RuleBasedStateMachine):
 
 Judging.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestJudging = Judging.TestCase
+
+
+def test_a_full_disk_takes_back_an_answer_and_the_next_one_is_taken(new_task: NewTask) -> None:
+    task = new_task()
+    rater = task.sign_in("Anna")
+    batch = task.next_batch(rater)
+    assert batch is not None
+    first, second, *_ = (moment.pair_id for moment in batch.moments)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(LibraryError, match="disk"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
+        try:
+            task.answer(rater, first, 4)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert task.answers() == []
+    task.answer(rater, second, 3)
+    assert [(answer.pair_id, answer.level) for answer in task.answers()] == [(second, 3)]
+
+
+def test_a_new_task_is_whole_before_its_draft_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite says nothing where it cannot empty its journal as a file is closed, as on a full disk."""
+    pairs = [Pair(f"1:{m}", "1", "Query?", "film", m, m + 0.5, 1000.0, "", 1 / m, m) for m in range(1, 40)]
+    without_journal = tmp_path / "copy.sqlite"
+
+    class Closing(sqlite3.Connection):
+        def close(self) -> None:
+            ((_, _, draft),) = self.execute("PRAGMA database_list").fetchall()
+            shutil.copy(draft, without_journal)
+            super().close()
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **options: connect(path, **{"factory": Closing} | options)
+    )
+    JudgingTask.create(tmp_path / "task.sqlite", pairs, TaskSettings()).close()
+    with closing(JudgingTask(without_journal)) as task:
+        assert task.pairs == tuple(pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,49 @@ def test_many_threads_lose_nothing(kept: Kept) -> None:
     entry = kept.entry("mark", "a")
     assert isinstance(entry.value, Mark)
     assert (entry.version, sorted(entry.value.tags)) == (21, ["first", *(f"tag {n}" for n in range(4))])
+
+
+def test_threads_take_turns(kept: Kept) -> None:
+    """SQLite would let the second one ask again and again, and after some seconds refuse it."""
+    kept.put("search", "first", SavedSearch(text="walls"))
+    refused: list[LibraryError] = []
+
+    def put() -> None:
+        kept._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            kept.put("search", "second", SavedSearch(text="walls"))
+        except LibraryError as error:
+            refused.append(error)
+
+    second = threading.Thread(target=put)
+    with kept._writing():
+        second.start()
+        second.join(1)
+    second.join()
+    assert refused == [] and len(kept.entries()) == 2
+
+
+def test_two_who_keep_something_first_open_the_file_once(tmp_path: Path) -> None:
+    """Opening it takes its connection away from who is writing already."""
+    both, opened = threading.Barrier(2), []
+
+    class Watched(Kept):
+        def _open_file(self) -> None:
+            with suppress(threading.BrokenBarrierError):
+                both.wait(1)  # for another one who opens it now
+            opened.append(threading.get_ident())
+            super()._open_file()
+
+    kept = Watched(tmp_path)
+    threads = [
+        threading.Thread(target=kept.put, args=("search", f"{number}", SavedSearch(text="walls")))
+        for number in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 1 and len(kept.entries()) == 2
 
 
 @pytest.mark.parametrize(

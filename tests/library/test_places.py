@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.errors import DataError, InvalidValue, LibraryError, NotFound
 from moviola.export import moment_cells
 from moviola.library import IngestProgress
 from moviola.library.disk.places import Root, is_below, root_of, volume_of, why_away
@@ -378,6 +379,10 @@ def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, film
     assert report.removed == ["a", "d"] and ids(library) == ["b", "deep/c"]
     with pytest.raises(InvalidValue, match=r"exclude.*\.gitignore"):
         library.index(films, exclude=["!"])
+    (films / ".moviolaignore").unlink()
+    os.mkfifo(films / ".moviolaignore")
+    with pytest.raises(DataError, match=r"moviolaignore: a device, pipe or socket"):
+        library.index(films)
 
 
 def test_files_that_are_being_written_wait(library: Library, films: Path, film: Callable[..., Path]) -> None:

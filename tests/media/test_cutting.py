@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import resource
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +15,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import InvalidValue, MediaError
-from moviola.media import cut, probe, sample_frames
+from moviola.media import Card, Piece, cut, join, probe, sample_frames, write_video
 from moviola.types import FrameSize, Span
 
 SMALL = FrameSize(48, 64, fit="stretch")
@@ -113,3 +116,38 @@ def test_a_span_after_the_end_is_refused(films: Any, tmp_path: Path, mode: Liter
     with pytest.raises(InvalidValue, match="after the end"):
         cut(path, Span(8, 9), tmp_path / "piece.mp4", mode=mode)
     assert list(tmp_path.iterdir()) == []
+
+
+WRITERS: dict[str, Callable[[Path, Path], object]] = {
+    "copy": lambda path, out: cut(path, Span(1, 3), out, mode="copy"),
+    "encode": lambda path, out: cut(path, Span(1, 3), out, mode="encode"),
+    "join": lambda path, out: join(
+        [Card(np.zeros((96, 128, 3), np.uint8), 5), Piece(path, Fraction(1), 20)],
+        out, rate=Fraction(10), size=(128, 96),
+    ),
+    "frames": lambda _, out: write_video(
+        out, np.random.default_rng(3).integers(0, 255, (20, 64, 64, 3), np.uint8), rate=10
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_full_disk_is_said_and_leaves_nothing_open(films: Any, tmp_path: Path, writer: str) -> None:
+    path, _ = films.make("cut_mp4", **SOURCES["mp4"])
+    out, write = tmp_path / "piece.mp4", WRITERS[writer]
+    write(path, out)
+    size = out.stat().st_size
+    out.unlink()
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    gc.collect()  # what earlier tests left open
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    for room in (0, 30, size // 2, size - 1):
+        with pytest.raises(InvalidValue, match=r"piece\.mp4: cannot be written \(File too large\)"):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, unlimited[1]))
+            try:
+                write(path, out)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        assert list(tmp_path.iterdir()) == []
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened

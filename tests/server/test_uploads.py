@@ -9,7 +9,9 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.server import receiving
 from moviola.server.options import Limits
 from moviola.server.receiving import Receiving
+from moviola.server.refusals import Busy
 
 Serving = Callable[..., TestClient]
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -193,6 +196,22 @@ def test_a_cancelled_upload_leaves_nothing(client: TestClient, inbox: Path) -> N
     send(client, whole, 0, CONTENT)
     client.delete(whole, headers=TUS)
     assert (inbox / "beach.mp4").read_bytes() == CONTENT
+
+
+def test_many_who_begin_at_once_are_counted(inbox: Path) -> None:
+    received, together = Receiving([inbox], 20_000, 3), Barrier(12)
+
+    def one(number: int) -> bool:
+        together.wait()
+        try:
+            received.begin(f"film {number}.mp4", 10)
+        except Busy:
+            return False
+        return True
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(one, range(12))) == 3
+    assert len(list(inbox.glob(".moviola-*.part"))) == 3
 
 
 def test_unfinished_uploads_are_limited_and_expire(client: TestClient, inbox: Path) -> None:

@@ -11,7 +11,8 @@ disk may show, after the power has failed:
   was made, as on ext4, XFS and Btrfs.
 
 Databases are as of their last commit: SQLite syncs each, and what happens inside of one is left to SQLite.
-What must hold is what :mod:`writes` says of a kill.
+What must hold is what :mod:`writes` says of a kill, once the library is repaired: a file
+of the cache that an upgrade has deleted may be back.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moviola.search import Library
-from writes import DISTURBER, OPERATIONS, Operated
+from operations import OPERATIONS, Operated
+from writes import DISTURBER
 
 __all__ = ["PowerLoss"]
 
@@ -162,11 +164,11 @@ class PowerLoss(Operated):
         self._seed = seed
         self._moments: dict[str, list[_Moment]] = {}
         for name, operation in OPERATIONS.items():
-            copy = self.fresh(name)
-            recorder = _Recorder(copy)
-            with Library(copy) as library:
-                with DISTURBER.watching(copy, recorder.before_call, recorder.synced):
-                    operation(library, self.films)
+            folder = self.fresh(name)
+            recorder = _Recorder(folder)
+            with Library(self.library) as library:
+                with DISTURBER.watching(folder, recorder.before_call, recorder.synced):
+                    operation.run(library, self.films)
                 recorder.before_call()
             self._moments[name] = recorder.moments
         self.counts: Counter[str] = Counter()
@@ -189,12 +191,13 @@ class PowerLoss(Operated):
                 self.failures.append(f"{name}, before call {number + 1}, mixture {time}: {problem}")
 
     def _fail(self, name: str, number: int, time: int) -> Iterator[str]:
-        shutil.rmtree(self.copy, ignore_errors=True)
+        self.undisturbed(name)
+        shutil.rmtree(self.folder, ignore_errors=True)
         draw = random.Random(f"{self._seed} {name} {number} {time}")
-        self._moments[name][number].write(self.copy, draw)
+        self._moments[name][number].write(self.folder, draw)
         try:
             outcome = yield from self.usable(name)
             self.counts[outcome] += 1
-            yield from self.done_again(name)
+            yield from self.done_again(name, repair=True)
         except Exception as error:  # that none comes is what is tried
             yield f"{type(error).__name__}: {error}"

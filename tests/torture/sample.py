@@ -10,11 +10,10 @@ import numpy as np
 from moviola.media import write_video
 from moviola.search import Library
 
-__all__ = ["MODEL", "QUERIES", "Answers", "answers", "films_in", "library_of"]
+__all__ = ["QUERIES", "STORED", "Answers", "answers", "films_in", "library_of"]
 
 STORED = Path(__file__).resolve().parent.parent / "formats"
-MODEL = STORED / "70b3478" / "model"
-"""A random Reel that fits the library."""
+"""Files that earlier versions wrote."""
 
 QUERIES = ("a red square", "the lighthouse keeper", "harbour")
 RATE = 5
@@ -41,7 +40,7 @@ def library_of(films: Path, folder: Path, *, model: bool) -> Path:
     with Library(folder, encoder="demo", sentence_encoder="none") as library:
         library.index(films, ocr=False)
         if model:
-            library.use(refiner=MODEL)
+            library.use(refiner="demo")
     for path in folder.glob(".lock*"):
         path.unlink()
     return folder

@@ -4,9 +4,10 @@ Calls are made to fail where Python makes them: opening to write, writing, synci
 folders, and every statement that changes the catalogue. After a kill nothing reaches the disk any more: all
 later calls fail too, those of ``finally`` included, so that what lies there is what a killed process leaves.
 
-What must hold for each n: the call ends in an error that names the file, or succeeds all the same; whoever
-opens the library then gets the answers of before or after, from videos that are whole; the same call again
-succeeds, and then the library verifies, answers as an undisturbed one, and holds no draft.
+What must hold for each n: the operation ends in an error that names the file, or succeeds all the same;
+whoever opens the library then gets the answers of before or after, from videos that are whole, and finds each
+export and judging task as it was before or after, never half; the same operation again succeeds, and then the
+library verifies, answers as an undisturbed one, and holds no draft.
 """
 
 from __future__ import annotations
@@ -19,38 +20,17 @@ import random
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flips import flip_bit
 from moviola.errors import MoviolaError
 from moviola.library.disk import database
-from moviola.search import Library, Marked, MarkedMoment
-from sample import MODEL, answers, films_in, library_of, restored
+from moviola.search import Library
+from operations import OPERATIONS, Operated
 
-__all__ = ["DISTURBER", "OPERATIONS", "Operated", "Writes"]
-
-OPERATIONS: dict[str, Callable[[Library, Path], object]] = {
-    "index": lambda library, films: library.index(films, ocr=False),
-    "remove": lambda library, films: library.remove({"b"} & set(_ids(library))),
-    "use": lambda library, films: library.use(refiner=MODEL),
-    "compact": lambda library, films: library.compact(),
-    "repair": lambda library, films: library.repair(),
-    "teach": lambda library, films: library.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),))),
-}
-"""What is disturbed; each may be done again."""
-
-
-def _damage(library: Path) -> None:
-    """Damage what can be made again."""
-    for path in (*library.glob("index/segments*"), library / "cache" / "videos.table"):
-        flip_bit(path, path.stat().st_size // 2)
-
-
-PREPARED: dict[str, Callable[[Path], None]] = {"repair": _damage}
-"""What happens to a library before an operation."""
+__all__ = ["DISTURBER", "WAYS", "Writes"]
 
 WAYS = ("ENOSPC", "EIO", "EROFS", "EINTR", "kill")
 _CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
@@ -151,7 +131,7 @@ class _Disturber:
             inside = self.folder is not None and path is not None and str(path).startswith(self.folder)
             if not inside or not set(mode) & set("wxa+"):
                 return opened(file, mode, *arguments, **options)
-            raw = Raw(path, mode.replace("b", "").replace("t", ""))
+            raw = Raw(path, mode.replace("b", "").replace("t", ""), opener=options.get("opener"))
             buffered: Any = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
             if "b" in mode:
                 return buffered
@@ -172,67 +152,6 @@ class _Disturber:
 
 DISTURBER = _Disturber()
 sys.addaudithook(DISTURBER.heard)
-
-
-class Operated:
-    """A library, and what it answers before and after each operation.
-
-    Args:
-        folder: an empty one to work in.
-
-    Attributes:
-        films: what ``index`` finds; one film is new, another has changed.
-        original, copy: the library before, and the place of the one that is disturbed.
-        calls: how many calls of each operation change something.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.films, self.copy = films_in(folder / "films", "ab"), folder / "library"
-        self.original = library_of(self.films, folder / "original", model=False)
-        films_in(self.films, "bc")
-        (self.films / "b.srt").unlink()
-        self._before = answers(self.original)
-        self._after, self.calls = {}, {}
-        for name, operation in OPERATIONS.items():
-            with Library(self.fresh(name)) as library:
-                with DISTURBER.disturbing(self.copy, 0, ""):
-                    operation(library, self.films)
-                self.calls[name] = DISTURBER.calls
-            self._after[name] = answers(self.copy)
-
-    def fresh(self, name: str) -> Path:
-        """A copy of the library, before an operation."""
-        restored(self.original, self.copy)
-        PREPARED.get(name, lambda _: None)(self.copy)
-        return self.copy
-
-    def usable(self, name: str) -> Generator[str, None, str]:
-        """Whoever opens the library now gets the answers of before or after, and videos that are whole.
-
-        Gives what must not happen; returns which answers these are.
-        """
-        with Library(self.copy, read_only=True) as reader:
-            held = set(_ids(reader))
-            lost = [problem for problem in reader.verify() if problem.video_id or not problem.repairable]
-        if lost:
-            yield f"damaged: {lost[0].video_id} {lost[0].message}"
-        if not {"a"} <= held <= {"a", "b", "c"} or (name != "remove" and "b" not in held):
-            yield f"lost: only {', '.join(sorted(held))} are left"
-        now = answers(self.copy)
-        if now not in (self._before, self._after[name]):
-            yield "neither the answers of before nor of after"
-        return "as before" if now == self._before else "as after"
-
-    def done_again(self, name: str) -> Iterator[str]:
-        """The operation succeeds now, and leaves what an undisturbed one does; gives what must not happen."""
-        with Library(self.copy) as again:
-            OPERATIONS[name](again, self.films)
-            if problems := again.verify():
-                yield f"not sound after it was done again: {problems[0].message}"
-        if answers(self.copy) != self._after[name]:
-            yield "other answers than an undisturbed library's"
-        if drafts := sorted(path.name for path in self.copy.rglob("*.tmp")):
-            yield f"drafts are left: {', '.join(drafts)}"
 
 
 class Writes(Operated):
@@ -257,12 +176,19 @@ class Writes(Operated):
         """An operation, the number of the call, and how it ends, for every call."""
         found = [
             (name, number, way)
-            for name, calls in self.calls.items()
-            for number in range(1, calls + 1)
+            for name in OPERATIONS
+            for number in range(1, self._calls(name) + 1)
             for way in WAYS
         ]
         self._draw.shuffle(found)
         return found
+
+    def _calls(self, name: str) -> int:
+        """How many calls of an operation change something."""
+        folder = self.fresh(name)
+        with Library(self.library) as library, DISTURBER.disturbing(folder, 0, ""):
+            OPERATIONS[name].run(library, self.films)
+        return DISTURBER.calls
 
     def run(self, goes_on: Callable[[], bool]) -> None:
         """Disturb one after the other until all are done, or ``goes_on`` says no."""
@@ -275,13 +201,16 @@ class Writes(Operated):
 
     def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
+        self.undisturbed(name)
         folder = self.fresh(name)
+        done = False
         try:
-            library = Library(folder)
+            library = Library(self.library)
             try:
                 with DISTURBER.disturbing(folder, number, way):
-                    OPERATIONS[name](library, self.films)
+                    OPERATIONS[name].run(library, self.films)
                 self.counts["succeeded all the same"] += 1
+                done = True
             except Killed:
                 self.counts["killed"] += 1
             except MoviolaError as error:
@@ -290,14 +219,10 @@ class Writes(Operated):
                     yield f"no file is named: {error}"
             finally:
                 library.close()
-            yield from self.usable(name)
+            yield from self.usable(name, done=done)
             yield from self.done_again(name)
         except Exception as error:  # that none comes is what is tried
             yield f"{type(error).__name__}: {error}"
-
-
-def _ids(library: Library) -> list[str]:
-    return [video.video_id for video in library.videos()]
 
 
 def _os_error(way: str, path: str) -> OSError:

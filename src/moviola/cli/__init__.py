@@ -7,6 +7,7 @@ import errno
 import gc
 import importlib
 import io
+import os
 import sys
 
 import typer
@@ -72,6 +73,7 @@ def all_commands() -> typer.Typer:
 
 def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
+    _open_missing_streams()
     # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -98,6 +100,19 @@ def main() -> None:
     except OSError as error:
         note(f"error: {_system_error(error)}")
         sys.exit(1)
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started without standard streams such as lead nowhere.
+
+    Else a file that is opened becomes standard output, and takes what is printed.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _command_in(words: list[str]) -> str:

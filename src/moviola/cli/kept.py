@@ -22,6 +22,7 @@ from moviola.cli.options import (
 )
 from moviola.cli.search import print_answer
 from moviola.errors import InvalidValue
+from moviola.files.rows import read_text
 
 if TYPE_CHECKING:
     from moviola.library.kept.values import Entry, Mark
@@ -273,9 +274,5 @@ def import_(
     from moviola.search import Library
 
     with Library(library, read_only=True) as lib:
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValue(f"{file}: cannot be read ({error}); give a file of JSON lines") from error
-        taken = lib.kept.take(text.splitlines(), f"{file}:")
+        taken = lib.kept.take(read_text(file).splitlines(), f"{file}:")
     show(json, [entry.model_dump() for entry in taken], f"{library}: {len(taken)} entries imported")

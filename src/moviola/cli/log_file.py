@@ -24,6 +24,10 @@ from moviola.errors import InvalidValue, MoviolaError
 __all__ = ["LogFile"]
 
 
+_BEGINNING = b'{"time": "'
+"""Of each line."""
+
+
 class LogFile(logging.Handler):
     """A handler of all loggers that appends to a file; warnings are still shown on standard error.
 
@@ -34,7 +38,7 @@ class LogFile(logging.Handler):
         path: the file; made if it does not exist, but not its folder.
 
     Raises:
-        InvalidValue: it cannot be written, or is no file.
+        InvalidValue: it cannot be written, is no file, or one of something else, which would be damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,11 +47,11 @@ class LogFile(logging.Handler):
         try:
             # Opening a pipe would wait for a reader.
             self._file = os.open(
-                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666
+                path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666
             )
-            if not (stat.S_ISREG(kind := os.fstat(self._file).st_mode) or stat.S_ISCHR(kind)):
+            if complaint := _complaint(self._file):
                 os.close(self._file)
-                raise OSError("it is no file")
+                raise OSError(complaint)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InvalidValue(
@@ -120,3 +124,15 @@ def _words(error: BaseException) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror}"
     return type(error).__name__
+
+
+def _complaint(file: int) -> str:
+    """Why an open file is no log; empty where it is one, or a new one."""
+    about = os.fstat(file)
+    if stat.S_ISCHR(about.st_mode):
+        return ""
+    if not stat.S_ISREG(about.st_mode):
+        return "it is no file"
+    if about.st_size and os.read(file, len(_BEGINNING)) != _BEGINNING:
+        return "it is there, and no log"
+    return ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -13,7 +14,7 @@ from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.media import cut, probe
 from moviola.types import Moment
 
-__all__ = ["clip_name", "export_clip", "export_clips", "source_of"]
+__all__ = ["clip_name", "export_clip", "export_clips", "require_no_source", "source_of"]
 
 # Codecs that browsers play, so that a cut needs no encoding.
 _COPYABLE = {"h264"}
@@ -103,10 +104,11 @@ def export_clip(
 
     Raises:
         MediaError: the video is missing or unreadable, cannot be copied, or has no such track.
-        InvalidValue: ``out`` cannot be written.
+        InvalidValue: ``out`` cannot be written, or is the video itself.
     """
     if out.suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
+    require_no_source(out, (source,))
     if mode == "key-frames":
         cut(source, moment.span, out, mode="key-frames", track=track, progress=progress)
         return
@@ -129,6 +131,19 @@ def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
     if video_id not in sources:
         raise NotFound(f"{video_id}: no path is known for this video; give one, or leave its moments out")
     return Path(sources[video_id])
+
+
+def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
+    """Refuse to write over a video of which something is exported: nothing could bring it back.
+
+    Raises:
+        InvalidValue: the file is one of these videos, by this name or another one.
+    """
+    if out.is_file():
+        for source in sources:
+            with suppress(OSError):  # it is not there
+                if out.samefile(source):
+                    raise InvalidValue(f"{out}: is a video that is exported from; name another file")
 
 
 def clip_name(moment: Moment) -> str:

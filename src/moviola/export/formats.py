@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.export.chapters import write_film_chapters, write_video_chapters
-from moviola.export.clips import export_clips
+from moviola.export.clips import export_clips, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
@@ -177,7 +177,8 @@ def write_moments(
 
     Raises:
         InvalidValue: no moments, an unknown format, an option that it does not use, a value out of range, a
-            moment that is no span or after the end of its video, or a place that cannot be written.
+            moment that is no span or after the end of its video, a place that cannot be written, or one of
+            the videos.
         NotFound: a video without a path.
         MediaError: a video's file is missing or unreadable; it is named, and nothing is written.
         MissingDependency: a package that the format needs is not installed.
@@ -191,6 +192,7 @@ def write_moments(
     if unknown := sorted(set(options) - chosen_format.options):
         heeded = ", ".join(sorted(chosen_format.options)) or "none"
         raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
+    require_no_source(out, videos.values())
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress))
 
 

@@ -11,8 +11,8 @@ import sqlite3
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -159,12 +159,13 @@ class JudgingTask(Database):
             named(path, cls.holds, cls.remedy),
             closing(sqlite3.connect(draft)) as db,
         ):
-            db.execute("PRAGMA journal_mode = WAL")
             db.executescript(_SCHEMA)
             db.executemany("INSERT INTO settings VALUES (?, ?)", values.items())
             marks = ", ".join("?" * len(rows[0]))
             db.executemany(f"INSERT INTO pairs ({_PAIR}) VALUES ({marks})", rows)
             db.commit()
+            # Last: what is left in a journal as the disk is full gets lost without a word when it is closed.
+            db.execute("PRAGMA journal_mode = WAL")
         return cls(path, clock=clock)
 
     def _read_settings(self) -> TaskSettings:
@@ -179,17 +180,6 @@ class JudgingTask(Database):
         return TaskSettings(
             int(values["raters"]), int(values["seed"]), int(values["last"]), float(values["threshold"])
         )
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """A transaction: one writer at a time, all or nothing."""
-        self._rows("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._rows("ROLLBACK")
-            raise
-        self._rows("COMMIT")
 
     # -- state ---------------------------------------------------------------------------------------------
 

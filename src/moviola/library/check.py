@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moviola.errors import IndexServerError, LibraryError, SegmentIndexError
+from moviola.errors import DataError, IndexServerError, LibraryError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
 from moviola.index import backends_of, load_index
 from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
@@ -20,6 +20,7 @@ from moviola.library.disk.places import present_path
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
+from moviola.models.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "command", "compact", "repair", "verify"]
@@ -163,8 +164,8 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
     for role in ROLES:
         if getattr(store.settings, role):
             try:
-                require_intact(store.folder, role, store.settings)
-            except LibraryError as error:
+                require_intact_graphs(require_intact(store.folder, role, store.settings))
+            except (LibraryError, DataError) as error:
                 without = command(store.folder, "library", "use", f"--{role}", NONE)
                 yield Problem("", str(error), False, (without,))
 

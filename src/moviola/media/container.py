@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import stat
@@ -9,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import av.container
@@ -23,6 +26,7 @@ __all__ = [
     "MAX_PIXELS",
     "VIDEO_SUFFIXES",
     "find_videos",
+    "new_mp4",
     "open_container",
     "open_video",
     "promised_duration",
@@ -122,6 +126,40 @@ _KINDS = {
 
 # Formats that only list other files, which may be anywhere.
 _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
+
+
+@contextmanager
+def new_mp4(draft: Path, **options: str) -> Iterator[av.container.OutputContainer]:
+    """An MP4 to write, its index in front.
+
+    The file is opened and closed here: PyAV leaves one open that it opened itself and to which not even the
+    head can be written, as on a full disk.
+
+    Args:
+        draft: the file.
+        options: of the muxer.
+    """
+    with (
+        _Whole(str(draft), "w") as file,
+        av.open(file, "w", format="mp4", options={"movflags": "+faststart", **options}) as container,
+    ):
+        yield container
+
+
+class _Whole(io.FileIO):
+    """Writes all that it is given: libav does not ask how much was written, only for the error's number.
+
+    Nothing is buffered, since libav opens the file by its name too, to move the index.
+    """
+
+    def write(self, data: Any, /) -> int:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            return -(error.errno or errno.EIO)
+        return len(data)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-import av
 import av.container
 import numpy as np
 from av.audio.frame import AudioFrame
@@ -25,7 +24,7 @@ from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
 from moviola.files.writing import draft_of
-from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.container import DAMAGE, new_mp4, open_container, video_stream
 from moviola.media.display_order import CannotPrune, from_key_frame, from_last_key_frame, in_order
 from moviola.media.editlist import set_shown_duration
 from moviola.media.fields import without_fields
@@ -166,7 +165,7 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
     _require_playable(copied, as_meant=hide)
     source, video, sound = copied.source, copied.video, copied.sound
     packets = _packets(copied)
-    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+    with new_mp4(draft) as target:
         tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
@@ -316,7 +315,7 @@ def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
 def _encode(excerpt: _Excerpt, draft: Path) -> None:
     pictures = without_fields(_pictures_of(excerpt))
     first, frame = next(pictures)
-    with av.open(str(draft), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+    with new_mp4(draft) as target:
         scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
         track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
         track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"

@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
-import av.container
 import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.files.writing import draft_of
-from moviola.media.container import DAMAGE
+from moviola.media.container import DAMAGE, new_mp4
 from moviola.media.picture import LetterboxScaler, pixel_aspect
 from moviola.media.sound import read_sound
 from moviola.media.stills import pictures_from
@@ -84,7 +82,7 @@ def join(
         raise InvalidValue(f"{out}: nothing to join; give at least one part of at least one picture")
     if min(size) < 2 or size[0] % 2 or size[1] % 2:
         raise InvalidValue(f"size {size[0]}x{size[1]}: both sides must be even for H.264 4:2:0")
-    with draft_of(out) as draft, av.open(str(draft), "w", format="mp4", options=_OPTIONS) as target:
+    with draft_of(out) as draft, new_mp4(draft) as target:
         target.set_chapters(_chapters(parts, rate))
         track = target.add_stream("libx264", rate=rate)
         track.width, track.height, track.pix_fmt = *size, "yuv420p"
@@ -102,7 +100,6 @@ def join(
 
 
 _BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
-_OPTIONS = {"movflags": "+faststart"}
 
 
 def _chapters(parts: Sequence[Piece | Card], rate: Fraction) -> list[Any]:

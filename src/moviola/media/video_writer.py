@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 
-import av
 import av.container
 import numpy as np
 from av.audio.frame import AudioFrame
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.files.writing import draft_of
+from moviola.media.container import new_mp4
 from moviola.types import Cue
 
 __all__ = ["write_video"]
@@ -76,8 +76,7 @@ def write_video(
     if height % 2 or width % 2:
         raise InvalidValue(f"{path}: frames of {width}x{height}; both sides must be even for H.264 4:2:0")
     exact = Fraction(rate).limit_denominator(1001)
-    options = {"movflags": "+faststart", "fflags": "+bitexact"}
-    with draft_of(path) as draft, av.open(str(draft), "w", format="mp4", options=options) as container:
+    with draft_of(path) as draft, new_mp4(draft, fflags="+bitexact") as container:
         stream = container.add_stream("libx264", rate=exact)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.gop_size = max(1, round(keyframe_every * rate))

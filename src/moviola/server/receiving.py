@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -93,6 +94,7 @@ class Receiving:
         self.folders = [folder.resolve() for folder in folders]
         self.most_bytes, self._most = most_bytes, most
         self._taking: set[str] = set()
+        self._beginning = Lock()  # each counts those that were begun before it
         self._whole: OrderedDict[str, Upload] = OrderedDict()
 
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
@@ -115,23 +117,31 @@ class Receiving:
             raise TooLarge(self.most_bytes)
         if length < 1:
             raise InvalidValue(f"{name}: an empty file; send one that has something in it")
-        self.sweep()
-        unfinished = list(self._unfinished())
+        upload = Upload(secrets.token_hex(16), place, name, length, 0, None, _expiry(time.time()))
+        with self._beginning:
+            self.sweep()
+            self._require_room(upload)
+            try:
+                with _writing(upload):
+                    upload.part.touch(exist_ok=False)
+                    with atomic_write(upload.about) as file:
+                        json.dump({"name": name, "length": length}, file)
+            except BaseException:
+                _delete(upload)
+                raise
+        return upload
+
+    def _require_room(self, new: Upload) -> None:
+        """Refuse an upload for which there is no room beside the unfinished ones."""
+        unfinished = [about for folder in self.folders for about in folder.glob(".moviola-*.json")]
         if len(unfinished) >= self._most:
             raise Busy(f"{self._most} uploads are unfinished; finish or cancel one")
-        promised = sum(upload.length - upload.offset for upload in unfinished)
-        if length > (room := shutil.disk_usage(place).free - _SPARE - promised):
-            raise InvalidValue(f"{name}: {length:,} bytes, but there is room for {max(room, 0):,}; make room")
-        upload = Upload(secrets.token_hex(16), place, name, length, 0, None, _expiry(time.time()))
-        try:
-            with _writing(upload):
-                upload.part.touch(exist_ok=False)
-                with atomic_write(upload.about) as file:
-                    json.dump({"name": name, "length": length}, file)
-        except BaseException:
-            _delete(upload)
-            raise
-        return upload
+        begun = (_read(about.parent, about.stem.removeprefix(".moviola-")) for about in unfinished)
+        promised = sum(upload.length - upload.offset for upload in begun if upload)
+        if new.length > (room := shutil.disk_usage(new.folder).free - _SPARE - promised):
+            raise InvalidValue(
+                f"{new.name}: {new.length:,} bytes, but there is room for {max(room, 0):,}; make room"
+            )
 
     def _place(self, folder: str) -> Path:
         if not folder:
@@ -245,12 +255,6 @@ class Receiving:
             for name, changed in latest.items():
                 if changed + KEPT_SECONDS < now and name not in self._taking:
                     _delete(Upload(name, folder, "", 0, 0, None, _expiry(changed)))
-
-    def _unfinished(self) -> Iterator[Upload]:
-        for folder in self.folders:
-            for about in folder.glob(".moviola-*.json"):
-                if found := _read(folder, about.name.removeprefix(".moviola-").removesuffix(".json")):
-                    yield found
 
 
 def _read(folder: Path, name: str) -> Upload | None:

@@ -150,6 +150,12 @@ class NameTable:
         """Whether all distinctive names have a vector."""
         return len(self.rows) == int(self.counts[1])
 
+    @property
+    def distinguishable(self) -> int:
+        """Number of videos with a word in their names that not all have."""
+        distinctive = np.repeat(self.weights > 0, np.diff(self.ends, prepend=0))
+        return len(np.unique(self.holding[distinctive]))
+
     def weight(self, stem: str) -> float:
         """ln(N / n), with n of N videos that have a stem; ln(N + 1) of one that none has."""
         place = self._place(stem)

@@ -123,17 +123,11 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction: all changes inside happen, or none; ends by raising the generation."""
-        self._rows("BEGIN IMMEDIATE")
-        try:
+        with self._changing():
             for table in (*ADDED.values(), *OF_LIBRARY.values()):
                 self._rows(table)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-            self._rows("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite has rolled back by itself where the disk is full
-                self._rows("ROLLBACK")
-            raise
 
     @property
     def generation(self) -> int:

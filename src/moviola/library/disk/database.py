@@ -112,6 +112,18 @@ class Database:
         with named(self.path, self.holds, self.remedy):
             self._db.executemany(statement, values)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A transaction: one writer at a time; all changes inside happen, or none."""
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._rows("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:  # SQLite has rolled back by itself where the disk is full
+                self._rows("ROLLBACK")
+            raise
+
     def copy_to(self, path: Path) -> None:
         """Copy the file as it is now, with pending changes of its journal, to a new one."""
         with named(self.path, self.holds, self.remedy), closing(sqlite3.connect(path)) as copy:

@@ -70,8 +70,7 @@ class StillStore(Database):
                 db.execute("PRAGMA journal_mode = WAL")
                 db.executescript(_TABLES)
             self._open_file()
-        self._rows("BEGIN IMMEDIATE")
-        try:
+        with self._changing():
             self._insert_all(
                 "INSERT OR REPLACE INTO stills (content, time, picture) VALUES (?, ?, ?)",
                 [(content, time, picture) for time, picture in stills],
@@ -81,11 +80,6 @@ class StillStore(Database):
                     f"INSERT OR REPLACE INTO {_FINGERPRINTS} VALUES (?, ?, ?)",
                     (content, *_packed(fingerprint)),
                 )
-            self._rows("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._rows("ROLLBACK")
-            raise
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from moviola.errors import InvalidValue, printable
+from moviola.files.rows import read_text
 
 __all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut"]
 
@@ -108,11 +109,7 @@ def _left_out(rules: _Rules, path: str, *, folder: bool) -> bool:
 
 
 def _read(path: Path) -> GitIgnoreSpec:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"{printable(path)}: cannot be read ({error}); write UTF-8 text") from error
-    return _spec(text.splitlines(), printable(path))
+    return _spec(read_text(path).splitlines(), printable(path))
 
 
 def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:

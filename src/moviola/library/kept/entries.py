@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -62,6 +63,8 @@ class Kept(Database):
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._there = folder, False
+        # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
+        self._first, self._turn = Lock(), Lock()
         path = folder / KEPT_FILE
         if path.is_file():
             self._open_file()
@@ -77,27 +80,25 @@ class Kept(Database):
             )
         self._there = self._has("entries")
 
+    def _make(self) -> None:
+        with (
+            named(self.path, self.holds, self.remedy),
+            closing(sqlite3.connect(self.path, isolation_level=None)) as db,
+        ):
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(_TABLE)
+            db.execute(f"PRAGMA user_version = {KEPT_FORMAT}")
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        if not self._there:
-            with (
-                named(self.path, self.holds, self.remedy),
-                closing(sqlite3.connect(self.path, isolation_level=None)) as db,
-            ):
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute(_TABLE)
-                db.execute(f"PRAGMA user_version = {KEPT_FORMAT}")
-            self._open_file()
-        self._rows("BEGIN IMMEDIATE")
-        try:
+        with self._first:  # who opens it takes the connections of all threads away
+            if not self._there:
+                self._make()
+                self._open_file()
+        with self._turn, self._changing():
             for table in _ALERTS.split(";"):
                 self._rows(table)
             yield
-            self._rows("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._rows("ROLLBACK")
-            raise
 
     def close(self) -> None:
         """Close all connections."""
@@ -147,8 +148,9 @@ class Kept(Database):
 
     def _current(self) -> bool:
         """Whether there are entries; another process may have made the file since."""
-        if not self._there and (self._folder / KEPT_FILE).is_file():
-            self._open_file()
+        with self._first:
+            if not self._there and (self._folder / KEPT_FILE).is_file():
+                self._open_file()
         return self._there
 
     def _entry(self, kind: Any, name: Any, version: Any, changed: Any, value: Any) -> Entry:

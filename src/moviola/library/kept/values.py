@@ -56,7 +56,7 @@ class SavedSearch(_Value):
     gap: Seconds = 60.0
     without: list[Words] = Field(default_factory=list, max_length=16)
     filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
-    by: Literal["all", "visual", "subtitles", "speech", "said", "text"] = "all"
+    by: Literal["all", "visual", "subtitles", "speech", "said", "text", "named"] = "all"
 
     @field_validator("by", mode="before")
     @classmethod
