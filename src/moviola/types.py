@@ -139,8 +139,8 @@ class CopiedMoment:
 class Moment:
     """A span of a video that answers a query: one line of a ranked result.
 
-    ``source`` is the evidence that found it: ``"visual"``, a kind of cue, or ``"both"`` for several;
-    ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
+    ``source`` is the evidence that found it: ``"visual"``, a kind of cue, ``"named"``, or ``"both"`` for
+    several; ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
     ``steps`` are the moments of a sequence's steps, in order, ranked as the whole is, which runs from the
     start of the first to the end of the last; empty for other queries.
     ``strong`` separates good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the

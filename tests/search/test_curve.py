@@ -38,7 +38,8 @@ def test_a_sequence_takes_the_better_step(library: Library) -> None:
     _, first = library.curve("a green wall", "film0")
     _, second = library.curve("harbour in winter", "film0")
     _, both = library.curve(Text("a green wall").then("harbour in winter"), "film0")
-    assert both.tolist() == np.maximum(first, second).tolist()
+    # Two texts in one batch have other last bits than each alone, and vectors of queries are kept in halves.
+    np.testing.assert_allclose(both, np.maximum(first, second), rtol=2e-3)
 
 
 def test_an_exclusion_only_lowers_it(library: Library) -> None:

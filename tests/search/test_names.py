@@ -6,21 +6,24 @@ import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviola.cli.options import By as CommandLineBy
+from moviola.errors import LibraryError
 from moviola.judging import library_runs
 from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
 from moviola.library.disk.video_table import VideoTable
-from moviola.search import By, Library, SearchOptions, Text
+from moviola.library.kept.values import SavedSearch
+from moviola.search import KINDS, By, Filter, Library, LikeMoment, SearchOptions, Text
 from moviola.search.answers import candidates
 from moviola.search.found import Found
 from moviola.search.name_evidence import with_names
-from moviola.types import Query, Span
+from moviola.types import Query, Reason, Span
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +118,46 @@ def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(
     assert any(one.strong for one in found)
 
 
+def test_by_names_alone_whole_videos_are_found(named_library: Library) -> None:
+    duration = named_library.catalogue.video("holiday_lighthouse").duration
+    (found,) = named_library.search("lighthouses", by="named")
+    assert (found.video_id, found.start, found.end) == ("holiday_lighthouse", 0, duration)
+    assert (found.score, found.source, found.why) == (0.5, "named", (Reason("named", 1.0),))
+    (late,) = named_library.search("lighthouses", by="named", filter=Filter.parse(where="50%.."))
+    assert (late.start, late.end) == (duration / 2, duration)
+    assert not named_library.search("lighthouses", by="named", videos=["holiday_beach"])
+    assert not named_library.search("holiday", by="named"), "all videos are called so"
+    (left,) = named_library.search(Text("lighthouses").without("a lighthouse"), by="named")
+    assert left.score == 0
+    with pytest.raises(LibraryError, match="needs a search by pictures"):
+        named_library.search(LikeMoment("holiday_beach", 1), by="named")
+
+
+def test_kinds_of_evidence_have_the_same_names_everywhere() -> None:
+    kept = SavedSearch.model_fields["by"].annotation
+    assert get_args(By) == get_args(CommandLineBy) == get_args(kept) == tuple(KINDS)
+
+
+def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) -> None:
+    """Names that tell nothing are no evidence."""
+    videos = tmp_path / "films"
+    videos.mkdir()
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="minilm") as library:
+        for film, name in zip(
+            sorted(films.glob("*.mp4")), ("holiday beach", "holiday 2", "holiday"), strict=True
+        ):
+            shutil.copy(film, videos / f"{name}.mp4")
+        library.index(videos)
+        for by in ("all", "named"):
+            assert [one.video_id for one in library.search("the beach", by=by)] == ["holiday beach"]
+        assert library.facets().evidence == {"named": 1}
+        library.remove(["holiday beach"])
+        assert library.facets().evidence == {}
+        assert library.search("the beach") == []
+        with pytest.raises(LibraryError, match="differ by words in the names"):
+            library.search("the beach", by="named")
+
+
 def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library: Library) -> None:
     elsewhere = named_library.search("lighthouses", videos=["holiday_beach"])
     assert {moment.video_id for moment in elsewhere} == {"holiday_beach"}
@@ -154,6 +197,9 @@ def test_columns_of_names_say_what_the_names_say(files: list[list[str]], asked: 
     assert table.vector_of().keys() == known.keys()
     told = [row for row, text in names.distinctive.items() if text in known]
     assert sorted(table.rows.tolist()) == sorted(told)
+    assert table.distinguishable == len(
+        {row for stem, rows in names.holding.items() if names.weight[stem] for row in rows}
+    )
     assert table.whole == (len(told) == len(names.distinctive))
 
 

@@ -25,7 +25,11 @@ def test_facets_have_all_that_filters_choose_by(serving: Serving, folder: Path, 
     assert {"low": 10, "high": 30, "videos": 3} in facets["lengths"]
     assert facets["lengths"][-1]["high"] is None
     assert facets["tags"] == [{"tag": "favourite", "videos": 1}]
-    assert facets["evidence"] == [{"by": "visual", "videos": 3}, {"by": "subtitles", "videos": 1}]
+    assert facets["evidence"] == [
+        {"by": "visual", "videos": 3},
+        {"by": "subtitles", "videos": 1},
+        {"by": "named", "videos": 3},
+    ]
     assert {moment["video_id"] for moment in tagged["moments"]} == {"harbour"}
 
 

@@ -116,7 +116,7 @@ def encoder_for(context: Context, library: Path, encoder: str | None) -> str | N
 
 # ---- searches ----------------------------------------------------------------------------------------------
 
-By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 
 TopOption = Annotated[int, Option("--top-k", "-k", min=1, help="Number of moments.")]
 WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the strong ones.")]
@@ -188,7 +188,7 @@ def search_options(
         By,
         Option(
             help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
-            "text (in pictures)."
+            "text (in pictures); named (whole videos, by the names of their files)."
         ),
     ] = "all",
     refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Literal
+from typing import Annotated
 
 from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel, Field
@@ -29,6 +29,7 @@ from moviola.mcp.values import (
 )
 from moviola.media import sheet_picture
 from moviola.search import (
+    By,
     Filter,
     Library,
     LikeMoment,
@@ -134,10 +135,10 @@ class LibraryTools:
             list[str], Field(max_length=100, description="Wrong moments of an earlier answer, likewise.")
         ] = [],  # noqa: B006
         by: Annotated[
-            Literal["all", "visual", "said", "subtitles", "speech", "text"],
+            By,
             Field(
                 description="Evidence: all, visual (pictures), said (subtitles and speech), text (in "
-                "pictures)."
+                "pictures), named (names of videos: whole videos, then)."
             ),
         ] = "all",
         top_k: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,

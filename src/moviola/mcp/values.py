@@ -34,7 +34,7 @@ class FoundMoment(StretchOfTime):
     video_id: str
     path: str = Field(description="The video's file.")
     score: Rounded = Field(description="From 0 to 1; comparable within one answer.")
-    source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), both.")
+    source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), named, both.")
     snippet: str = Field("", description="Matching words of the video, if any.")
     snippet_kind: str = Field("", description="Kind of the snippet: subtitle, speech or text in the picture.")
     steps: list[StretchOfTime] = Field([], description="With `then`: the time of each step.")

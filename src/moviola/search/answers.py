@@ -5,7 +5,8 @@
 - An *exclusion* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is the best
   similarity of the moment's segments to it, in standard deviations above chance, and m the median of that
   over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
-  Speech that matches it with score q multiplies the odds by (1 - q)^2. An exclusion never raises a score.
+  Speech that matches it with score q multiplies the odds by (1 - q)^2, and so does the name of a video that
+  is known by its name alone. An exclusion never raises a score.
   `benchmarks/exclusions.py` compares the answers with and without it.
 - *Marks* change the log odds of the query's moments, and of moments similar to right marks, see
   :mod:`moviola.retrieval.feedback`; without a query they are the query. `benchmarks/marks` measures it.
@@ -73,11 +74,11 @@ def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segm
     evidence = gatherer.of(thing, rows, segments)
     with stage("fusion"):
         moments = fused(evidence.seen, evidence.said)
-    # Videos whose names match and that have no moment yet are searched for one.
+    # Videos whose names match and that have no moment yet get one.
     known = {row for row, share in evidence.shares.items() if share >= KNOWN_BY_NAME}
     missing = frozenset(known - {one.row for one in moments})
-    if missing and gatherer.stages(thing) is not None:
-        moments = [*moments, *gatherer.seen(thing, missing)]
+    if missing:
+        moments = [*moments, *gatherer.known_by_name(thing, missing)]
     with stage("fusion"):
         return gatherer.there(with_names(moments, evidence.shares))
 
@@ -153,10 +154,13 @@ def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Si
     factors = np.ones(len(found))
     if (retrieval := gatherer.stages(excluded)) is not None and len(retrieval.index):
         factors = _seen_factors(gatherer, retrieval, excluded, found)
-    said = gatherer.said(excluded, frozenset(one.row for one in found))
+    rows = frozenset(one.row for one in found)
+    said, shares = gatherer.said(excluded, rows), gatherer.shares(excluded, rows)
     for place, one in enumerate(found):
         heard = (s.score for s in said if s.row == one.row and s.span.intersection(one.span) > 0)
         factors[place] *= (1 - max(heard, default=0.0)) ** 2
+        if one.source == "named":
+            factors[place] *= (1 - min(shares.get(one.row, 0.0), 1.0)) ** 2
     return [with_odds_times(one, float(factor)) for one, factor in zip(found, factors, strict=True)]
 
 

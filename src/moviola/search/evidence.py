@@ -246,6 +246,13 @@ class EvidenceGatherer:
                             shares[row] += share * weight / total
             return shares
 
+    def known_by_name(self, thing: Simple, rows: frozenset[int]) -> list[Found]:
+        """Moments of videos whose names match: by pictures, or else as much of each as the filter allows."""
+        if self.stages(thing) is not None:
+            return self.seen(thing, rows)
+        parts = ((row, self.filter.stretch(self.view.videos[row].duration)) for row in sorted(rows))
+        return [Found(row, Span(start, end), 0.0, "named") for row, (start, end) in parts if start < end]
+
     # -- marks ---------------------------------------------------------------------------------------------
 
     def marks(self, query: Marked) -> Marks:

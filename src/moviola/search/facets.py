@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from moviola.library import LibraryStore, VideoRow, taken_of
+from moviola.library import LibraryStore, VideoRow, names_in, taken_of
 from moviola.search.options import KINDS, By
 from moviola.search.per_generation import PerGeneration
 from moviola.types import Capture
@@ -128,7 +128,7 @@ def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
         cameras=_most_first(cameras),
         places=_place_counts(points),
         tags={},
-        evidence=_evidence(store, sum(video.frames is not None for video in videos)),
+        evidence=_evidence(store, videos),
     )
 
 
@@ -140,11 +140,15 @@ def _place_counts(points: Sequence[tuple[float, float]]) -> tuple[PlaceCount, ..
     return tuple(PlaceCount(*place, count) for place, count in places.most_common())
 
 
-def _evidence(store: LibraryStore, pictured: int) -> dict[By, int]:
+def _evidence(store: LibraryStore, videos: Sequence[VideoRow]) -> dict[By, int]:
     """Number of videos by kind of evidence, without ``all`` and what no video has."""
     cues = store.catalogue.videos_with_cues()
+    pictured = sum(video.frames is not None for video in videos)
     counts: dict[By, int] = {"visual": pictured if store.settings.encoder else 0}
     counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
+    counts["named"] = names_in(
+        store, store.catalogue.generation, {one.row: one for one in videos}
+    ).distinguishable
     return {by: count for by, count in counts.items() if count}
 
 

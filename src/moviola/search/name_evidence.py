@@ -4,7 +4,8 @@ A name matches a text by the larger of two shares: the part of the text's weight
 each word weighted by ln(N / n) with n of N videos that have it; and (c - m) / (1 - m), with c the cosine of
 the text with the distinctive words of the name and m = .25. A share s of the name multiplies the odds of a
 moment by exp(5 s), and alone makes it right with a probability of s^2 / 2. A name does not say *where* in the
-video, so it adds to moments that were found; a matching video without a moment is searched for one.
+video, so it adds to moments that were found; a matching video without a moment is searched for one, or stands
+as a whole where pictures are not searched.
 `benchmarks/footage/report.py` measures the gain.
 """
 

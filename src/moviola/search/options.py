@@ -12,7 +12,7 @@ from moviola.types import CUE_KINDS, CueKind
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
-By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
+By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 """Kinds of evidence."""
 
 KINDS: dict[By, tuple[CueKind, ...]] = {
@@ -22,6 +22,7 @@ KINDS: dict[By, tuple[CueKind, ...]] = {
     "speech": ("speech",),
     "said": ("subtitle", "speech"),
     "text": ("text",),
+    "named": (),
 }
 """Kinds of cues that belong to each kind of evidence."""
 
@@ -42,7 +43,7 @@ class SearchOptions:
         min_score: minimum score, in [0, 1].
         by: evidence to use: ``"all"`` that the library has, ``"visual"`` pictures, ``"subtitles"``,
             ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues, ``"said"`` subtitles and
-            speech.
+            speech, ``"named"`` names of videos (whole videos, then).
         refine: False returns the coarse proposals of stage 2 (visual evidence).
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
 

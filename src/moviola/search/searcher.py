@@ -29,12 +29,13 @@ from moviola.types import CueKind, Query
 
 __all__ = ["Searcher"]
 
-# Remedies for a library without cues of the requested kinds.
+# Remedies for a library without the requested evidence.
 _LACKING: dict[By, str] = {
     "subtitles": "holds no subtitles; search it by pictures",
     "speech": "holds no recognised speech; `moviola index --speech NAME` reads it, or search by pictures",
     "said": "holds no subtitles and no recognised speech; `moviola index --speech NAME` reads it",
     "text": "holds no text read in pictures; `moviola index --ocr` reads it, or search by pictures",
+    "named": "holds no videos that differ by words in the names of their files; search by pictures",
 }
 
 # Maximum number of retrieved segments where a filter rejects many moments.
@@ -157,19 +158,20 @@ class Searcher:
     # -- cached per state of the library ------------------------------------------------------------------
 
     def _gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer:
-        visual, kinds = self._evidence(options.by)
+        visual, kinds = self._evidence(options.by, view)
         texts, vectors = self._stages(view, options.refine) if visual else (None, None)
-        names = self._names_in(view) if options.by == "all" else None
+        names = self._names_in(view) if options.by in ("all", "named") else None
         return EvidenceGatherer(self._store, view, texts, vectors, self._cues, kinds, names, options.filter)
 
-    def _evidence(self, by: By) -> tuple[bool, tuple[CueKind, ...]]:
+    def _evidence(self, by: By, view: View) -> tuple[bool, tuple[CueKind, ...]]:
         """Whether to search pictures, and which kinds of cues."""
         store, has_visual = self._store, bool(self._store.settings.encoder)
         counts = store.catalogue.cue_counts()
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-        if by in _LACKING and not kinds:
+        there = self._names_in(view).names.distinguishable if by == "named" else kinds
+        if by in _LACKING and not there:
             raise LibraryError(f"{store.folder}: {_LACKING[by]}")
         return has_visual and by not in _LACKING, kinds
 

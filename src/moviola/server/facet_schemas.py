@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from moviola.server.schemas import By
+from moviola.search.options import By
 
 __all__ = [
     "CameraCount",

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from moviola.search.options import By
 from moviola.search.queries import GAP
 from moviola.server.whereabouts_schemas import Whereabouts
 
 __all__ = [
     "Answer",
     "AskedQuery",
-    "By",
     "Code",
     "CueList",
     "CurveAnswer",
@@ -65,7 +65,6 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
-By = Literal["all", "visual", "subtitles", "speech", "said", "text"]
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",

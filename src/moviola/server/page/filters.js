@@ -26,11 +26,8 @@ const SHORT = /** @type {Record<string, string>} */ ({
 /** @type {Record<string, string>} */
 const EVIDENCE = {
   all: t("everything"), visual: t("what is seen"), subtitles: t("subtitles"), speech: t("recognised speech"),
-  said: t("whatever is said"), text: t("text in pictures"),
+  said: t("whatever is said"), text: t("text in pictures"), named: t("names of videos"),
 };
-
-/** What the library calls a kind of cue, and how a search is asked to go by it. */
-const BY = /** @type {Record<string, string>} */ ({ subtitle: "subtitles" });
 
 export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": t("Filters") });
 export const filterButton = h("button", {
@@ -123,10 +120,8 @@ async function showFacets() {
     drawWrong();
   }
   for (const facet of facets) facet.draw(counts, currentSearch.value.filter[facet.name] ?? "");
-  for (const option of filterPanel.querySelectorAll("select option")) {
-    const kind = counts.evidence.find(({ by }) => by === option.getAttribute("value"));
-    if (kind) option.textContent = `${EVIDENCE[kind.by]} (${kind.videos.toLocaleString(language)})`;
-  }
+  fill(evidence, evidenceOptions(counts.evidence));
+  evidence.value = currentSearch.value.by;
 }
 
 /** @param {HTMLInputElement | HTMLSelectElement} input @param {(search: Search) => string} value */
@@ -146,13 +141,20 @@ function rangeField({ name, label, hints }) {
   return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
 }
 
-/** @param {string[]} kinds of evidence that the library has. */
-function evidenceField(kinds) {
-  const heard = kinds.includes("subtitle") && kinds.includes("speech") ? ["said"] : [];
-  const select = h("select", { onchange: () => change({ by: select.value }) },
-    ["all", ...kinds.map((kind) => BY[kind] ?? kind), ...heard].map((kind) => h("option", { value: kind }, EVIDENCE[kind] ?? kind)));
-  follow(select, (search) => search.by);
-  return h("label", { class: "field" }, h("span", {}, t("Found by")), select);
+const evidence = h("select", { onchange: () => change({ by: evidence.value }) });
+
+/** @param {api.Facets["evidence"]} counted kinds that the library has. */
+function evidenceOptions(counted) {
+  const has = (/** @type {string} */ kind) => counted.some(({ by }) => by === kind);
+  const options = counted.map(({ by, videos }) => h("option", { value: by }, `${EVIDENCE[by]} (${videos.toLocaleString(language)})`));
+  const said = has("subtitles") && has("speech") ? h("option", { value: "said" }, EVIDENCE.said) : null;
+  return [h("option", { value: "all" }, EVIDENCE.all), ...options, said];
+}
+
+function evidenceField() {
+  fill(evidence, evidenceOptions([])); // until they are counted
+  follow(evidence, (search) => search.by);
+  return h("label", { class: "field" }, h("span", {}, t("Found by")), evidence);
 }
 
 function scoreField() {
@@ -172,7 +174,7 @@ function drawPanel() {
   fields.length = 0;
   counted = null;
   fill(filterPanel, h("div", { class: "filter-grid" },
-    facets.map(({ element }) => element), RANGES.map(rangeField), evidenceField(libraryInfo.value?.evidence ?? ["visual"]), scoreField(), refineField()));
+    facets.map(({ element }) => element), RANGES.map(rangeField), evidenceField(), scoreField(), refineField()));
   for (const field of fields) field(currentSearch.value);
   void showFacets();
 }

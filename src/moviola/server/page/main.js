@@ -14,7 +14,7 @@ import { startLibraryView } from "./library-view.js";
 import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
 import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
-import { focusResults, startResults } from "./results.js";
+import { drawResults, focusResults, startResults } from "./results.js";
 import { showRight } from "./rights.js";
 import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
@@ -80,6 +80,7 @@ async function start() {
   startHistory();
   drawView();
   drawBox();
+  drawResults(); // now that it is known whether the address asks for something
   if (view.value === "search" && isEmpty(currentSearch.value) && matchMedia("(hover: hover)").matches) focusSearch();
 }
 

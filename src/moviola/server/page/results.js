@@ -45,6 +45,7 @@ let current = 0;
 /** Search soon: what is typed meanwhile counts.
  * @param {number} [wait] */
 function searchSoon(wait = TYPING) {
+  results.setAttribute("aria-busy", "true");
   clearTimeout(timer);
   timer = window.setTimeout(() => void search(), wait);
 }
@@ -53,7 +54,6 @@ async function search() {
   running.abort();
   const mine = (running = new AbortController());
   if (isEmpty(currentSearch.value)) return showNothing();
-  results.setAttribute("aria-busy", "true");
   const late = setTimeout(() => results.classList.add("stale"), STALE);
   const slow = setTimeout(() => fill(status, h("span", { class: "took" }, t("Searching…"))), SLOW);
   try {
@@ -90,6 +90,7 @@ function request() {
 function showNothing() {
   showProblem(null);
   results.classList.remove("stale");
+  results.removeAttribute("aria-busy");
   answer.value = null;
 }
 
@@ -101,10 +102,10 @@ function showProblem(error) {
   markProblem(field);
   byId("words", HTMLInputElement).toggleAttribute("aria-invalid", field.startsWith("query"));
   if (error instanceof api.ApiError && error.code === "busy") searchSoon(BUSY);
-  if (error && !answer.value) draw();
+  if (error && !answer.value) drawResults();
 }
 
-function draw() {
+export function drawResults() {
   const found = answer.value;
   const focused = results.contains(document.activeElement);
   cards.forEach((card) => card.still.reset());
@@ -310,15 +311,14 @@ export function startResults() {
     if (JSON.stringify(unmarked(search)) !== JSON.stringify(unmarked(before))) showWeak.value = false;
     if (isEmpty(search) && !isEmpty(before)) searchSoon(0);
     else if (!isEmpty(search)) searchSoon();
-    else draw();
+    else drawResults();
   });
-  answer.onChange(draw);
-  showWeak.onChange((value, before) => { if (value !== before) draw(); });
+  answer.onChange(drawResults);
+  showWeak.onChange((value, before) => { if (value !== before) drawResults(); });
   layout.onChange(() => { layoutSwitch(); searchSoon(0); });
   collection.onChange(drawStates);
   opened.onChange((now, before) => { drawStates(); if (!now && before && view.value === "search") goTo(before.index); });
   api.connection.addEventListener("up", () => searchSoon(0));
   layoutSwitch();
   listenForKeys();
-  draw();
 }
