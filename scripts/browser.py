@@ -1,6 +1,6 @@
-"""A Chromium for the tests of the page and for its screenshots: found, or made to be there.
+"""Browsers for the tests of the page and for its screenshots: found, or made to be there.
 
-python scripts/browser.py            # says which one it is; installs one where there is none
+python scripts/browser.py            # says which they are; installs those that are missing
 python scripts/browser.py --find     # only says
 """
 
@@ -13,10 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["find_browser", "require_browser"]
+__all__ = ["can_install", "find_browser", "find_firefox", "require_browser"]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FIREFOXES = ("firefox-esr", "firefox")
 REMEDY = "no Chromium is installed; run: make browser"
+FIREFOX_REMEDY = "no Firefox is installed; run: make browser, or name one in MOVIOLA_FIREFOX"
 
 
 def find_browser() -> Path | None:
@@ -28,6 +30,18 @@ def find_browser() -> Path | None:
         if found := shutil.which(name):
             return Path(found)
     return _of_playwright()
+
+
+def find_firefox() -> Path | None:
+    """The Firefox of MOVIOLA_FIREFOX, or else of the system; None where there is none."""
+    named = os.environ.get("MOVIOLA_FIREFOX")
+    found = named or next(filter(None, map(shutil.which, FIREFOXES)), None)
+    return Path(found) if found and Path(found).is_file() else None
+
+
+def can_install() -> bool:
+    """Whether this is root's Debian, for which packages of its own can be installed."""
+    return shutil.which("apt-get") is not None and os.geteuid() == 0
 
 
 def _of_playwright() -> Path | None:
@@ -51,20 +65,26 @@ def require_browser() -> Path:
 
 
 def install_browser() -> None:
-    """Debian's where this is root's Debian, else playwright's own.
+    """Debian's Chromium where this is root's Debian, else playwright's own.
 
     Raises:
         SystemExit: neither could be installed.
     """
-    if shutil.which("apt-get") and os.geteuid() == 0:
-        commands = [["apt-get", "update", "--quiet"], ["apt-get", "install", "--quiet", "--yes", "chromium"]]
-    else:
-        commands = [[sys.executable, "-m", "playwright", "install", "chromium"]]
+    if can_install():
+        _install_package("chromium")
+    elif not _runs(sys.executable, "-m", "playwright", "install", "chromium"):
+        raise SystemExit("playwright could not fetch Chromium; install one, or name one in MOVIOLA_BROWSER")
+
+
+def _install_package(name: str) -> None:
+    commands = ("apt-get", "update", "--quiet"), ("apt-get", "install", "--quiet", "--yes", name)
     for command in commands:
-        if subprocess.run(command, check=False).returncode != 0:
-            raise SystemExit(
-                f"{' '.join(command)} has failed; install Chromium by hand, or name one in MOVIOLA_BROWSER"
-            )
+        if not _runs(*command):
+            raise SystemExit(f"{' '.join(command)} has failed; install {name} by hand")
+
+
+def _runs(*command: str) -> bool:
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def main() -> None:
@@ -73,7 +93,10 @@ def main() -> None:
     options = parser.parse_args()
     if find_browser() is None and not options.find:
         install_browser()
+    if find_firefox() is None and can_install() and not options.find:
+        _install_package("firefox-esr")
     print(require_browser())
+    print(find_firefox() or FIREFOX_REMEDY)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,20 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from browser import REMEDY, find_browser
+from moviola.library.kept.values import Mark
+from moviola.search import Library
 from moviola.server import Client
+from moviola.types import Capture
 from page_server import Served
 from photo_library import make_library
 
 SIZE, RATE = (320, 180), 8
+CAPTURES = {
+    "home/a cat": Capture("2023-05-01T12:00:00+02:00", "tags", 52.52, 13.405, "Apple", "iPhone 15"),
+    "home/breakfast": Capture("2023-07-11T12:00:00+02:00", "tags", 48.85, 2.35, "Apple", "iPhone 15 Pro"),
+    "work/launch": Capture("2024-02-03T12:00:00+01:00", "tags", 52.53, 13.45, "Canon", "EOS R5"),
+    "work/the collector": Capture("2024-02-24T12:00:00+01:00", "tags"),
+}
 # Milliseconds: a busy machine encodes a first picture slowly.
 PATIENCE = 30_000
 
@@ -40,6 +49,20 @@ def own_server(made: Path, tmp_path: Path) -> Iterator[Served]:
     shutil.copytree(made / "photographs", tmp_path / "photographs")
     with Served(tmp_path) as server:
         yield server
+
+
+@pytest.fixture
+def dated(own_server: Served) -> Iterator[Served]:
+    """A server on films that were taken somewhere, some day; two are tagged."""
+    own_server.stop()
+    with Library(Path(own_server.folder) / "photographs") as library:
+        rows = {video.video_id: video.row for video in library.catalogue.videos()}
+        with library.store.writing(), library.catalogue.transaction():
+            library.catalogue.put_captures({rows[name]: capture for name, capture in CAPTURES.items()})
+        for name in ("home/a cat", "work/launch"):
+            library.kept.mark(Mark(video_id=name), add=["favourite"])
+    own_server.start()
+    yield own_server
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from page_server import Served
-from page_visitor import card, moments, opened, search, searching, serious, until, video_time
+from page_visitor import PHONE, card, moments, opened, search, until, video_time
 
 pytestmark = pytest.mark.slow
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 def test_everything_by_keyboard(page: Page) -> None:
@@ -70,72 +68,6 @@ def test_on_a_phone(open_page: Callable[..., Page], served: Served) -> None:
         page.get_by_role("link", name=name).tap()
         page.locator("section:not([hidden]) :is(.item, .videos tbody tr)").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
-
-
-def test_the_player_in_windows_of_any_size(page: Page) -> None:
-    """Each control is in sight, none lies over the video, and nothing is wider than the window."""
-    search(page, "every point of light is a galaxy")
-    player = opened(page)
-    player.locator(".cues button").first.wait_for()
-    for width, height in WINDOWS:
-        page.set_viewport_size({"width": width, "height": height})
-        screen, *controls = player.evaluate(
-            """player => [".screen", ".transport button, .timeline, .player-actions > *"]
-              .flatMap(those => [...player.querySelectorAll(those)])
-              .map(one => one.getBoundingClientRect())
-              .map(({ left, top, right, bottom }) => [left, top, right, bottom])"""
-        )
-        window = (width, height)
-        assert min(screen[2] - screen[0], screen[3] - screen[1]) >= 120, window
-        assert player.evaluate("one => one.scrollWidth <= one.clientWidth"), window
-        assert len(controls) >= 9, window
-        for left, top, right, bottom in controls:
-            assert left >= screen[2] - 1 or top >= screen[3] - 1, window
-            assert left >= 0 and top >= 0 and right <= width and bottom <= height, window
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_view(open_page: Callable[..., Page], served: Served, scheme: str) -> None:
-    page = open_page(served, color_scheme=scheme)
-    page.locator(".shelf .moment").first.wait_for()
-    found = {"welcome": serious(page)}
-    search(page, "a rocket")
-    with searching(page):
-        page.get_by_role("button", name="then", exact=True).click()
-    page.get_by_role("button", name="filters", exact=True).click()
-    card(page).locator(".opener").focus()
-    page.keyboard.press("c")
-    found["results"] = serious(page)
-    with searching(page):
-        page.get_by_role("button", name="As rows by video").click()
-    page.locator(".rows .moment").first.wait_for()
-    found["rows"] = serious(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    found["rows on a phone"] = serious(page)
-    page.set_viewport_size({"width": 1280, "height": 800})
-    card(page).locator(".opener").focus()
-    page.keyboard.press("Enter")
-    page.locator("#player .curve").wait_for(state="attached")
-    found["player"] = serious(page)
-    page.keyboard.press("Escape")
-    page.locator("body").press("2")
-    page.locator(".item").wait_for()
-    found["collection"] = serious(page)
-    page.locator("body").press("3")
-    page.locator(".videos tbody tr").first.wait_for()
-    found["library"] = serious(page)
-    page.locator("body").press("?")
-    found["keys"] = serious(page)
-    page.keyboard.press("Escape")
-    page.locator("body").press("1")
-    page.get_by_role("button", name="Clear the search").click()
-    search(page, "tax return")
-    page.get_by_role("heading", name="No strong match").wait_for()
-    found["no match"] = serious(page)
-    assert found == {view: [] for view in found}
 
 
 def test_the_theme_can_be_chosen_and_stays(page: Page) -> None:

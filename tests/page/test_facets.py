@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from moviola.library.kept.values import Mark
-from moviola.search import Library
-from moviola.types import Capture
 from page_server import Served
-from page_visitor import search, searching, serious
+from page_visitor import WINDOWS, search, searching, serious
 
 pytestmark = pytest.mark.slow
-
-CAPTURES = {
-    "home/a cat": Capture("2023-05-01T12:00:00+02:00", "tags", 52.52, 13.405, "Apple", "iPhone 15"),
-    "home/breakfast": Capture("2023-07-11T12:00:00+02:00", "tags", 48.85, 2.35, "Apple", "iPhone 15 Pro"),
-    "work/launch": Capture("2024-02-03T12:00:00+01:00", "tags", 52.53, 13.45, "Canon", "EOS R5"),
-    "work/the collector": Capture("2024-02-24T12:00:00+01:00", "tags"),
-}
-WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
-
-
-@pytest.fixture
-def dated(own_server: Served) -> Iterator[Served]:
-    """A server on films that were taken somewhere, some day; two are tagged."""
-    own_server.stop()
-    with Library(Path(own_server.folder) / "photographs") as library:
-        rows = {video.video_id: video.row for video in library.catalogue.videos()}
-        with library.store.writing(), library.catalogue.transaction():
-            library.catalogue.put_captures({rows[name]: capture for name, capture in CAPTURES.items()})
-        for name in ("home/a cat", "work/launch"):
-            library.kept.mark(Mark(video_id=name), add=["favourite"])
-    own_server.start()
-    yield own_server
 
 
 @pytest.fixture
@@ -88,7 +63,7 @@ def test_folders_cameras_and_tags_are_ticked_with_their_numbers(panel: Page, mad
         page.get_by_role("checkbox", name="favourite").check()
     assert filters_of(answered) == {"camera": "=Apple iPhone 15", "tag": "favourite"}
     expect(page.get_by_label("Found by").locator("option")).to_have_text(
-        ["everything", "what is seen (4)", "subtitles (1)"]
+        ["everything", "what is seen (4)", "subtitles (1)", "names of videos (4)"]
     )
 
 

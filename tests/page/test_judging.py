@@ -15,12 +15,11 @@ from moviola.judging import JudgingTask, TaskSettings
 from moviola.measures import Run, evaluate, read_qrels, write_run
 from moviola.search import Library
 from page_server import Served
-from page_visitor import serious
+from page_visitor import PHONE, serious
 
 pytestmark = pytest.mark.slow
 
 Opener = Callable[..., Page]
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LENGTH = 1.5
 """Of every moment, in seconds."""
 

@@ -14,13 +14,11 @@ from PIL import Image
 from playwright.sync_api import CDPSession, Page, Route, expect
 
 from page_server import Served
-from page_visitor import card, opened, search, serious, until, video_time
+from page_visitor import PHONE, WINDOWS, card, opened, search, serious, until, video_time
 
 pytestmark = pytest.mark.slow
 
 Opener = Callable[..., Page]
-WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 def test_a_conversion_shows_how_far_it_is(page: Page) -> None:

@@ -25,6 +25,18 @@ def test_a_first_search_shows_moments_with_time_and_score(page: Page) -> None:
     expect(card(page).locator("img").first).to_have_js_property("complete", True)
 
 
+def test_a_link_shows_nothing_else_while_its_answer_is_awaited(
+    open_page: Callable[..., Page], served: Served
+) -> None:
+    page = open_page(served, "#/library")
+    page.route("**/api/search", lambda route: None)  # no answer comes
+    page.goto(f"{served.url}/#/search?q=a+rocket")
+    with page.expect_request("**/api/search"):
+        page.reload()
+    expect(page.locator("#results")).to_have_attribute("aria-busy", "true")
+    expect(page.locator(".welcome")).to_have_count(0)
+
+
 def test_words_that_are_said_are_marked_and_data_is_never_markup(page: Page) -> None:
     search(page, "every point of light is a galaxy")
     snippet = page.locator(".snippet").first
@@ -227,8 +239,8 @@ def test_a_later_answer_never_gives_way_to_an_earlier_one(page: Page) -> None:
         "**/api/search",
         lambda route: held.append(route) if "a cat" in (route.request.post_data or "") else route.continue_(),
     )
-    page.get_by_label("What to look for").fill("a cat")
-    expect(page.locator("#results")).to_have_attribute("aria-busy", "true")
+    with page.expect_request("**/api/search"):
+        page.get_by_label("What to look for").fill("a cat")
     search(page, "a rocket")
     expect(card(page).locator(".title")).to_have_text("launch")
     assert len(held) == 1

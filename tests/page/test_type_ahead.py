@@ -11,11 +11,9 @@ from playwright.sync_api import Page, expect
 from moviola.library.kept.values import Mark
 from moviola.search import Library
 from page_server import Served
-from page_visitor import card, moments, opened, search, searching, serious
+from page_visitor import PHONE, card, moments, opened, search, searching, serious
 
 pytestmark = pytest.mark.slow
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture

@@ -9,7 +9,15 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["card", "moments", "opened", "search", "searching", "serious", "until", "video_time"]
+__all__ = [
+    "PHONE", "WINDOWS", "card", "moments", "opened", "out_of_reach", "search", "searching", "serious",
+    "until", "video_time",
+]  # fmt: skip
+
+WINDOWS = [(1440, 900), (1366, 657), (1280, 600), (1024, 768), (844, 390), (740, 360), (390, 844), (320, 640)]
+"""Width and height of windows that people have: screens, laptops, phones held either way."""
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+"""Options of a context."""
 
 
 def moments(page: Page) -> Locator:
@@ -74,12 +82,40 @@ def until(page: Page, condition: str) -> None:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds wrong with the page as it stands, from moderate on, and where; fading is over."""
-    page.emulate_media(reduced_motion="reduce")
+    """What axe finds wrong with the page, from moderate on, and where: once it is settled.
+
+    A search that is still to come, and fading, dim what is shown.
+    """
+    expect(page.locator("[aria-busy='true']")).to_have_count(0)
+    page.evaluate("document.getAnimations().forEach(one => one.cancel())")
     violations = Axe().run(page).response["violations"]
-    page.emulate_media(reduced_motion="no-preference")
     return [
         f"{one['id']}: {one['nodes'][0]['html']}"
         for one in violations
         if one["impact"] in ("moderate", "serious", "critical")
     ]
+
+
+def out_of_reach(page: Page) -> list[str]:
+    """Controls of the topmost layer that nobody can press in this window, even after scrolling.
+
+    They are beside the window, or something else lies over their middle.
+    """
+    found: list[str] = page.evaluate(
+        """() => {
+          const layer = document.querySelector("dialog[open]") ?? document.body;
+          const kinds = "button, a[href], input, select, textarea, summary, [tabindex='0']";
+          const reached = (one) => {
+            one.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+            const { left, right, top, bottom } = one.getBoundingClientRect();
+            const there = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+            const inside = left >= -1 && right <= innerWidth + 1 && top >= -1;
+            return inside && (one.closest("label") ?? one).contains(there);
+          };
+          return [...layer.querySelectorAll(kinds)]
+            .filter((one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+            .filter((one) => !one.matches(".skip:not(:focus)") && !reached(one))
+            .map((one) => one.outerHTML.slice(0, 160));
+        }"""
+    )
+    return found
