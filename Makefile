@@ -68,7 +68,7 @@ check: $(READY) page-check
 page-check: $(READY)
 	$(BIN)/python scripts/check_page.py
 
-# A Chromium for the tests of the page: found, or installed.
+# Browsers for the tests of the page: found, or installed.
 browser: $(READY)
 	@$(BIN)/python scripts/browser.py
 

@@ -86,11 +86,17 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def library(ran: Ran, footage: Path) -> Path:
-    """A library of one film, made by the installed command with the encoder that it takes by itself."""
+def films(ran: Ran, footage: Path) -> Path:
+    """A folder of one film."""
     films = ran.place / "films"
     films.mkdir()
     shutil.copy(footage / FILM, films / FILM)
+    return films
+
+
+@pytest.fixture(scope="module")
+def library(ran: Ran, films: Path) -> Path:
+    """A library of the film, made by the installed command with the encoder that it takes by itself."""
     assert "1 added" in ran("index", films, "--library", ran.place / "library")
     return ran.place / "library"
 
@@ -139,19 +145,19 @@ def test_a_film_is_indexed_and_found(ran: Ran, library: Path) -> None:
     assert "conse-lite1 works" in ran("doctor", "--library", library)
 
 
-def test_trained_models_run(ran: Ran, footage: Path) -> None:
+def test_trained_models_run(ran: Ran, films: Path) -> None:
     """The demo's, which carry their graphs."""
     library = ran.place / "demo"
-    ran("index", ran.place / "films", "--library", library, "--encoder", "demo")
+    ran("index", films, "--library", library, "--encoder", "demo")
     ran("library", "use", "--library", library, "--stage1", "demo", "--refiner", "demo")
     assert "moviepy_chaplin" in ran("search", "a red ball", "--library", library, "--json")
 
 
-def test_what_needs_torch_says_how_to_get_it(ran: Ran, library: Path) -> None:
+def test_what_needs_torch_says_how_to_get_it(ran: Ran, library: Path, films: Path) -> None:
     for words in (
         (
             "index",
-            library.parent / "films",
+            films,
             "--library",
             ran.place / "new",
             "--encoder",
