@@ -1,4 +1,4 @@
-"""Browsers for the tests of the page and for its screenshots: found, or made to be there.
+"""Browsers for the tests of the page and for its screenshots: found, or made to be there; strace for the torture.
 
 python scripts/browser.py            # says which they are; installs those that are missing
 python scripts/browser.py --find     # only says
@@ -95,6 +95,8 @@ def main() -> None:
         install_browser()
     if find_firefox() is None and can_install() and not options.find:
         _install_package("firefox-esr")
+    if shutil.which("strace") is None and can_install():
+        _install_package("strace")
     print(require_browser())
     print(find_firefox() or FIREFOX_REMEDY)
 

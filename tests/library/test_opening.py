@@ -15,6 +15,7 @@ from moviola.errors import (
     InvalidValue,
     LibraryError,
     LibraryLocked,
+    MissingModel,
     NotFound,
     SegmentIndexError,
 )
@@ -53,6 +54,15 @@ def test_the_precision_it_was_begun_with_is_recorded_and_binds_nobody(tmp_path: 
     settings.write_text(settings.read_text().replace('encoder_precision = "fp32"\n', ""))
     with Library(tmp_path / "own", read_only=True) as older:
         assert older.settings.encoder_precision == ""
+
+
+def test_an_encoder_that_is_missing_is_named_with_the_library(library: Library) -> None:
+    settings = library.folder / "moviola.toml"
+    settings.write_text(settings.read_text().replace("demo", "deeo"))
+    with Library(library.folder, read_only=True) as renamed:
+        with pytest.raises(MissingModel, match="deeo") as refused:
+            list(renamed.search("a red square"))
+    assert str(library.folder) in str(refused.value)
 
 
 def test_another_segment_length_is_refused_with_both_named(library: Library) -> None:

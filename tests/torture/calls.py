@@ -11,19 +11,18 @@ threads take turns: a call that failed elsewhere than in the folder is counted a
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from children import in_child
 from moviola.errors import MoviolaError
 from moviola.search import Library
-from operations import OPERATIONS, Operated
+from operations import OPERATIONS, Disturbed
 from writes import WAYS
 
 __all__ = ["STRACE", "SystemCalls"]
@@ -45,44 +44,21 @@ _OPENS = ("openat", "open")
 _FOR_WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT")
 
 
-class SystemCalls(Operated):
-    """A library, and every call of every operation in an order of the seed's.
-
-    Args:
-        folder: an empty one to work in.
-        seed: of the order.
-
-    Attributes:
-        counts: what happened so far, by outcome.
-        failures: what must not happen.
-    """
+class SystemCalls(Disturbed[str, int, str]):
+    """Each call by its name and number among those of a thread, and how it ends."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        super().__init__(folder)
+        super().__init__(folder, seed)
         self._log = folder / "calls"
-        self._draw = random.Random(seed)
-        self.counts: Counter[str] = Counter()
-        self.failures: list[str] = []
 
     def points(self) -> list[tuple[str, str, int, str]]:
-        """An operation, a call, its number among those of a thread, and how it ends, for every call."""
-        found = [
+        """Every call of every operation, in each way."""
+        return [
             (name, call, number, way)
             for name in OPERATIONS
             for call, number in self._calls(name)
             for way in WAYS
         ]
-        self._draw.shuffle(found)
-        return found
-
-    def run(self, goes_on: Callable[[], bool]) -> None:
-        """Disturb one after the other until all are done, or ``goes_on`` says no."""
-        for name, call, number, way in self.points():
-            if not goes_on():
-                return
-            self.counts["tried"] += 1
-            for problem in self.disturb(name, call, number, way):
-                self.failures.append(f"{name}, {call} {number}, {way}: {problem}")
 
     def _calls(self, name: str) -> list[tuple[str, int]]:
         """The calls of an operation that change something in the folder, each with its number."""
@@ -101,7 +77,6 @@ class SystemCalls(Operated):
 
     def disturb(self, name: str, call: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
-        self.undisturbed(name)
         self.fresh(name)
         what = "signal=KILL" if way == "kill" else f"error={way}"
         outcome = self._operate(name, f"inject={call}:{what}:when={number}")
@@ -117,11 +92,8 @@ class SystemCalls(Operated):
             yield outcome
         elif outcome not in known and str(self.folder) not in outcome:
             yield f"no file is named: {outcome}"
-        try:
-            yield from self.usable(name, done=outcome == "done")
-            yield from self.done_again(name)
-        except Exception as error:  # that none comes is what is tried
-            yield f"{type(error).__name__}: {error}"
+        yield from self.usable(name, done=outcome == "done")
+        yield from self.done_again(name)
 
     def _operate(self, name: str, *disturbance: str) -> str:
         """Operate in a process of which all changing calls are taken down: how it ended."""

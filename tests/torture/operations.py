@@ -5,13 +5,17 @@ A folder holds the library, and beside it what operations write elsewhere: expor
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVarTuple
 
 from flips import flip_bit
 from moviola.datasets.building.candidate_pairs import Pair
@@ -24,7 +28,7 @@ from moviola.search import Library, Marked, MarkedMoment
 from moviola.types import Moment, Query
 from sample import STORED, Answers, answers, films_in, library_of
 
-__all__ = ["OPERATIONS", "Operated", "Operation"]
+__all__ = ["OPERATIONS", "Disturbed", "Operation"]
 
 _MOMENTS = (Moment("a", 1.0, 3.0, 0.9, 1), Moment("a", 4.0, 5.5, 0.8, 2))
 _TASK = "task.sqlite"
@@ -122,25 +126,58 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-class Operated:
-    """A library, and what is there before and after each operation.
+_Where = TypeVarTuple("_Where")
+
+
+class Disturbed(ABC, Generic[*_Where]):
+    """A library, and all points at which an operation is disturbed, in an order of the seed's.
 
     Args:
         folder: an empty one to work in.
+        seed: of the order.
 
     Attributes:
         films: what ``index`` finds; one film is new, another has changed.
         folder: holds what is disturbed: the library, and what is written beside it.
         library: its place.
+        counts: what happened so far, by outcome.
+        failures: what must not happen.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.seed = seed
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
         self.films, self.folder = films_in(folder / "films", "ab"), folder / "work"
         self.library = self.folder / "library"
         self._today = library_of(self.films, folder / "today", model=False)
         films_in(self.films, "bc")
         (self.films / "b.srt").unlink()
         self._undisturbed = cache(self._seen_undisturbed)
+
+    @abstractmethod
+    def points(self) -> Sequence[tuple[str, *_Where]]:
+        """All points: an operation, and where in it what happens."""
+
+    @abstractmethod
+    def disturb(self, name: str, *where: *_Where) -> Iterator[str]:
+        """Disturb an operation at one point; gives what must not happen."""
+
+    def run(self, goes_on: Callable[[], bool]) -> None:
+        """Disturb at one point after the other until all are done, or ``goes_on`` says no."""
+        points = list(self.points())
+        random.Random(self.seed).shuffle(points)
+        for name, *where in points:
+            if not goes_on():
+                return
+            self.counts["tried"] += 1
+            self._undisturbed(name)  # seen before others are disturbed
+            try:
+                problems = list(self.disturb(name, *where))
+            except Exception as error:  # that none comes is what is tried
+                problems = [f"{type(error).__name__}: {error}"]
+            at = ", ".join(map(str, (name, *where)))
+            self.failures += [f"{at}: {problem}" for problem in problems]
 
     def fresh(self, name: str) -> Path:
         """What an operation finds before it, made anew."""
@@ -167,10 +204,6 @@ class Operated:
         with Library(self.library, read_only=True) as reader:
             held, problems = frozenset(_ids(reader)), [problem.message for problem in reader.verify()]
         return Seen(held, answers(self.library), problems, _beside(self.library))
-
-    def undisturbed(self, name: str) -> None:
-        """Look at what an operation leaves that nothing disturbs, before others are disturbed."""
-        self._undisturbed(name)
 
     def usable(self, name: str, *, done: bool = False) -> Generator[str, None, str]:
         """Whoever looks now finds what was there before or what is there after, and videos that are whole.

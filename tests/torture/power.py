@@ -21,14 +21,13 @@ import os
 import random
 import shutil
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from moviola.search import Library
-from operations import OPERATIONS, Operated
+from operations import OPERATIONS, Disturbed
 from writes import DISTURBER
 
 __all__ = ["PowerLoss"]
@@ -147,21 +146,11 @@ class _Recorder:
         return moment
 
 
-class PowerLoss(Operated):
-    """A library, and every moment of every operation in an order of the seed's.
-
-    Args:
-        folder: an empty one to work in.
-        seed: of the order, and of what the disk shows.
-
-    Attributes:
-        counts: what happened so far, by outcome.
-        failures: what must not happen.
-    """
+class PowerLoss(Disturbed[int, int]):
+    """Each moment by the number of the call after it, and the number of a mixture of what is on the disk."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        super().__init__(folder)
-        self._seed = seed
+        super().__init__(folder, seed)
         self._moments: dict[str, list[_Moment]] = {}
         for name, operation in OPERATIONS.items():
             folder = self.fresh(name)
@@ -171,33 +160,21 @@ class PowerLoss(Operated):
                     operation.run(library, self.films)
                 recorder.before_call()
             self._moments[name] = recorder.moments
-        self.counts: Counter[str] = Counter()
-        self.failures: list[str] = []
 
-    def run(self, goes_on: Callable[[], bool]) -> None:
-        """Let the power fail at one moment after the other until all are done, or ``goes_on`` says no."""
-        points = [
-            (name, number, time)
+    def points(self) -> list[tuple[str, int, int]]:
+        """Every moment of every operation, in each mixture."""
+        return [
+            (name, number, mixture)
             for name, moments in self._moments.items()
-            for number in range(len(moments))
-            for time in range(_DRAWS)
+            for number in range(1, len(moments) + 1)
+            for mixture in range(_DRAWS)
         ]
-        random.Random(self._seed).shuffle(points)
-        for name, number, time in points:
-            if not goes_on():
-                return
-            self.counts["tried"] += 1
-            for problem in self._fail(name, number, time):
-                self.failures.append(f"{name}, before call {number + 1}, mixture {time}: {problem}")
 
-    def _fail(self, name: str, number: int, time: int) -> Iterator[str]:
-        self.undisturbed(name)
+    def disturb(self, name: str, number: int, mixture: int) -> Iterator[str]:
+        """Let the power fail before a call; gives what must not happen."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        draw = random.Random(f"{self._seed} {name} {number} {time}")
-        self._moments[name][number].write(self.folder, draw)
-        try:
-            outcome = yield from self.usable(name)
-            self.counts[outcome] += 1
-            yield from self.done_again(name, repair=True)
-        except Exception as error:  # that none comes is what is tried
-            yield f"{type(error).__name__}: {error}"
+        draw = random.Random(f"{self.seed} {name} {number} {mixture}")
+        self._moments[name][number - 1].write(self.folder, draw)
+        outcome = yield from self.usable(name)
+        self.counts[outcome] += 1
+        yield from self.done_again(name, repair=True)

@@ -16,10 +16,8 @@ import builtins
 import errno
 import io
 import os
-import random
 import sqlite3
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +26,7 @@ from typing import Any
 from moviola.errors import MoviolaError
 from moviola.library.disk import database
 from moviola.search import Library
-from operations import OPERATIONS, Operated
+from operations import OPERATIONS, Disturbed
 
 __all__ = ["DISTURBER", "WAYS", "Writes"]
 
@@ -154,34 +152,17 @@ DISTURBER = _Disturber()
 sys.addaudithook(DISTURBER.heard)
 
 
-class Writes(Operated):
-    """A library, and every call of every operation in an order of the seed's.
-
-    Args:
-        folder: an empty one to work in.
-        seed: of the order.
-
-    Attributes:
-        counts: what happened so far, by outcome.
-        failures: what must not happen.
-    """
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        super().__init__(folder)
-        self._draw = random.Random(seed)
-        self.counts: Counter[str] = Counter()
-        self.failures: list[str] = []
+class Writes(Disturbed[int, str]):
+    """Each call by its number, and how it ends."""
 
     def points(self) -> list[tuple[str, int, str]]:
-        """An operation, the number of the call, and how it ends, for every call."""
-        found = [
+        """Every call of every operation, in each way."""
+        return [
             (name, number, way)
             for name in OPERATIONS
             for number in range(1, self._calls(name) + 1)
             for way in WAYS
         ]
-        self._draw.shuffle(found)
-        return found
 
     def _calls(self, name: str) -> int:
         """How many calls of an operation change something."""
@@ -190,39 +171,25 @@ class Writes(Operated):
             OPERATIONS[name].run(library, self.films)
         return DISTURBER.calls
 
-    def run(self, goes_on: Callable[[], bool]) -> None:
-        """Disturb one after the other until all are done, or ``goes_on`` says no."""
-        for name, number, way in self.points():
-            if not goes_on():
-                return
-            self.counts["tried"] += 1
-            for problem in self.disturb(name, number, way):
-                self.failures.append(f"{name}, call {number}, {way}: {problem}")
-
     def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
-        self.undisturbed(name)
-        folder = self.fresh(name)
-        done = False
+        folder, done = self.fresh(name), False
+        library = Library(self.library)
         try:
-            library = Library(self.library)
-            try:
-                with DISTURBER.disturbing(folder, number, way):
-                    OPERATIONS[name].run(library, self.films)
-                self.counts["succeeded all the same"] += 1
-                done = True
-            except Killed:
-                self.counts["killed"] += 1
-            except MoviolaError as error:
-                self.counts["refused"] += 1
-                if str(folder) not in str(error):
-                    yield f"no file is named: {error}"
-            finally:
-                library.close()
-            yield from self.usable(name, done=done)
-            yield from self.done_again(name)
-        except Exception as error:  # that none comes is what is tried
-            yield f"{type(error).__name__}: {error}"
+            with DISTURBER.disturbing(folder, number, way):
+                OPERATIONS[name].run(library, self.films)
+            self.counts["succeeded all the same"] += 1
+            done = True
+        except Killed:
+            self.counts["killed"] += 1
+        except MoviolaError as error:
+            self.counts["refused"] += 1
+            if str(folder) not in str(error):
+                yield f"no file is named: {error}"
+        finally:
+            library.close()
+        yield from self.usable(name, done=done)
+        yield from self.done_again(name)
 
 
 def _os_error(way: str, path: str) -> OSError:

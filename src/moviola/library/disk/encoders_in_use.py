@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import LibraryError
+from moviola.errors import LibraryError, MissingModel
 from moviola.library.disk.settings import Settings
 from moviola.types import Cue
 
@@ -47,6 +48,13 @@ class LibraryEncoders:
             self._folder, self._settings, self.device, self._precision, self._resident,
         )  # fmt: skip
 
+    @contextmanager
+    def _naming_the_library(self) -> Iterator[None]:
+        try:
+            yield
+        except MissingModel as error:
+            raise MissingModel(f"{self._folder}: indexed with an encoder that is missing: {error}") from error
+
     @property
     def visual(self) -> FrameTextEncoder | None:
         """The visual encoder; None if the library has none.
@@ -57,7 +65,8 @@ class LibraryEncoders:
         """
         with self._lock:
             if self._visual is None and self._settings.encoder:
-                self._visual = self._load_visual(self._settings.encoder)
+                with self._naming_the_library():
+                    self._visual = self._load_visual(self._settings.encoder)
             return self._visual
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -92,9 +101,10 @@ class LibraryEncoders:
         """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
         with self._lock:
             if self._sentences is None and self._settings.sentence_encoder:
-                self._sentences = self._visual_sentences or self._load_sentences(
-                    self._settings.sentence_encoder
-                )
+                with self._naming_the_library():
+                    self._sentences = self._visual_sentences or self._load_sentences(
+                        self._settings.sentence_encoder
+                    )
             return self._sentences
 
     @property
