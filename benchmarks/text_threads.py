@@ -3,7 +3,7 @@
     python benchmarks/text_threads.py [--encoder random] [--texts 40] [--busy 2]
 
 The text tower by itself takes one thread (``moviola.threads``); for comparison its products get all threads
-again here. A process that keeps asking has the tower compiled, on one thread too. All take turns, text by
+again here. A process that keeps asking has the tower compiled, on a few threads. All take turns, text by
 text, so that a machine whose speed changes meets all alike; the last column is the median relative to one
 thread in the same company. ``random`` is a CLIP ViT-B/32 with random weights; times do not depend on their
 values.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -43,11 +44,14 @@ def main() -> None:
     options = parser.parse_args()
     with graphs_of_its_own() as scratch:
         name = random_vit(scratch / "vit") if options.encoder == "random" else options.encoder
-        plain, resident = load_encoder(name), load_encoder(name, resident=True)
+        plain, single, resident = (load_encoder(name, resident=which) for which in (False, True, True))
+        with patch.dict(os.environ, OMP_NUM_THREADS="1"):
+            single.encode_text([TEXT])
         ways: Ways = {
             "one thread": (plain, nullcontext),
             "all threads": (plain, every_thread),
-            "compiled": (resident, nullcontext),
+            "compiled, one thread": (single, nullcontext),
+            "compiled, a few": (resident, nullcontext),
         }
         for encoder, _ in ways.values():
             encoder.encode_text([TEXT])

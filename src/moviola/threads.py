@@ -5,8 +5,9 @@ faiss), TBB (the compiled runtime, readers of text), CTranslate2 (a reader of sp
 decoder). Each would take all cores, and most wait by spinning, which slows the others down.
 
 Two rules. No pool has more threads than there are cores, and small work takes one: a chain of small matrix
-products is somewhat faster on all cores of an idle machine, and many times slower beside other work
-(``benchmarks/text_threads.py``). And waiting threads sleep: :func:`sleep_while_waiting`.
+products is somewhat faster on all cores of an idle machine, and many times slower beside other work. A
+compiled text takes a few: the runtime's threads wait for none that does not run, so beside other work it is
+no slower (``benchmarks/text_threads.py``). And waiting threads sleep: :func:`sleep_while_waiting`.
 
 ``OMP_NUM_THREADS`` bounds all pools, as in torch; else it is the number of cores that this process may use.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "ONE",
     "available_cores",
     "compute_threads",
+    "few_threads",
     "limit_threads",
     "one_blas_thread",
     "one_faiss_thread",
@@ -33,7 +35,9 @@ __all__ = [
 ]
 
 ONE = 1
-"""Threads for small work: a text, a query's segments."""
+"""Threads for small work: a query's segments, a text before its tower is compiled."""
+
+_FEW = 4
 
 DECODING = 1
 """Threads of a decoder, which runs ahead of the encoder; more would take CPU time from the encoder."""
@@ -70,6 +74,11 @@ def compute_threads() -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     limit = int(wanted) if wanted.isdecimal() else 0
     return min(limit, available_cores()) or available_cores()
+
+
+def few_threads() -> int:
+    """Threads for a compiled text, at least 1: more than four have too little to do each."""
+    return min(_FEW, compute_threads())
 
 
 def reading_threads() -> int:

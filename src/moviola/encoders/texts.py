@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.text_batches import FEW_TEXTS, batches
-from moviola.threads import ONE, compute_threads
+from moviola.threads import compute_threads, few_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -74,7 +74,7 @@ class TextTower:
     @cached_property
     def _few(self) -> Tower:
         if self._choice.is_resident and self._source is not None:
-            return self._compiled(self._source(ONE))
+            return self._compiled(self._source(few_threads()))
         assert self._by_numpy is not None
         return self._by_numpy
 
