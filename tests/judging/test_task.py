@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -21,6 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from full_disk import full_disk
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import Rating, agree, consensus
 from moviola.errors import AlreadyJudged, DataError, InvalidValue, LibraryError, NotFound
@@ -340,13 +340,8 @@ def test_a_full_disk_takes_back_an_answer_and_the_next_one_is_taken(new_task: Ne
     batch = task.next_batch(rater)
     assert batch is not None
     first, second, *_ = (moment.pair_id for moment in batch.moments)
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with pytest.raises(LibraryError, match="disk"):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
-        try:
-            task.answer(rater, first, 4)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    with pytest.raises(LibraryError, match="disk"), full_disk():
+        task.answer(rater, first, 4)
     assert task.answers() == []
     task.answer(rater, second, 3)
     assert [(answer.pair_id, answer.level) for answer in task.answers()] == [(second, 3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -59,10 +60,9 @@ def test_the_precision_it_was_begun_with_is_recorded_and_binds_nobody(tmp_path: 
 def test_an_encoder_that_is_missing_is_named_with_the_library(library: Library) -> None:
     settings = library.folder / "moviola.toml"
     settings.write_text(settings.read_text().replace("demo", "deeo"))
-    with Library(library.folder, read_only=True) as renamed:
-        with pytest.raises(MissingModel, match="deeo") as refused:
-            list(renamed.search("a red square"))
-    assert str(library.folder) in str(refused.value)
+    both = rf"{re.escape(str(library.folder))}: .*deeo"
+    with Library(library.folder, read_only=True) as renamed, pytest.raises(MissingModel, match=both):
+        renamed.search("a red square")
 
 
 def test_another_segment_length_is_refused_with_both_named(library: Library) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import resource
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,6 +13,7 @@ import av
 import numpy as np
 import pytest
 
+from full_disk import full_disk
 from moviola.errors import InvalidValue, MediaError
 from moviola.media import Card, Piece, cut, join, probe, sample_frames, write_video
 from moviola.types import FrameSize, Span
@@ -138,16 +138,12 @@ def test_a_full_disk_is_said_and_leaves_nothing_open(films: Any, tmp_path: Path,
     write(path, out)
     size = out.stat().st_size
     out.unlink()
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
     gc.collect()  # what earlier tests left open
     opened = len(list(Path("/proc/self/fd").iterdir()))
     for room in (0, 30, size // 2, size - 1):
-        with pytest.raises(InvalidValue, match=r"piece\.mp4: cannot be written \(File too large\)"):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, unlimited[1]))
-            try:
-                write(path, out)
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        refused = pytest.raises(InvalidValue, match=r"piece\.mp4: cannot be written \(File too large\)")
+        with refused, full_disk(room):
+            write(path, out)
         assert list(tmp_path.iterdir()) == []
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) == opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library import concept_name
+from moviola.library import concept_name, keep_concept
 from moviola.library.disk.settings import Settings
 from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
 from moviola.search.queries import as_query, compose
@@ -176,6 +178,16 @@ def test_only_what_is_right_teaches(library: Library) -> None:
 def test_a_reader_teaches_nothing(folder: Path) -> None:
     with Library(folder, read_only=True) as library, pytest.raises(InvalidValue, match="read-only"):
         library.teach("logo", Marked(RED, (BLOCK,)))
+
+
+def test_on_a_full_disk_a_concept_stays_as_it_was(library: Library) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    path = library.folder / "concepts" / "logo.safetensors"
+    content, (taught,) = path.read_bytes(), library.concepts()
+    refused = pytest.raises(InvalidValue, match=r"logo\.safetensors: cannot be written \(File too large\)")
+    with refused, full_disk(64):
+        keep_concept(library.folder, library.settings, replace(taught, moments=()))
+    assert {one: one.read_bytes() for one in path.parent.iterdir()} == {path: content}
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x08\0\0\0\0\0\0\0{}", b"no safetensors at all"])

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, NotFound
-from moviola.files.writing import draft_of
+from moviola.files.writing import atomic_write
 from moviola.library.disk.settings import Settings
 
 __all__ = ["Concept", "concept_name", "concepts_of", "forget_concept", "keep_concept", "read_concept"]
@@ -70,8 +70,10 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
         "title": concept.title,
         "moments": json.dumps(concept.moments),
     }
-    with draft_of(_path(folder, concept.name)) as draft:
-        save_file({"right": concept.right, "wrong": concept.wrong}, draft, facts)
+    # Not by safetensors' own file: its errors are no OSError, and a killed process leaves its draft.
+    content = save({"right": concept.right, "wrong": concept.wrong}, facts)
+    with atomic_write(_path(folder, concept.name), "wb") as file:
+        file.write(content)
 
 
 def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
