@@ -138,6 +138,9 @@ def new_mp4(draft: Path, **options: str) -> Iterator[av.container.OutputContaine
     Args:
         draft: the file.
         options: of the muxer.
+
+    Raises:
+        OSError: it cannot be written; a full disk too.
     """
     with (
         _Whole(str(draft), "w") as file,
