@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import h5py
@@ -109,6 +110,9 @@ def test_no_feature_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "text.h5").write_text("no")
     with pytest.raises(DataError, match="no readable HDF5"):
         open_features(tmp_path / "text.h5")
+    os.mkfifo(tmp_path / "pipe.h5")
+    with pytest.raises(DataError, match=r"pipe\.h5: no regular file"):
+        open_features(tmp_path / "pipe.h5")
 
 
 def test_misfits_are_named(tmp_path: Path) -> None:

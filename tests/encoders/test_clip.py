@@ -238,8 +238,9 @@ def test_missing_models_say_how_to_get_them(tmp_path: Path) -> None:
         load_encoder("nobody/nothing")
     with pytest.raises(MissingModel, match="holds no config"):
         load_encoder(str(tmp_path))
-    with pytest.raises(MissingModel, match="no such folder"):
-        load_encoder("/nowhere/at/all")
+    for name in ("/nowhere/at/all", "\u202e", "a--b", "-a", "org/model.git", "a" * 97):
+        with pytest.raises(MissingModel, match="no such folder"):
+            load_encoder(name)
     (tmp_path / "config.json").write_text('{"model_type": "clip"}')
     with pytest.raises(MissingModel, match="holds no weights"):
         load_encoder(str(tmp_path))

@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
+from moviola.cli import all_commands
 from moviola.datasets import gridhouse
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
@@ -104,6 +106,17 @@ def test_its_format_is_written_by_name_and_by_suffix(tmp_path: Path) -> None:
 def test_its_readers_are_opened_by_name() -> None:
     assert load_text_reader("example-text").id == "example-text"
     assert list(load_speech_reader("example-speech").read([])) == []
+
+
+def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(folder, tmp_path / "lib")
+    command = ["index", str(films), "-l", str(own), "--ocr-reader"]
+    assert CliRunner().invoke(all_commands(), [*command, "example-text"]).exit_code == 0
+    with Library(own, read_only=True) as library:
+        readings = [library.catalogue.readings(video.row) for video in library.catalogue.videos()]
+    assert {reading["text"].reader for reading in readings} == {"example-text"}
+    refused = CliRunner().invoke(all_commands(), [*command, "nobody"])
+    assert "text reader 'nobody': there is rapidocr, example-" in str(refused.exception)
 
 
 USES: dict[str, Callable[[], object]] = {

@@ -22,6 +22,7 @@ KEYS: dict[str, type] = {
     "encoder": str,
     "sentence_encoder": str,
     "ocr": bool,
+    "ocr_reader": str,
     "speech": str,
     "speech_language": str,
     "device": str,

@@ -90,6 +90,14 @@ def index_(
             show_default=False,
         ),
     ] = None,
+    ocr_reader: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_OCR_READER",
+            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
+            show_default="rapidocr",
+        ),
+    ] = None,
     speech: Annotated[
         str | None,
         Option(
@@ -153,9 +161,9 @@ def index_(
             report = lib.index(
                 *sources, prune=prune, confirm=_confirm(progress, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
-                default_excludes=default_excludes, ocr=ocr, speech=speech, speech_track=speech_track,
-                speech_language=speech_language, every_frame=every_frame, stills=stills,
-                workers=workers, progress=progress,
+                default_excludes=default_excludes, ocr=ocr, ocr_reader=ocr_reader, speech=speech,
+                speech_track=speech_track, speech_language=speech_language, every_frame=every_frame,
+                stills=stills, workers=workers, progress=progress,
             )  # fmt: skip
         count = len(lib)
     if json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,10 +78,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+_HUB_NAME = re.compile(r"\w([\w.-]{0,94}\w)?", re.ASCII)
+
+
 def looks_like_hub_id(name: str) -> bool:
-    """Whether a name has the form of a hub id, ``organisation/model`` or ``model``."""
+    """Whether a name has the form of a hub id, ``organisation/model`` or ``model``, by the hub's own rules."""
     parts = name.split("/")
-    return len(parts) <= 2 and all(part and part.strip(".") for part in parts) and "\\" not in name
+    forbidden = "--" in name or ".." in name or name.endswith(".git")
+    return len(parts) <= 2 and all(map(_HUB_NAME.fullmatch, parts)) and not forbidden
 
 
 def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> Checkpoint:

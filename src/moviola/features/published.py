@@ -221,6 +221,8 @@ def open_features(path: Path) -> FeatureFiles:
         raise DataError(f"{path}: holds neither shards.json nor .npy or .safetensors files")
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder")
+    if not path.is_file():
+        raise DataError(f"{path}: no regular file; name a file of features, or a folder of them")
     return _Safetensors(path) if path.suffix == ".safetensors" else _Hdf5(path)
 
 

@@ -74,7 +74,8 @@ class Indexer:
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
         settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | str | None = None,
+        ocr: bool | None = None,
+        ocr_reader: str | None = None,
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
@@ -102,6 +103,8 @@ class Indexer:
             settled: whether a new or changed file is complete, by its path and status; others wait for
                 another call (``waiting`` in the report). None: all are.
             ocr: read text in pictures; None: in pictures of at least 240 pixels. Earlier results stay.
+            ocr_reader: reader of text in pictures, a plug-in's name; it reads small pictures, too, and what
+                another one has read. None: ``"rapidocr"``.
             speech: reader of speech for videos without subtitles: ``"pocketsphinx"`` (English, offline), or a
                 Whisper model for CTranslate2, a folder or a hub id that was pulled; None: no speech. Videos
                 that another reader has read, or with other options, are read again.
@@ -129,7 +132,7 @@ class Indexer:
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
         listening = Listening.chosen(speech_track, speech_language)
-        readers = Readers.chosen(ocr, speech, self._store.encoders.device, listening)
+        readers = Readers.chosen(ocr, ocr_reader, speech, self._store.encoders.device, listening)
         chosen = nullcontext() if workers is None else Workers(workers)
         with self._store.writing(), chosen as pool:
             catalogue = self._store.catalogue

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from moviola.encoders.readers import SpeechReader, TextReader, load_speech_reader, load_text_reader
+from moviola.encoders.readers import (
+    OFFLINE_TEXT,
+    SpeechReader,
+    TextReader,
+    load_speech_reader,
+    load_text_reader,
+)
 from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
 from moviola.features import Extent
 from moviola.library.disk.catalogue import Reading, VideoRow
@@ -61,12 +67,18 @@ class Readers:
 
     @classmethod
     def chosen(
-        cls, ocr: bool | str | None, speech: str | None, device: str, listening: Listening = AS_PLAYED
+        cls,
+        ocr: bool | None,
+        ocr_reader: str | None,
+        speech: str | None,
+        device: str,
+        listening: Listening = AS_PLAYED,
     ) -> Readers:
         """Readers from options.
 
         Args:
-            ocr: whether text in pictures is read, or by which reader; None: in all but small ones.
+            ocr: whether text in pictures is read; None: in all but small ones, or in all by a named reader.
+            ocr_reader: name of its reader; None: the packaged one.
             speech: name of the reader of speech; None or ``"none"``: nobody.
             device: handed to it.
             listening: how.
@@ -75,11 +87,12 @@ class Readers:
             MissingDependency: packages of a named reader are not installed.
             MissingModel: its model is not on this machine.
         """
-        text = None if ocr is False else load_text_reader(ocr) if isinstance(ocr, str) else load_text_reader()
+        text = None if ocr is False else load_text_reader(ocr_reader or OFFLINE_TEXT)
         hears = None
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
-        requested: dict[CueKind, bool] = {"text": bool(ocr), "speech": hears is not None}
+        named = bool(ocr or ocr_reader)
+        requested: dict[CueKind, bool] = {"text": text is not None and named, "speech": hears is not None}
         return cls(text, hears, [kind for kind, wanted in requested.items() if wanted], listening)
 
 
