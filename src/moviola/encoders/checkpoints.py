@@ -82,7 +82,7 @@ _HUB_NAME = re.compile(r"\w([\w.-]{0,94}\w)?", re.ASCII)
 
 
 def looks_like_hub_id(name: str) -> bool:
-    """Whether a name has the form of a hub id, ``organisation/model`` or ``model``, by the rules of the hub."""
+    """Whether a name has the form of a hub id, ``organisation/model`` or ``model``."""
     parts = name.split("/")
     forbidden = "--" in name or ".." in name or name.endswith(".git")
     return len(parts) <= 2 and all(map(_HUB_NAME.fullmatch, parts)) and not forbidden
