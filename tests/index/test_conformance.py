@@ -165,6 +165,25 @@ def test_saving_again_leaves_one_vector_file(index: Index, backend: str, tmp_pat
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_what_is_published_while_another_is_opened_is_read(
+    index: Index, backend: str, backends: dict[str, type[Index]], tmp_path: Path
+) -> None:
+    index.add(np.arange(5, dtype=np.int64), vectors(5))
+    save_index(index, tmp_path, "segments", backend=backend, tag="old")
+    index.remove(np.array([0], np.int64))
+    own = backends[backend]
+
+    def read(path: Path) -> Index:
+        if path.name in names:
+            save_index(index, tmp_path, "segments", backend=backend, tag="new")
+        return own.read(path)
+
+    names = {path.name for path in tmp_path.iterdir()}
+    overtaken = type("Overtaken", (own,), {"read": staticmethod(read)})
+    loaded = load_index(tmp_path, "segments", {backend: overtaken})
+    assert loaded is not None and (len(loaded[0]), loaded[1]) == (4, "new")
+
+
 def test_no_index_yet(tmp_path: Path) -> None:
     assert load_index(tmp_path, "segments", ALL) is None
 

@@ -2,7 +2,6 @@
 
 ``NAME.json`` names the main file (``NAME-<digest>.faiss``) and, where something changed since that was
 written, the delta (``NAME-<digest>.delta``): all vectors that were added since and all ids that were removed.
-An index of many vectors writes the delta alone as long as it is small beside the main file. The manifest also
 An index of many vectors writes the delta alone while it is small beside the main file. The manifest also
 holds the digests (SHA-256), the search parameters, and a ``tag`` by which the owner recognises the content.
 
@@ -172,7 +171,10 @@ def load_index(
         except SegmentIndexError:
             if _identity(path) == before:
                 raise
-            # Another index was published in the meantime, and the files of this one deleted.
+        except OSError as error:
+            if _identity(path) == before:
+                raise SegmentIndexError(f"{path}: cannot be read ({error}); rebuild the index") from error
+        # Another index was published in the meantime, and the files of this one deleted.
     return None
 
 
