@@ -47,7 +47,7 @@ class _Moment:
         root: number of the folder.
         folders, files: names in each folder and content of each file now, by number.
         synced_folders, synced_files: the same as of when they were synced.
-        databases: content of each by path, as of the last commit.
+        databases: content of those in each folder by name, as of the last commit, by number of the folder.
     """
 
     root: int
@@ -55,15 +55,11 @@ class _Moment:
     files: dict[int, bytes] = field(default_factory=dict)
     synced_folders: dict[int, Names] = field(default_factory=dict)
     synced_files: dict[int, bytes] = field(default_factory=dict)
-    databases: dict[str, bytes] = field(default_factory=dict)
+    databases: dict[int, dict[str, bytes]] = field(default_factory=dict)
 
     def write(self, folder: Path, draw: random.Random) -> None:
         """Write what the disk may show to an empty place."""
         self._write(self.root, folder, draw)
-        for path, content in self.databases.items():
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
 
     def _write(self, number: int, place: Path, draw: random.Random) -> None:
         place.mkdir()
@@ -74,6 +70,8 @@ class _Moment:
                 self._write(there, place / name, draw)
             elif there is not None:
                 (place / name).write_bytes(self._content(there, draw))
+        for name, content in self.databases.get(number, {}).items():
+            (place / name).write_bytes(content)
 
     def _content(self, number: int, draw: random.Random) -> bytes:
         then = self.synced_files.get(number, b"")
@@ -135,14 +133,14 @@ class _Recorder:
         for place, folders, names in os.walk(self._folder):
             at = Path(place)
             kept = [name for name in names if ".sqlite" not in name and not name.startswith(".lock")]
-            inside = {name: (at / name).stat().st_ino for name in (*folders, *kept)}
-            moment.folders[at.stat().st_ino] = inside
+            number, inside = at.stat().st_ino, {name: (at / name).stat().st_ino for name in (*folders, *kept)}
+            moment.folders[number] = inside
             moment.files |= {inside[name]: (at / name).read_bytes() for name in kept}
             for name in names:
                 if name.endswith(".sqlite") and (at / name).stat().st_size:
                     with closing(sqlite3.connect(at / name)) as database:
                         content = database.serialize()
-                    moment.databases[(at / name).relative_to(self._folder).as_posix()] = content
+                    moment.databases.setdefault(number, {})[name] = content
         return moment
 
 

@@ -1,0 +1,188 @@
+"""What +PR and +SL gain by which captions count as related (Phi, theta), and by which of their terms.
+
+    python benchmarks/related_captions.py WORLD OUT [--only '*np-vp*'] [--steps 400] [--seeds 0 1 2]
+
+The sweeps and the ablation of paper 003 (tables 1 to 4, 7 and 8) in small: XML with one moment a query. WORLD
+is a folder in which 150 films are made where they are missing (seed 2003, which nothing else uses). Each row
+of :data:`ROWS` is a training on one thread, of a minute; its figures become OUT/ROW-SEED.json, and what is
+there is not done again. OUT/table.csv (``related_captions.csv`` here) has the means over the seeds that are
+there, the share of pairs of captions that are related, and the deviation of XML between seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from comparison.plan import SIZES
+from comparison.recall import in_corpus
+from comparison.world import World, prepare
+from moviola.datasets.building.relevant_pairs import PHI, write_relevant_pairs
+from moviola.datasets.building.steps import find_relevant_pairs
+from moviola.encoders import load_sentence_encoder
+from moviola.files.rows import read_json
+from moviola.files.writing import write_csv, write_json
+from moviola.measures import evaluate
+from moviola.training.data import Split
+from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.validation import MEASURES
+from silent_clips import schedule
+
+VIDEOS, SEED, TOP = 150, 2003, 1
+SHOWN = (
+    "VCMR R@1,IoU>0.5",
+    "VCMR R@10,IoU>0.5",
+    "VCMR R@100,IoU>0.5",
+    "VR R@1",
+    "VR R@10",
+    "nDCG@20,IoU>=0.5",
+)
+
+SEGMENT = "segment=0.05"
+"""A moment's score has 20 times its video's in it: without this weight +SL ranks little else."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training.
+
+    Attributes:
+        terms: settings of :class:`moviola.models.relevant_pairs.RelevantPairsConfig`; none: XML.
+        phi, theta: which captions are related.
+    """
+
+    terms: tuple[str, ...] = ()
+    phi: str = "np-vp"
+    theta: float = 0.9
+
+
+PR = ("pairs=true",)
+SL_PR = ("pairs=true", "segments=true", SEGMENT)
+WITHOUT: dict[str, tuple[str, ...]] = {
+    "videos": ("relevant_over_negative=0", "positive_over_relevant=0"),
+    "spans": ("relevant_span=0",),
+    "moments": ("segment_relevant_over_negative=0", "segment_positive_over_relevant=0"),
+}
+"""What drops the terms with related pairs: Eq. 11 and 12 for videos, Eq. 17, Eq. 11 and 12 for moments."""
+
+
+def _sweep() -> Iterator[tuple[str, Row]]:
+    for phi in PHI:
+        for theta in (0.5, 0.7, 0.9):
+            yield f"pr-{phi}-{theta}", Row(PR, phi, theta)
+            yield f"sl-pr-{phi}-{theta}", Row(SL_PR, phi, theta)
+
+
+def _ablation() -> Iterator[tuple[str, Row]]:
+    dropped = {"pr": ((), ("videos",), ("spans",)), "sl-pr": ((), ("videos",), ("spans",), ("moments",))}
+    for kind, terms in (("pr", PR), ("sl-pr", SL_PR)):
+        for without in dropped[kind]:
+            for same in ((), ("confidence=false",)):
+                name = "-".join((kind, *(f"without-{one}" for one in without), *(("c1",) if same else ())))
+                if name != kind:  # that one is a row of the sweep
+                    yield name, Row((*terms, *(one for own in without for one in WITHOUT[own]), *same))
+
+
+ROWS = {
+    "xml": Row(),
+    "sl": Row(("pairs=false", "segments=true", SEGMENT)),
+    **dict(_sweep()),
+    **dict(_ablation()),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("world", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of rows")
+    parser.add_argument("--steps", type=int, default=400, help="of a training")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    world = prepare(options.world, videos=VIDEOS, seed=SEED, workers=1)
+    wanted = [name for name in ROWS if any(fnmatch(name, pattern) for pattern in options.only)]
+    for seed in options.seeds:
+        for name in wanted:
+            path = options.out / f"{name}-{seed}.json"
+            if not path.is_file():
+                found = trained(world, ROWS[name], seed, options.steps)
+                write_json(path, found)
+                print(name, seed, found["test"], f"{found['cpu_seconds']:.0f} s", flush=True)
+    write_csv(options.out / "table.csv", *table(options.out))
+
+
+def trained(world: World, row: Row, seed: int, steps: int) -> dict[str, Any]:
+    """Figures of a row."""
+    train = world.split("train", TOP)
+    begun = time.process_time()
+    with TemporaryDirectory() as folder:
+        out, pairs, settings = Path(folder) / "model", Path(folder) / "pairs.npz", []
+        related = None
+        if row.terms:
+            captions = train.pairs.captions
+            found = find_relevant_pairs(
+                captions, load_sentence_encoder("minilm"), phi=row.phi, theta=row.theta
+            )
+            write_relevant_pairs(found, pairs)
+            related = len(found) / (len(captions) * (len(captions) - 1))
+            settings = [f"sampling.relevant_pairs={pairs}"]
+            settings += [f"model.relevant_pairs.{term}" for term in row.terms]
+        trained = train_model(
+            "xml", world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
+            train_videos=world.videos("train"), val_videos=world.videos("val"), top=TOP,
+            overrides=[
+                *schedule("xml", len(train.pairs), steps), *SIZES["xml"], f"loop.seed={seed}", *settings,
+            ],
+        )  # fmt: skip
+        answering, test = AnsweringModel.open(out, world.features.facts), world.split("test")
+        return {
+            "queries": len(train.pairs.query_ids), "steps": steps, "related": related,
+            "best_step": trained.trained.fitted[-1].best_step, "test": scored(answering, test),
+            "cpu_seconds": time.process_time() - begun,
+        }  # fmt: skip
+
+
+def scored(answering: AnsweringModel, test: Split) -> dict[str, float]:
+    """:data:`SHOWN` on a split."""
+    run = answering.run(test)
+    values = in_corpus(run, test, answering.video_run(test)) | dict(
+        evaluate(run, test.pairs.qrels, MEASURES).measures
+    )
+    return {name: round(values[name], 4) for name in SHOWN}
+
+
+def table(out: Path) -> tuple[list[str], list[list[object]]]:
+    """Header and rows: means over seeds, and the deviation of XML between seeds."""
+    found: dict[str, list[Mapping[str, Any]]] = {
+        name: [read_json(path) for path in sorted(out.glob(f"{name}-[0-9]*.json")) if _is_of(path, name)]
+        for name in ROWS
+    }
+    rows: list[list[object]] = []
+    for name, runs in found.items():
+        if runs:
+            shown = [round(fmean(run["test"][measure] for run in runs), 4) for measure in SHOWN]
+            share = runs[0]["related"]
+            rows.append([name, len(runs), "" if share is None else round(share, 4), *shown])
+    base = found["xml"]
+    if len(base) > 1:
+        spread = [round(stdev(run["test"][measure] for run in base), 4) for measure in SHOWN]
+        rows.append(["deviation of xml", len(base), "", *spread])
+    return ["row", "seeds", "related", *SHOWN], rows
+
+
+def _is_of(path: Path, name: str) -> bool:
+    return path.stem.rpartition("-")[0] == name
+
+
+if __name__ == "__main__":
+    main()
