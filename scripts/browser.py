@@ -1,4 +1,4 @@
-"""Browsers for the tests of the page and for its screenshots: found, or made to be there; strace for the torture.
+"""Browsers for the tests of the page and its screenshots, strace for the torture: found, or installed.
 
 python scripts/browser.py            # says which they are; installs those that are missing
 python scripts/browser.py --find     # only says
