@@ -102,7 +102,7 @@ def append(*arguments):
 
 appended, reading.append_cues = reading.append_cues, append
 named = lambda name, **_: SimpleNamespace(id=name, revision="1")
-reading.load_text_reader, reading.load_speech_reader = lambda: named("seer"), named
+reading.load_text_reader, reading.load_speech_reader = lambda name: named("seer"), named
 written.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
 spoken.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en")
 with Library(folder, encoder="none") as library:

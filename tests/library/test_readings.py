@@ -162,7 +162,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     monkeypatch.setattr(reading, "LEGIBLE", 1)  # the films are tiny
     monkeypatch.setattr(written, "read_text", made.read_text)
     monkeypatch.setattr(spoken, "read_speech", made.read_speech)
-    monkeypatch.setattr(reading, "load_text_reader", lambda: Named(made.names["text"]))
+    monkeypatch.setattr(reading, "load_text_reader", lambda name: Named(made.names["text"]))
     monkeypatch.setattr(reading, "load_speech_reader", lambda name, **_: Named(name))
     return made
 
@@ -296,8 +296,7 @@ def test_progress_names_the_step(words: Library, films: Path, readers: Readers) 
     ]
 
 
-def test_a_file_that_is_gone_is_told_of(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "load_text_reader", CountingReader)
+def test_a_file_that_is_gone_is_told_of(words: Library, films: Path) -> None:
     (films / "b.mp4").write_bytes(b"")
     words.store.catalogue.moved(words.catalogue.video("b").row, str(films / "b.mp4"), 0, 0, "")
     run = reading.ReadingRun(words.store, report := words.index(films / "a.mp4", ocr=False), lambda *_: None)
