@@ -61,9 +61,6 @@ def load_commands(wanted: str = "") -> None:
     )
 
 
-_OBJECTS = 50_000
-"""Objects made after which Python looks for garbage among them."""
-
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
 """The extra that installs a package, for packages that a command imports."""
 
@@ -77,8 +74,6 @@ def all_commands() -> typer.Typer:
 def main() -> None:
     """Run the command line. An error, ours or the system's, becomes one line on standard error and code 1."""
     _open_missing_streams()
-    # Imports make many objects and little garbage; by default it is looked for 200 times, .08 s.
-    gc.set_threshold(_OBJECTS)
     # Memory is freed with the process; a last garbage collection would take .2 s.
     atexit.register(gc.freeze)
     if isinstance(sys.stdout, io.TextIOWrapper):
