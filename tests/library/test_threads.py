@@ -65,3 +65,13 @@ def test_threads_read_while_one_writes(library: Library, opened: Callable[..., L
         library.remove(["a", "d"])
         assert all(seen in states for reader in readers for seen in reader.result())
     assert len(library) == 2
+
+
+def test_a_thread_that_ends_leaves_no_connection(library: Library) -> None:
+    library.search("a red square")  # what is opened once
+    open_before = len(library.catalogue._open)
+    for _ in range(3):
+        thread = threading.Thread(target=library.videos)
+        thread.start()
+        thread.join()
+    assert len(library.catalogue._open) == open_before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -19,11 +19,20 @@ REMEDY = "restore a copy or index into a new library"
 
 
 class _Connection(sqlite3.Connection):
-    """Closes itself when its thread ends; weak references let :meth:`Database.close` reach all of them."""
+    """Weak references let :meth:`Database.close` reach all of them."""
+
+
+class _Own:
+    """The connection of a thread, closed when the thread ends.
+
+    A connection and its statements refer to each other: by itself it would wait for the garbage collection.
+    """
+
+    def __init__(self, db: _Connection) -> None:
+        self.db = db
 
     def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it was never opened
-            self.close()
+        self.db.close()
 
 
 class Database:
@@ -57,14 +66,14 @@ class Database:
     @property
     def _db(self) -> sqlite3.Connection:
         """The connection of this thread."""
-        db: _Connection | None = getattr(self._own, "db", None)
-        if db is None:
+        own: _Own | None = getattr(self._own, "connection", None)
+        if own is None:
             with self._opening:
                 if self._closed:
                     raise LibraryError(f"{self.path}: this library was closed; open it again")
-                db = self._own.db = self._connect()
-                self._open.add(db)
-        return db
+                own = self._own.connection = _Own(self._connect())
+                self._open.add(own.db)
+        return own.db
 
     def _connect(self) -> _Connection:
         if not self._read_only:
