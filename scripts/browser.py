@@ -91,12 +91,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--find", action="store_true", help="install nothing")
     options = parser.parse_args()
-    if find_browser() is None and not options.find:
-        install_browser()
-    if find_firefox() is None and can_install() and not options.find:
-        _install_package("firefox-esr")
-    if shutil.which("strace") is None and can_install():
-        _install_package("strace")
+    if not options.find:
+        if find_browser() is None:
+            install_browser()
+        if find_firefox() is None and can_install():
+            _install_package("firefox-esr")
+        if shutil.which("strace") is None and can_install():
+            _install_package("strace")
     print(require_browser())
     print(find_firefox() or FIREFOX_REMEDY)
 
