@@ -12,7 +12,6 @@ from numpy.random import Generator
 
 from comparison.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SLOTS, annotate, build
-from moviola.datasets.gridhouse.films import SHARES
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder
@@ -55,10 +54,9 @@ class World:
         return FeatureFolder.open(self.folder / "features")
 
     def videos(self, split: str) -> list[str]:
-        """Ids of a split's films: 60 : 10 : 30 by number, as gridhouse has it."""
-        names = sorted(self.features.durations)
-        first, second = (round(share * len(names)) for share in (SHARES[0], SHARES[0] + SHARES[1]))
-        return {"train": names[:first], "val": names[first:second], "test": names[second:]}[split]
+        """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
+        videos: list[str] = read_json(self.folder / "films" / "splits.json")[split]
+        return videos
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
@@ -79,6 +77,7 @@ def prepare(
     videos: int,
     seed: int,
     workers: int,
+    edited_videos: int = 0,
     told: bool = False,
     queries: int | None = None,
     similarity: str = SLOTS,
@@ -91,6 +90,7 @@ def prepare(
         videos: films, of which 60 % are for training.
         seed: of the world.
         workers: processes that film.
+        edited_videos: further films as an editor cuts them.
         told: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
         queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
             that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
@@ -108,7 +108,10 @@ def prepare(
     films, world = folder / "films", World(folder, similarity=similarity)
     if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
-        build(films, videos=videos, seed=seed, workers=workers, write_video=write_video, subtitles=told)
+        build(
+            films, videos=videos, edited_videos=edited_videos, seed=seed, workers=workers,
+            write_video=write_video, subtitles=told,
+        )  # fmt: skip
         tell("encoding their frames")
         sentences = "minilm" if told else "none"
         with Library(folder / "library", encoder="demo", sentence_encoder=sentences) as library:
@@ -122,10 +125,11 @@ def prepare(
             else:
                 export_features(library.store, texts, folder / "features")
     there = read_json(films / "gridhouse.json")
-    if (there["videos"], there["seed"]) != (videos, seed):
+    held = (there["videos"], there.get("edited_videos", 0), there["seed"])
+    if held != (videos, edited_videos, seed):
         raise InvalidValue(
-            f"{folder}: holds {there['videos']} films of seed {there['seed']}, not {videos} of seed {seed}; "
-            "give another folder"
+            f"{folder}: holds {held[0]} plain and {held[1]} edited films of seed {held[2]}, not {videos} and "
+            f"{edited_videos} of seed {seed}; give another folder"
         )
     if similarity != SLOTS and not world.pairs("train").is_file():
         tell(f"choosing pseudo labels by {similarity}")

@@ -277,3 +277,19 @@ def test_a_data_set_of_edited_films(world: Path, tmp_path: Path) -> None:
     gridhouse.annotate(tmp_path, world, similarity="slots")
     for path in world.glob("*.json"):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+def test_edited_films_beside_plain_ones(tmp_path: Path) -> None:
+    """Each kind is split for itself, and queries are judged over both."""
+    gridhouse.build(tmp_path, videos=4, edited_videos=3, seed=5, write_video=write_video)
+    names = {split: set(own) for split, own in json.loads((tmp_path / "splits.json").read_text()).items()}
+    assert names["train"] == {"gh-0001", "gh-0002", "edited-0001", "edited-0002"}
+    assert names["test"] == {"gh-0004", "edited-0003"}
+    edits = json.loads((tmp_path / "edits.json").read_text())
+    assert set(edits) == {"edited-0001", "edited-0002", "edited-0003"}
+    judged = {
+        moment["video_name"]
+        for row in json.loads((tmp_path / "test.json").read_text())
+        for moment in row["relevant_moment"]
+    }
+    assert {name.partition("-")[0] for name in judged} == {"gh", "edited"}

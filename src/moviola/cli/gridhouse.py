@@ -24,6 +24,9 @@ def gridhouse(
     edited: Annotated[
         bool, Option("--edited", help="Films of several takes, cut as films are, in many sizes and rates.")
     ] = False,
+    edited_videos: Annotated[
+        int, Option(min=0, help="Number of further films that are edited, beside plain ones.")
+    ] = 0,
     similarity: Annotated[
         str, Option(help="Similarity for pseudo labels: slots, or a sentence encoder such as minilm.")
     ] = "slots",
@@ -51,7 +54,8 @@ def gridhouse(
         report = build(
             folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
             subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, edited=edited,
-            similarity=similarity, progress=lambda done, total: bar.update(task, completed=done, total=total),
+            edited_videos=edited_videos, similarity=similarity,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())

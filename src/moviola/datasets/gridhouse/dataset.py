@@ -122,6 +122,7 @@ def build(
     hour: bool = False,
     filler: int = 0,
     edited: bool = False,
+    edited_videos: int = 0,
     similarity: str = SLOTS,
     progress: Callable[[int, int], None] | None = None,
 ) -> GridhouseReport:
@@ -140,6 +141,7 @@ def build(
         edited: films as an editor cuts them (:mod:`moviola.datasets.gridhouse.editor`): several takes and
             cameras, title cards, signs, sizes and frame rates; with ``subtitles``, robots speak too. Their
             shots and what is written and said in them are in ``edits.json``.
+        edited_videos: further films as an editor cuts them, beside plain ones.
         similarity: of queries and captions: "slots", or the name of a sentence encoder, see
             :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries do not depend
             on it, so the same folder may be annotated again with another one.
@@ -149,10 +151,11 @@ def build(
         InvalidValue: a count below its least value, or the folder holds films of other settings.
         MissingModel: no such sentence encoder is on the machine.
     """
-    if videos < 1 or workers < 1 or min(long_videos, filler) < 0 or seed < 0:
+    if videos < 1 or workers < 1 or min(long_videos, filler, edited_videos) < 0 or seed < 0:
         raise InvalidValue(
-            f"videos={videos}, workers={workers}, long={long_videos}, filler={filler}, seed={seed}: at least "
-            "one video and one worker, the others not negative"
+            f"videos={videos}, workers={workers}, long={long_videos}, filler={filler}, "
+            f"edited_videos={edited_videos}, seed={seed}: at least one video and one worker, the others not "
+            "negative"
         )
     settings = {
         "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
@@ -160,6 +163,8 @@ def build(
     }  # fmt: skip
     if edited:  # not among the settings of folders that were made before there were such films
         settings["edited"] = True
+    if edited_videos:
+        settings["edited_videos"] = edited_videos
     _claim(folder, settings)
     encoder = _encoder(similarity)
     make_videos(

@@ -111,6 +111,7 @@ def films_of(settings: dict[str, Any]) -> list[Film]:
         ("long", settings["long"], {"seconds": LONG_SECONDS}),
         ("hour", int(settings["hour"]), {"seconds": HOUR_SECONDS}),
         ("filler", settings["filler"], {"filler": True}),
+        ("edited", settings.get("edited_videos", 0), {"edited": True}),
     ]
     films: list[Film] = []
     for name, count, options in kinds:
@@ -118,7 +119,8 @@ def films_of(settings: dict[str, Any]) -> list[Film]:
             films.append(
                 Film(
                     f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
-                    subtitles=settings["subtitles"], edited=settings.get("edited", False), **options,
+                    subtitles=settings["subtitles"],
+                    **{"edited": settings.get("edited", False), **options},
                 )
             )  # fmt: skip
     return films
