@@ -5,8 +5,10 @@
 Everything goes through the command line, as a user would type it: `moviola gridhouse` makes the films,
 `moviola index --encoder demo --no-ocr` indexes them, `moviola library use --stage1 demo --refiner demo` takes
 the demo's models, `moviola answer` answers the test queries and `moviola evaluate` measures. Without `--ocr`,
-since plain films have nothing to read. Shots that were found while indexing are compared with the truth.
-Costs are processor time, which other work on the machine changes little.
+since plain films have nothing to read. Shots that were found while indexing are compared with
+the truth. Calibration error: expected, of ten bins, over the first 100 answers of the demo's models to each
+query, which are right from IoU 0.5 on. Costs are processor time, which other work on the machine changes
+little.
 
 Printed as JSON, and written to `benchmarks/edited.json`. Films in DIR are kept and used again, so that
 the same films can be measured with other models; libraries are made anew.
@@ -26,7 +28,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from moviola.measures import read_qrels, read_run
 from moviola.search import Library
+from moviola.training.fit_calibration import calibration_error, first_answers
 
 HERE = Path(__file__).resolve().parent
 MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
@@ -67,12 +71,14 @@ def measured(world: Path, library: Path) -> dict[str, Any]:
     coarse = answered(world, library, run, "--no-refine")
     moviola("library", "use", "--library", library, "--stage1", "demo", "--refiner", "demo")
     refined = answered(world, library, run)
+    score, right = first_answers(read_run(run), read_qrels(world / "test.json"))
     with Library(library) as opened:
         searching = milliseconds(opened, world)
         shots = found_shots(opened, world)
     return {
         "films": len(durations), "minutes": round(sum(durations) / 60, 1), "test queries": queries,
         "without training, coarse": coarse, "demo models": refined,
+        "calibration error": round(calibration_error(score, right), 4),
         "processor seconds of indexing": round(indexing, 1), "processor ms a query": searching,
         "shots": shots,
     }  # fmt: skip

@@ -24,7 +24,16 @@ from moviola.temporal import overlap
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 
-__all__ = ["ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit", "reliability"]
+__all__ = [
+    "ANSWERS",
+    "RIGHT",
+    "calibration_error",
+    "calibration_of",
+    "closed_language",
+    "first_answers",
+    "fit",
+    "reliability",
+]
 
 Floats = NDArray[np.float64]
 
@@ -158,3 +167,18 @@ def reliability(
         for n in range(bins)
         if (own := which == n).any()
     ]
+
+
+def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Expected calibration error: the mean distance of scores from the share that is right, over answers.
+
+    Args:
+        score: (n,) in [0, 1].
+        right: (n,) bool.
+        bins: number of bins of equal width.
+
+    Returns:
+        In [0, 1]. Source: Naeini et al. 2015 (AAAI).
+    """
+    rows = reliability(score, right, bins)
+    return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / len(score)
